@@ -29,10 +29,10 @@ from adapters.simulator.world import Person, Stored, World, event_of, other_id
 
 @dataclass(frozen=True, slots=True)
 class CallReply:
-    """The result of a call: the frame that answers it (None: nothing ever does), and what was done.
+    """The result of a call: the reply frame (None: no reply), and what was done.
 
-    The answer comes `delay` seconds late, or on the `next_connection`. `asked` is the message the
-    bot wanted to be sent, whatever became of it; its id is 0 where nobody gets it.
+    The reply comes `delay` seconds late, or on the `next_connection`. `asked` is the message the
+    bot wanted to send, delivered or not; its id is 0 if it is not delivered.
     """
 
     frame: Json | None
@@ -43,9 +43,7 @@ class CallReply:
 
     @property
     def in_order(self) -> bool:
-        """Whether the bot hears that it is done before it hears what it caused, as with NapCat on a
-        good day.
-        """
+        """Whether the reply precedes the events that the call causes, as NapCat usually does."""
         return bool(
             self.frame
             and self.frame["status"] == "ok"
@@ -55,7 +53,7 @@ class CallReply:
 
 
 def reply_to(world: World, faults: Faults, text: str | bytes) -> CallReply:
-    """Carry out the call in a frame, as far as no fault is armed that hits it."""
+    """Carry out the call in a frame, unless an armed fault prevents it."""
     call = actions.read_call(text)
     if isinstance(call, CallAnswer):
         return CallReply(call.frame)
@@ -73,7 +71,7 @@ def reply_to(world: World, faults: Faults, text: str | bytes) -> CallReply:
 
 
 def _send(world: World, call: Call, struck: Armed | None) -> CallReply:
-    """Deliver a message or not, and answer what the fault has it answered."""
+    """Deliver a message and reply, as the fault has it."""
     match struck:
         case Armed(fault=Fault.LOST):
             return CallReply(None)
@@ -100,14 +98,14 @@ HELD = 0.3  # seconds an answer is held for others to overtake it
 
 @dataclass(frozen=True, slots=True)
 class _HeldAnswers:
-    """Answers held until there are so many, to be sent last one first."""
+    """Replies held until there are `size`, then sent in reverse order."""
 
     size: int
     answers: list[tuple[ConnectedBot, Json]] = field(default_factory=list)
 
 
 class CallAnswers:
-    """Sends answers as the armed faults have it: late, in another order, on another socket."""
+    """Sends replies as the armed faults have it: late, reordered, on another socket."""
 
     def __init__(self, sockets: SimulatedSockets, faults: Faults) -> None:
         self._sockets = sockets

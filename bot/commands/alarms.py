@@ -1,5 +1,5 @@
-"""Alarms that nobody's message sets off: a disk that fills up, a model that became dearer, a lane
-that is stuck; and those that would be too many for a line each.
+"""Alarms found by a periodic check: a disk that fills up, a model that became dearer, a stuck lane;
+and frequent alarms that are gathered into one line.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from bot.domain.ports import Clock
 from bot.domain.query_results import JournalQueries, UsageSum
 from bot.policy.calendar_days import midnight
 
-LOOK = 600.0  # seconds between two looks: longer than any turn lasts
+LOOK = 600.0  # seconds between two checks: longer than any turn lasts
 LITTLE = 2**30  # bytes
 DEARER = 3.0
-ENOUGH = 20  # requests of a day, to tell from them what it costs
+ENOUGH = 20  # requests of a day from which its price is known
 
 DISK = (
     "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。",
@@ -40,10 +40,11 @@ A_TOKEN, A_REQUEST = ("每个 token ", "a token"), ("每次请求", "a request")
 
 
 class AlarmMonitor:
-    """Tells each once: of the disk again after there was room, of a model again the next day.
-    `busy` is what is in progress now, and where; those who `gather` give a line of what came since
-    they were asked last. `tell` takes the kind of an alarm, and the line.
-    Without `books` nothing is told of models. Where several machines work, each names its `host`.
+    """Sends each alarm once; for the disk again after there was room, for a model on the next day.
+
+    `busy` gives the turns in progress and where they are; each of `gather` gives a line about what
+    came since its last call. `tell` takes the kind of an alarm, and its line. Without `books`
+    prices are not checked. In a cluster of several machines each names its `host`.
     """
 
     def __init__(
@@ -67,11 +68,13 @@ class AlarmMonitor:
         self._tell = tell
         self._clock = clock
         self._had_room = True
-        self._seen: dict[object, int] = {}  # what is in progress, and in how many looks it was
-        self._dear: set[tuple[float, str]] = set()  # the day, and the model that was told
+        self._seen: dict[
+            object, int
+        ] = {}  # turns in progress, and the number of checks that saw them
+        self._dear: set[tuple[float, str]] = set()  # day and model of the alarms sent
 
     async def run(self) -> None:
-        """Look now and then, until cancelled."""
+        """Check periodically, until cancelled."""
         while True:
             await self._clock.sleep(LOOK)
             self._look_at_lanes()
@@ -123,7 +126,7 @@ class AlarmMonitor:
 
 
 def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, tuple[str, str]]]:
-    """How many times as much each of these costs; 0 where too few requests tell it."""
+    """How many times as much each of these costs; 0 if there are too few requests."""
     is_known = all(one.requests >= ENOUGH and not one.unpriced for one in (used, before))
     for of, now, then in (
         (A_TOKEN, used.prompt + used.completion, before.prompt + before.completion),

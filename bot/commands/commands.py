@@ -1,7 +1,7 @@
-"""Takes commands on the message's way, before the lanes: no model, no budget, no token.
+"""Recognises commands before the lanes, and answers them without a model.
 
-In a group a command is said to the bot (mentioned or quoted); in private always. An unknown one, or
-one the asker may not use, is words like any others.
+In a group a command has to mention or quote the bot; in private it need not. An unknown command, or
+one that its sender may not use, is an ordinary message.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from bot.speaking.postbox import Postbox
 
 
 def may_use(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
-    """Whether somebody may use what is for this audience there; in private everybody is his own
-    admin.
-    """
+    """Whether somebody belongs to this audience there; in private everybody counts as an admin."""
     match audience:
         case Audience.EVERYONE:
             return True
@@ -49,9 +47,9 @@ logger = logging.getLogger(__name__)
 
 
 class Commands:
-    """Answers the commands it is given, each by its names, where the bot `hears` it of its sender;
-    where its `commanders` are few only theirs. What is for everybody is answered as often as it
-    `lets` its sender ask. `taken` counts them by their first name since the start.
+    """Answers commands. `hears` says whether a command is enabled for its message, `commanders` who
+    may use commands in a conversation, `lets` limits how often a sender may use those for everyone.
+    `taken` counts commands since the start, by their first name.
     """
 
     def __init__(
@@ -92,8 +90,8 @@ class Commands:
                 self._group = None
 
     def start_command(self, message: MessageReceived) -> bool:
-        """Whether this is a command its sender may use; then it is being answered, unless he types
-        too often. Never waits.
+        """Start answering if the message is a command that its sender may use. Returns whether it
+        is; a sender over the rate limit gets no answer. Never waits.
         """
         found = self._read(message)
         if found is None or self._group is None:
@@ -106,7 +104,7 @@ class Commands:
         return True
 
     async def wait_idle(self) -> None:
-        """Return once none is being answered."""
+        """Wait until no command is being answered."""
         while self._answering:
             await asyncio.wait(self._answering)
 
@@ -142,7 +140,7 @@ class Commands:
         )
 
     def _is_chinese(self, message: MessageReceived) -> bool:
-        """A command in Latin letters says nothing: its sender's name and the group's may."""
+        """If the command is in Latin letters, its sender's name and the group's decide."""
         return CJK.search(f"{message.sender.name}{message.group_name}") is not None
 
     async def _answer(self, message: MessageReceived, command: Command, asked: Asked) -> None:
@@ -181,5 +179,5 @@ def _parts(message: MessageReceived) -> tuple[str, str, bool]:
             case Mention(user_id=user_id):
                 text += f" @{user_id} "
             case _:
-                text += "\0"  # what has more than words is no command
+                text += "\0"  # a message with other content is no command
     return text, quoted, is_to_us

@@ -41,9 +41,8 @@ Either: TypeAlias = Callable[[str, str], str]
 
 
 class Standing(Struct, frozen=True):
-    """How things stand: how much of each kind waits for an owner's word, and the bytes that are
-    free on the journal's disk, None where nobody knows. Of a cluster's parts so many are `absent`:
-    they did not say what waits there.
+    """The current status: how many decisions of each kind wait for an owner, and the bytes free on
+    the journal's disk (None: unknown). `absent` parts of a cluster did not answer.
     """
 
     waiting: Mapping[str, int] = {}
@@ -52,7 +51,7 @@ class Standing(Struct, frozen=True):
 
 
 Stands: TypeAlias = Callable[[], Awaitable[Standing]]
-"""Looks how things stand now."""
+"""Reads the current status."""
 
 
 class Days(Struct, frozen=True):
@@ -213,9 +212,9 @@ SETTING = "digest"
 DAILY_LOOK = 60.0  # seconds between two looks at the clock
 
 
-class Daily:
-    """Tells it once, over restarts; where the process was down at that time, when it is back on the
-    same day. A day on which nothing happened is not told.
+class DailyDigest:
+    """Sends the digest of yesterday once a day, also over restarts; later on the same day if the
+    process was down. A day on which nothing happened is skipped.
 
     `at` is in seconds after midnight by the wall clock of TZ, None for never.
     """
@@ -240,10 +239,10 @@ class Daily:
         self._store = store
         self._owner = owner
         self._clock = clock
-        self._done = ""  # the day that was told, or is not worth it
+        self._done = ""  # the day that is sent, or skipped
 
     async def run(self) -> None:
-        """Tell it whenever it is time, until cancelled."""
+        """Send it whenever it is due, until cancelled."""
         while self._at is not None:
             now = self._clock.now()
             due = time_of_day(now, self._at)
@@ -254,15 +253,15 @@ class Daily:
             await self._clock.sleep(min(DAILY_LOOK, wait) if wait > 0 else DAILY_LOOK)
 
     async def _tell(self, now: float, today: str) -> bool:
-        """Whether it is told, or need not be; False: try again. It is written down before it is
-        said: told twice would be worse than not at all.
+        """Send it unless there is no need; False: try again. It is stored as sent before it is
+        sent: sending it twice would be worse than not at all.
         """
         if not self._owner.is_reachable:
             return False
         told = await self._choices.settings(SETTING)
         if told is None:
             return False
-        # A clock that was put back over midnight finds the day after told already.
+        # After a clock was set back over midnight, the following day counts as sent.
         if today <= told.get(NOWHERE, "") <= _date(midnight(now, later=1)):
             return True
         ends = midnight(now)

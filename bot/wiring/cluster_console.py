@@ -58,7 +58,7 @@ def answering(seen: ConsoleBackend) -> AnswerQuery:
 
 
 class ClusterConsole:
-    """This bot as it shows itself, and the others as they do."""
+    """All bots of a cluster on one console: this one directly, the others by requests."""
 
     def __init__(self, seen: ConsoleBackend) -> None:
         self._seen = seen
@@ -70,12 +70,12 @@ class ClusterConsole:
 
     @property
     def feed(self) -> WideFeed:
-        """The news of all."""
+        """The live feed of all bots."""
         return self._wide
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Look what is new at the others, while the block runs and somebody watches."""
+        """Poll the other bots while the block runs and somebody watches."""
         if self._others.count:
             async with background(self._wide.run(self.look)):
                 yield
@@ -93,7 +93,7 @@ class ClusterConsole:
         return together([own, *others], absent=self._others.count - len(others))
 
     def waiting(self) -> int:
-        """How much waits for an owner's word: here now, and elsewhere when that was asked last."""
+        """How many decisions wait for an owner: here now, elsewhere at the last poll."""
         return waiting_on_page(self._seen.rooms) + self._elsewhere
 
     async def settle(self, word: OwnerDecision) -> Settled:
@@ -107,7 +107,7 @@ class ClusterConsole:
         return told.settled if isinstance(told, DecisionResult) else Settled("lost", "")
 
     async def rendered(self, where: Conversation) -> Sequence[str] | None:
-        """The prompt before a conversation; None where nobody has its account just now."""
+        """The prompt of a conversation; None if no bot has its account just now."""
         try:
             told = await self._ask(where.platform_id, ContextQuery(where))
         except (NotConnected, ActionUnanswered):

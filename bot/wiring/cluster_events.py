@@ -1,4 +1,4 @@
-"""Who hears what the other bots of a cluster tell, and ask."""
+"""Handles the notes and requests of the other bots of a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bot.wiring.cluster_console import answering
 from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.web import Shown
 
-AT_WORK_WITHIN: Final = 5.0  # seconds; who asks waits for eight
+AT_WORK_WITHIN: Final = 5.0  # seconds; the asking bot waits for eight
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def note_handler(shown: Shown) -> OnClusterMessage:
     async def hear(note: ClusterMessage | None) -> None:
         try:
             await _hear(shown, note)
-        except Exception:  # of another version, or a bug: the events behind it are not to wait
+        except Exception:  # from another version, or a bug: later events must go on
             logger.exception("what another bot told is lost")
 
     return hear

@@ -45,15 +45,14 @@ from config.values import Owners
 def isolated_settings(
     settings: Settings, folder: str, *, people: frozenset[int] = frozenset()
 ) -> dict[str, Any]:
-    """What any of them says otherwise: what it keeps is in this folder, and nothing that is set for
-    QQ's groups, people and hours counts. These `people` are heard as they come; of the owners
-    those are told who are among them.
+    """The settings that a trial or the terminal chat changes: it keeps its data in this folder, and
+    settings for QQ's groups, people and hours do not apply. Owners are only those among `people`.
     """
     nobody = frozenset[int]()
     owners = settings.bot_owners
     return {
         "store_url": SecretStr(f"sqlite:///{folder}/journal.db"),
-        # That of the bot keeps its drafts, which a journal that knows none would sweep.
+        # The bot's folder holds its drafts; a journal without rows of them would delete them.
         "media_dir": Path(folder) / "media",
         "onebot_mode": "forward",
         "bot_role": "all",
@@ -67,7 +66,7 @@ def isolated_settings(
         "bot_new_group": "live",
         "bot_quiet": (),
         "bot_digest": None,
-        "bot_user_rate": None,  # whoever tries it out, types fast
+        "bot_user_rate": None,  # testers type fast
         "bot_group_rate": None,
         "bot_loop": 0,
     }
@@ -75,13 +74,13 @@ def isolated_settings(
 
 LONGEST_NAME: Final = 40  # characters
 MOST_GUESTS: Final = 8
-"""So many are there at a time; the one who joined first leaves."""
+"""The first to join leaves when more do."""
 MOST_SOURCES: Final = 64
-"""So many are known; with more, anybody's words may be among what was brought."""
+"""If there are more, anybody's words are taken to be among what was brought."""
 
 
 class Guests:
-    """Of one world, in its only group."""
+    """The people whose questions were brought into the simulated group, in its only group."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -90,7 +89,7 @@ class Guests:
         self._sources: set[Source] = set()
 
     def welcome(self, who: str, source: Source | None) -> str:
-        """Let somebody join, unless he is there; his name there. Nobody has the bot's."""
+        """Let somebody join unless they are there. Returns their name, which is never the bot's."""
         own = self._world.people(self._home)
         name = " ".join(who.split())[:LONGEST_NAME] or "user1"
         taken = {one.casefold() for one, number in own.items() if number == self._world.self_id}
@@ -106,7 +105,7 @@ class Guests:
         return person.name
 
     def are_from(self, user: int, group: int) -> bool:
-        """Whether anything that this person said, or anybody in this group, may be among it."""
+        """Whether words of this person, or of this group, may be among what was brought."""
         return len(self._sources) >= MOST_SOURCES or any(
             one.is_of(user, group) for one in self._sources
         )

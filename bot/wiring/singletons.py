@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from adapters.storage.store import SqlStore
 from bot.commands.alarms import AlarmMonitor
-from bot.commands.digest import Daily
+from bot.commands.digest import DailyDigest
 from bot.domain.cancellation import background
 from bot.domain.cluster_queries import NO_OTHERS, ClusterClient
 from bot.domain.masking import Mask
@@ -36,15 +36,14 @@ def run_daily_tasks(
     others: ClusterClient,
     clock: Clock,
 ) -> AbstractAsyncContextManager[None]:
-    """While it is open, the owners are told once a day how the one before went, and of a disk that
-    fills up, a model that became dearer, a lane that is stuck, people near their limits and new
-    groups when that is seen. Where another share of the journal is the first, only of what is seen
-    in this one.
+    """While it is open, owners get a daily digest, and alarms: a disk that fills up, a model that
+    became dearer, a stuck lane, people near their limits, new groups. If another share of the
+    journal is the first, only the alarms of this share.
     """
     on, answering, petitions = rooms.on, rooms.answering, rooms.stages.petitions
     here = data_folder(settings), on, answering, petitions
     tell = rooms.owner.tell
-    lookout = AlarmMonitor(
+    alarms = AlarmMonitor(
         stands=partial(current_status, NO_OTHERS, *here),
         busy=on.lanes.in_progress,
         gather=(spending.marks.people, answering.groups.news),
@@ -54,7 +53,7 @@ def run_daily_tasks(
         tongue=rooms.owner.tongue,
         host=platform.node() if settings.has_broker else "",
     )
-    daily = Daily(
+    daily = DailyDigest(
         at=settings.bot_digest,
         tongue=owners_tongue(settings),
         books=journal.books,
@@ -65,17 +64,17 @@ def run_daily_tasks(
         clock=clock,
     )
     if not journal.share.is_first:
-        return background(lookout.run())
-    return background(daily.run(), lookout.run())
+        return background(alarms.run())
+    return background(daily.run(), alarms.run())
 
 
 @asynccontextmanager
 async def run_singletons(
     settings: Settings, seen: ConsoleBackend, store: Store, mask: Mask, opening: Opens
 ) -> AsyncIterator[Link | None]:
-    """The console, of which this makes links and which opens what is tried out by `opening`, and
-    the owners' line of the day while the block runs; where another share is the first, only what
-    is looked out for in each.
+    """Run the console and the daily tasks while the block runs; `opening` opens trial services.
+    Yields what makes links to the console; None if another share of the journal is the first, which
+    has the console.
     """
     async with run_daily_tasks(
         settings, seen.rooms, seen.spending, seen.journal, store, seen.others, seen.clock

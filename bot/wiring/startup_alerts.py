@@ -1,4 +1,4 @@
-"""Lines for the owner from parts that are built before his postbox."""
+"""Alerts for owners from parts that are built before the part that sends them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ logger = logging.getLogger(__name__)
 
 
 class StartupAlerts:
-    """Keeps it until somebody passes it on. Of several bots, which all see the same outages, one
-    `speaks` of them.
+    """Keeps alerts until they can be sent. Of several bots, which all see the same outages, one
+    `speaks`.
     """
 
     def __init__(self, *, speaks: bool = True) -> None:
@@ -24,26 +24,27 @@ class StartupAlerts:
         self._told: asyncio.Queue[Pair] = asyncio.Queue()
 
     def tell(self, line: Pair) -> None:
-        """Something went wrong that only the owner can mend."""
+        """Queue an alert about something that only an owner can fix."""
         self._told.put_nowait(line)
 
     def tell_once(self, line: Pair) -> None:
-        """The same of what every bot of a cluster sees: one of them tells it, others log it."""
+        """Queue an alert that every bot of a cluster sees: one sends it, the others log it."""
         if self._speaks:
             self.tell(line)
         else:
             logger.info(text_for_log(line[Language.ENGLISH]))
 
     async def pass_on(self, owner: Owner) -> None:
-        """Tell the owner, until cancelled; lines are of one kind whose
-        English is the same up to its bracket."""
+        """Send alerts until cancelled. Alerts are of one kind if their English is the same up to
+        the first bracket.
+        """
         while True:
             line = await self._told.get()
             owner.tell(line[Language.ENGLISH].partition(" (")[0], line[owner.tongue])
 
     @contextmanager
     def logged_at_the_end(self) -> Iterator[None]:
-        """After the block, tell the log what nobody was there any more to pass on."""
+        """After the block, log the alerts that were not sent."""
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""How things stand now: what waits for an owner's word, and the room on the disk."""
+"""The current status: what waits for an owner's decision, and the free space on the disk."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ async def current_status(
 
 
 def data_folder(settings: Settings) -> Path:
-    """Where the journal is; that of the media where it is a server's."""
+    """The folder of the journal; that of the media if the journal is on a database server."""
     file = file_of(read_url(settings.store_url.get_secret_value()))
     return settings.media_dir if file is None else file.parent

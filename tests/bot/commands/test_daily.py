@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.commands.digest import SETTING, Daily, Standing
+from bot.commands.digest import SETTING, DailyDigest, Standing
 from bot.domain.cancellation import background
 from bot.domain.journal import PlaceSet
 from bot.domain.language import Language
@@ -50,7 +50,7 @@ async def morning(
     store: RecordingStore, *days: DaySum, begins: float, at: float | None = NINE, tongue: Language = Language.CHINESE
 ) -> AsyncIterator[Morning]:
     life = Morning(store, *days, begins=begins)
-    daily = Daily(
+    daily = DailyDigest(
         at=at,
         tongue=tongue,
         books=life.books,

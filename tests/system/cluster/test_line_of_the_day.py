@@ -18,10 +18,10 @@ DONE = "the day is done with"
 LOOKING = f"""
 import sys
 from bot.cli.cli import main
-from bot.commands import daily
+from bot.commands import digest
 
-daily.LOOK = 0.02  # all bots of both workers look at the clock in the same moment
-tell = daily.Daily._tell
+digest.DAILY_LOOK = 0.02  # all bots of both workers look at the clock in the same moment
+tell = digest.DailyDigest._tell
 
 async def told(self, now, today):
     is_done = await tell(self, now, today)
@@ -29,7 +29,7 @@ async def told(self, now, today):
         print("{DONE}", file=sys.stderr)
     return is_done
 
-daily.Daily._tell = told
+digest.DailyDigest._tell = told
 main()
 """
 
