@@ -189,7 +189,7 @@ async def test_calls_of_all_accounts_wait_on_one_page_and_each_word_is_carried_o
         assert await hall.page.waiting() == set()
         audit = await hall.page.get("/access")
         for account in ACCOUNTS:
-            assert f"{account}:A1" in audit
+            assert f"A1, account {account}" in audit
     assert struck(tmp_path) == sorted(f"a{account}" for account in ACCOUNTS[1:])
 
 
@@ -251,7 +251,7 @@ async def test_what_is_asked_of_any_account_is_told_to_who_watches(town: Town) -
         await town.answered(1)
         rows = await hall.page.until("/turns", "plain#a")
         assert all(f"plain#a{account}" in rows for account in ACCOUNTS)
-        assert f"{ACCOUNTS[0]}:group:{ONE}" in await hall.page.get("/chats")
+        assert f"group {ONE}, account {ACCOUNTS[0]}" in await hall.page.get("/chats")
 
 
 async def test_a_frozen_workers_part_is_missing_and_the_page_says_so(town: Town, tmp_path: Path) -> None:

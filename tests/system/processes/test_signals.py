@@ -27,7 +27,10 @@ ONE, TWO = 4242, 4343
 TOKEN = "correct-horse"
 PATIENCE = 30.0  # seconds for whatever must happen; the machine may be busy
 SHORT = 0.5  # seconds of grace, for who cannot wait for all of GRACE
-IN_SHORT = f"from bot.cli.process import *; it = configure(service=True); go(lambda: serve(it, grace={SHORT}))"
+IN_SHORT = (
+    "from bot.cli.process import *; it = configure(service=True); "
+    f"run_until_stopped(lambda: serve(it, grace={SHORT}))"
+)
 
 
 def make_world() -> World:
