@@ -178,14 +178,12 @@ RESET_FIRST: Final = (
 )
 RESTORE_FIRST: Final = (
     (
-        "先用提交 {commit} 恢复并启动一次（`git checkout {commit}`，`docker compose build bot`，"
-        "`frostagent restore`，`docker compose up -d bot`），启动好了再 `docker compose stop bot`，"
-        "`git checkout -`，换回这个版本（docs/zh/upgrade.md）"
+        "请用做这个备份的版本恢复，再像 docs/zh/upgrade.md 说的那样用提交 {commit} 把数据库升级好，"
+        "然后换回这个版本"
     ),
     (
-        "Restore it with commit {commit} and start that once (`git checkout {commit}`, `docker"
-        " compose build bot`, `frostagent restore`, `docker compose up -d bot`), once it runs"
-        " `docker compose stop bot`, `git checkout -`, then start this version (docs/upgrade.md)"
+        "Restore it with the version that made it, bring the database up to date with commit"
+        " {commit} as docs/upgrade.md says, then start this version again"
     ),
 )
 BACKUP_OLDER: Final = ("{file} {what}。{mend}。", "{file} {what}. {mend}.")

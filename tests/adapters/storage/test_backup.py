@@ -493,7 +493,10 @@ def test_a_journal_before_the_baseline_is_not_backed_up(tmp_path: Path) -> None:
 def test_a_backup_from_before_the_baseline_is_refused(tmp_path: Path) -> None:
     journal = journal_in(tmp_path / "data", "2")
     older = packed(tmp_path / "older.tgz", {"manifest.json": manifest(schema="0014")})
-    with refused(tmp_path, r"its schema is 0014, this version reads 0015 and later.*Restore it with commit b14ad6af"):
+    with refused(
+        tmp_path,
+        r"its schema is 0014, this version reads 0015 and later.*Restore it with the version that made it.*b14ad6af",
+    ):
         put_back(journal, older)
 
 
@@ -501,7 +504,7 @@ def test_a_backup_from_before_the_baseline_is_refused(tmp_path: Path) -> None:
 def test_a_backup_of_the_baseline_with_entries_written_ahead_is_refused(tmp_path: Path) -> None:
     target = made(at_revision(journal_in(tmp_path / "old", "1", ahead="2"), "0015"), tmp_path / "b.tgz")
     journal = journal_in(tmp_path / "data", "2")
-    with refused(tmp_path, r"has 1 entries of an earlier version.*Restore it with commit b14ad6af"):
+    with refused(tmp_path, r"has 1 entries of an earlier version.*Restore it with the version that made it.*b14ad6af"):
         put_back(journal, target)
 
 

@@ -28,8 +28,7 @@ TOKEN = "correct-horse"
 PATIENCE = 30.0  # seconds for whatever must happen; the machine may be busy
 SHORT = 0.5  # seconds of grace, for who cannot wait for all of GRACE
 IN_SHORT = (
-    "from bot.cli.process import *; it = configure(service=True); "
-    f"run_until_stopped(lambda: serve(it, grace={SHORT}))"
+    f"from bot.cli.process import *; it = configure(service=True); run_until_stopped(lambda: serve(it, grace={SHORT}))"
 )
 
 
