@@ -1,7 +1,7 @@
 """The composition root of a worker (BOT_ROLE=worker): a bot as in bot/app.py for each of its
 partitions.
 
-adapters/storage/roster --who is there, what is free--> Steward --opens, closes--> bot/app.py
+adapters/storage/leases --who is there, what is free--> Steward --opens, closes--> bot/app.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from msgspec import Struct
 from adapters.broker.link import BrokerLink
 from adapters.broker.notes import NoteExchange
 from adapters.broker.requests import RequestExchange
-from adapters.metrics.cluster import Work
+from adapters.metrics.work import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service

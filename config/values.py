@@ -467,7 +467,7 @@ def broker_url(value: SecretStr) -> SecretStr:
 
 
 HERE: Final = "{hostname}"
-PAGE: Final = "/media"  # of WEB_PORT, see `adapters/web/giving`
+PAGE: Final = "/media"  # of WEB_PORT, see `adapters/web/file_route`
 MEDIA_REMEDY: Final = (
     "Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT"
 )

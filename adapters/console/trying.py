@@ -145,7 +145,7 @@ class OpeningPages:
 
 
 def asked_again(row: TurnRow | None) -> dict[str, Any]:
-    """The fields of `Wanted` for asking the question of a turn again."""
+    """The fields of `TrialOptions` for asking the question of a turn again."""
     if row is None:
         return {"asker": "", "question": ""}
     source = Source(row.asker, row.where.session_id if row.where.is_group else 0)

@@ -113,8 +113,8 @@ Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 
 
 class PictureSight:
-    """Fits `bot.domain.ports.Sight`. `web` must be one for urls that others name; `fetching` is in
-    seconds, for one.
+    """Fits `bot.domain.ports.PictureReader`. `web` must be one for urls that others
+    name; `fetching` is in seconds, for one.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ AskFile: TypeAlias = Callable[[Conversation, File], Awaitable[KeptFile]]
 
 
 class TextReader:
-    """Fits `bot.domain.ports.Reader`. `web` must be one for urls that others name."""
+    """Fits `bot.domain.ports.TextFileReader`. `web` must be one for urls that others name."""
 
     def __init__(self, *, web: Web, ask: AskFile, fetching: float = FETCHING) -> None:
         self._received = ReceivedFiles(web, max_bytes=MAX_FILE_BYTES, fetching=fetching)
@@ -253,7 +253,7 @@ Transcribe: TypeAlias = Callable[[bytes, float], Awaitable[str]]
 
 
 class VoiceEar:
-    """Fits `bot.domain.ports.Ear`; `ask` asks for a voice as wav."""
+    """Fits `bot.domain.ports.VoiceListener`; `ask` asks for a voice as wav."""
 
     def __init__(
         self, *, web: Web, ask: Ask, transcribe: Transcribe, fetching: float = FETCHING

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from msgspec import Struct
 from prometheus_client import (
@@ -17,41 +15,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-
-class Linked(Protocol):
-    """A connection with the broker."""
-
-    @property
-    def is_up(self) -> bool: ...
-
-
-@dataclass(slots=True)
-class Work:
-    """How things stand: there are so many `partitions`; `links` is by those that are here, which
-    are `held` once they are at work, and so many `workers` are there. Since the start so many
-    partitions were `taken`, and so many events `set_aside`.
-    """
-
-    partitions: int
-    links: dict[int, Linked] = field(default_factory=dict)
-    held: set[int] = field(default_factory=set)
-    workers: int = 0
-    taken: int = 0
-    set_aside: int = 0
-
-    def begin(self, partition: int) -> None:
-        """It is at work here."""
-        self.held.add(partition)
-        self.taken += 1
-
-    def end(self, partition: int) -> None:
-        """It is no more."""
-        self.held.discard(partition)
-        self.links.pop(partition, None)
-
-    def lay_aside(self) -> None:
-        """An event is in the queue of what nobody could handle."""
-        self.set_aside += 1
+from adapters.metrics.work import Work
 
 
 class WorkCollector(Collector):

@@ -1,7 +1,7 @@
 """Refusals sorted: what a vendor said, in whatever shape, to the one class that says what to do
 about it (section 7).
 
-The knowledge is in `SIGNS` (`signs.py`) and `STATUSES`, rows of data tried in order. Words go
+The knowledge is in `SIGNS` and `STATUSES`, rows of data tried in order. Words go
 before statuses, because vendors send billing as 429, 400 or 403, and the caller's own mistakes as
 500.
 """

@@ -112,7 +112,7 @@ def _add_up_tools(connection: Connection, day: float, end: float) -> None:
 
 
 def parts(*used: ColumnElement[bool]) -> Select[Any]:
-    """By tool its part of the requests that are `used` (tool_costs.py): its name, and SHARED."""
+    """By tool its part of the requests that are `used`: its name, and SHARED."""
     others = tool_calls.alias("others")
     count = select(func.count()).select_from(others).where(*_read(others))
     among = case(

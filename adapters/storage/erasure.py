@@ -398,7 +398,7 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
 
 def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -> set[int]:
     """The sends of no turn, anywhere, that are about them: what owners were told or asked, what a
-    command answered. Their ids say whom or which turn they are about (`bot/domain/sends`); others
+    command answered. Their ids say whom or which turn they are about (`bot/domain/actions`); others
     name a person or a group by number, or a person as `name#2` in that conversation.
     """
     wanted = {send_prefix_of_turn(turn_id) for turn_id in connection.scalars(turn_ids)}

@@ -4,14 +4,11 @@ a disk and nothing is listed: what a request names is a key here, or it is nothi
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
-
-from aiohttp import web
 
 UNGUESSABLE: Final = 32  # bytes
 BLOCK: Final = 65_536  # letters of base64; whole groups of four
@@ -62,47 +59,3 @@ class FileOffers:
     def find(self, key: str) -> OfferedFile | None:
         """The file of this key; None for any that is offered no more, or never was."""
         return self._there.get(key)
-
-
-PAGE: Final = "/media/{key}"
-NOTHING: Final = "nothing is offered here\n"  # by which the doctor knows the page
-STALLED: Final = 30.0  # seconds in which nothing could be written
-
-# Whatever is in it, no browser takes it for a page, and nobody keeps it.
-HEADERS: Final = {
-    "Content-Type": "application/octet-stream",
-    "Content-Disposition": "attachment",
-    "Content-Security-Policy": "default-src 'none'; sandbox",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-}
-
-
-class FileRoute:
-    """Answers GET and HEAD at PAGE, a block at a time: who reads slowly takes no memory."""
-
-    def __init__(self, offers: FileOffers) -> None:
-        self._offers = offers
-
-    async def give(self, request: web.Request) -> web.StreamResponse:
-        """The file of that key, to its end or until it is over."""
-        offered = self._offers.find(request.match_info["key"])
-        if offered is None:
-            raise web.HTTPNotFound(text=NOTHING)
-        offered.asked = True
-        response = web.StreamResponse(headers=HEADERS)
-        response.content_length = left = offered.size
-        await response.prepare(request)
-        if request.method == "HEAD":
-            return response
-        try:
-            for block in offered.blocks():
-                async with asyncio.timeout(STALLED):
-                    await response.write(block)
-                left -= len(block)
-        except (TimeoutError, ConnectionError, ValueError):  # ValueError: it was no base64
-            pass
-        if left and request.transport is not None:
-            # Half a file must not look like one, and who reads nothing more would hold it for ever.
-            request.transport.abort()
-        return response

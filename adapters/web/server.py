@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from adapters.web.file_offers import PAGE, FileOffers, FileRoute
+from adapters.web.file_offers import FileOffers
+from adapters.web.file_route import PAGE, FileRoute
 from adapters.web.readiness import Readiness
 from bot.domain.errors import ConfigError, Problem
 

@@ -332,7 +332,7 @@ class ModelState(Struct, frozen=True):
     """
 
     name: str
-    cooldown: float = 0.0
+    cooldown: float = field(default=0.0, name="rests")  # as other versions of a cluster call it
     is_priced: bool = False
 
 

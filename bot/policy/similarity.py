@@ -32,7 +32,7 @@ def is_similar(text: str, *others: str, least: float) -> bool:
 
 
 def is_similar_to_any(text: str, others: Collection[str], *, least: float) -> bool:
-    """The same of others that are `of_length`."""
+    """The same of others that have `comparable_lengths`."""
     # Where it is less it is 0, and found out sooner.
     return bool(others) and any(_ratio()(text, one, score_cutoff=least) for one in others)
 

@@ -1,4 +1,4 @@
-"""The marks of the prompt's frame, as patterns: how `render`, `compose` and `notes` write it in
+"""The marks of the prompt's frame, as patterns: how `render` and `compose` write it in
 every language, by their own words, and how models write it after them.
 """
 

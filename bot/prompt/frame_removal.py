@@ -2,7 +2,7 @@
 kept. Pure.
 
 A small model that reads `name#number: text` a hundred times writes such lines itself, and one that
-is stored makes it write them for ever. Cut is only what `render`, `compose` and `notes` write, by
+is stored makes it write them for ever. Cut is only what `render` and `compose` write, by
 their own constants: our own name in front, a heading, a quotation, a note on what became of our
 words; and from a line in another member's name and number on, all that follows it, unless the
 answer is nothing but such lines of several members, or announces them: who sums up a vote writes

@@ -52,7 +52,7 @@ class Postbox:
         then: Callable[[Receipt], None] | None = None,
     ) -> bool:
         """Say it, and tell `then` what became of it; False if too much waits there. It is
-        forgotten with the person or run that it is `about` (`bot/domain/sends`).
+        forgotten with the person or run that it is `about` (`bot/domain/actions`).
         """
         action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
         receipt = self._outbox.post(action, openly=self._openly, name=about)

@@ -157,10 +157,13 @@ def together(glances: Sequence[PartitionStatus], *, absent: int = 0) -> Partitio
 
 
 def _models(states: Sequence[State]) -> tuple[ModelState, ...]:
-    cooldowns = dict[str, float]()
+    together = dict[str, ModelState]()
     for model in chain.from_iterable(one.models for one in states):
-        cooldowns[model.name] = max(model.cooldown, cooldowns.get(model.name, 0.0))
-    return tuple(ModelState(name, seconds) for name, seconds in cooldowns.items())
+        other = together.get(model.name, model)
+        together[model.name] = ModelState(
+            model.name, max(model.cooldown, other.cooldown), model.is_priced or other.is_priced
+        )
+    return tuple(together.values())
 
 
 def _personas(glances: Sequence[PartitionStatus]) -> Mapping[str, tuple[str, ...]]:

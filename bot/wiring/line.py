@@ -24,7 +24,7 @@ from config.settings import Settings
 if TYPE_CHECKING:  # of clusters alone
     from adapters.broker.notes import NoteExchange
     from adapters.broker.requests import RequestExchange
-    from adapters.metrics.cluster import Work
+    from adapters.metrics.work import Work
     from adapters.storage.leases import Lease
     from bot.wiring.console_backend import ConsoleBackend
 

@@ -69,8 +69,8 @@ def build_stages(
         question_queue=asking.questions,
         outbox=on.outbox,
     )
-    desks = build_desks(on, answering, join_requests, owner, tongue)
-    ways = on, asking, desks, deduplicator, active_work, commands
+    replies = build_owner_replies(on, answering, join_requests, owner, tongue)
+    ways = on, asking, replies, deduplicator, active_work, commands
     way = build_way(*ways, rules=rules, steers=steers)
     late_messages = LateMessages(
         seen=asking.seen,
@@ -94,7 +94,7 @@ def build_stages(
     held = HeldLanes(
         lanes=on.lanes, seen=asking.seen, deferred=asking.put_off, question_queue=asking.questions
     )
-    lane = build_lane_way(on, asking, answering, desks)
+    lane = build_lane_way(on, asking, answering, replies)
     expiry = Expiry(
         suspensions=answering.suspensions,
         approvals=answering.approvals,
@@ -106,10 +106,10 @@ def build_stages(
     )
 
 
-def build_desks(
+def build_owner_replies(
     on: Ground, answering: Answering, join_requests: JoinRequests, owner: Owner, tongue: Language
 ) -> OwnerReplies:
-    """Where an owner's word may be waited for."""
+    """Where an owner's reply may be waited for."""
     return OwnerReplies(
         join_requests,
         answering.groups,

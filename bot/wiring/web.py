@@ -23,7 +23,7 @@ from bot.wiring.status import count_waiting, data_folder
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
-    from adapters.metrics.cluster import Work
+    from adapters.metrics.work import Work
 
 REASONS: Final[Mapping[str, str]] = {
     Silence.USER: "user_rate",

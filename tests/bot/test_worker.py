@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from adapters.metrics.cluster import Work
+from adapters.metrics.work import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
 from bot import worker as module

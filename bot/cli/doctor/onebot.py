@@ -27,7 +27,7 @@ from adapters.onebot.forward_ws import dial
 from adapters.onebot.peers import PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.openai.client import make_session
-from adapters.web.file_offers import NOTHING
+from adapters.web.file_route import NOTHING
 from adapters.web.readiness import NOBODY, ServedAccount
 from bot.cli.control import socket_of
 from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong, wrong_settings

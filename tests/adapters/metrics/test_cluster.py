@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapters.metrics.cluster import GatewayVitals, Work, WorkCollector, render_gateway
+from adapters.metrics.cluster import GatewayVitals, WorkCollector, render_gateway
+from adapters.metrics.work import Work
 
 
 def figures(work: Work) -> dict[str, float]:

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from prometheus_client import generate_latest
 
 from adapters.metrics import metrics as module
-from adapters.metrics.cluster import GatewayCollector, GatewayVitals, Work, WorkCollector
+from adapters.metrics.cluster import GatewayCollector, GatewayVitals, WorkCollector
 from adapters.metrics.exposition import DiskCollector, VitalsCollector, registry_of
 from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals, kinds_of
+from adapters.metrics.work import Work
 from bot.domain.actions import SendMessage
 from bot.domain.events import Event, MessageReceived
 from bot.domain.journal import (

@@ -15,8 +15,9 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from adapters.web import file_offers as giving
-from adapters.web.file_offers import NOTHING, FileOffers
+from adapters.web import file_route as giving
+from adapters.web.file_offers import FileOffers
+from adapters.web.file_route import NOTHING
 from adapters.web.server import WebServer
 from tests.adapters.web.test_server import client, server
 from tests.cases import each_case

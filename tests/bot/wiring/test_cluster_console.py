@@ -50,7 +50,7 @@ def state(account: int, at: float, *, cooldown: float) -> State:
         accounts=(AccountState(account, online=True),),
         active=1,
         waiting=2,
-        models=(ModelState("m", cooldown), ModelState(f"of {account}")),
+        models=(ModelState("m", cooldown, is_priced=account == HERE), ModelState(f"of {account}")),
         place="postgresql",
         in_trouble=account == THERE,
         unwritten=3,
@@ -80,6 +80,7 @@ def test_what_several_show_is_one_page() -> None:
     assert [one.account for one in told.accounts] == [HERE, THERE]
     assert (told.active, told.waiting, told.unwritten, told.in_trouble, told.place) == (2, 4, 6, True, "postgresql")
     assert [(one.name, one.cooldown) for one in told.models] == [("m", 7.0), (f"of {HERE}", 0.0), (f"of {THERE}", 0.0)]
+    assert [one.name for one in told.models if one.is_priced] == ["m"]
     assert [one.where for one in told.calls] == [AT_HERE, AT_THERE]
     assert [one.account for one in told.petitions] == [HERE, THERE]
     assert told.paused == (AT_HERE, AT_THERE)

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from adapters.broker.notes import NoteExchange
 from adapters.broker.requests import RequestExchange
-from adapters.metrics.cluster import Work
+from adapters.metrics.work import Work
 from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
@@ -158,6 +158,7 @@ asyncio.run(run())
 """
 OF_CLUSTERS = {
     "adapters.metrics.cluster",
+    "adapters.metrics.work",
     "adapters.storage.day_totals",
     "adapters.storage.leases",
     "bot.memory.shared_spending",
@@ -178,3 +179,22 @@ def test_a_bot_alone_loads_nothing_of_a_cluster(tmp_path: Path) -> None:
     assert all(find_spec(name) for name in OF_CLUSTERS)  # under these names they would be loaded
     libraries = ("adapters.broker", "aio_pika", "aiormq", "pamqp")
     assert {name for name in loaded if name in OF_CLUSTERS or name.startswith(libraries)} == set()
+
+
+# Each is loaded by what needs it: pages, metrics, pictures, fetching, tools with schemas of others.
+LATE = {"PIL", "aiohttp.web", "httpx", "jinja2", "jsonschema", "prometheus_client", "psycopg", "rapidfuzz"}
+
+
+@pytest.mark.system
+def test_a_bot_without_pages_loads_no_library_before_it_is_needed(tmp_path: Path) -> None:
+    words = (sys.executable, "-c", LONE_BOT, str(tmp_path))
+    told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)
+    assert all(find_spec(name) for name in LATE - {"psycopg"})
+    assert LATE & set(told.stdout.split()) == set()
+
+
+def test_a_worker_loads_the_library_of_prometheus_when_it_is_asked_for_metrics() -> None:
+    words = (sys.executable, "-c", "import sys, bot.worker; print(*sys.modules)")
+    told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)
+    assert "adapters.metrics.work" in told.stdout.split()
+    assert "prometheus_client" not in told.stdout.split()

@@ -223,7 +223,7 @@ async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is
     assert (trial.ceiling, trial.lacks) == (None, "")
 
 
-async def test_one_with_a_purse_takes_what_is_in_it_and_then_nobody_is_heard() -> None:
+async def test_one_with_a_budget_takes_what_is_in_it_and_then_nobody_is_heard() -> None:
     most = TrialLimits("m", 1.0, 1000, 4)
     store, clock = RecordingStore(), ManualClock()
     budget = TrialBudget(most, day=BudgetTally(), is_spent=lambda: False, store=store, clock=clock)

@@ -5,7 +5,7 @@ from tests.bot.hall import hall
 from tests.fakes import said, words
 
 
-async def test_both_ways_of_a_message_know_the_same_desks() -> None:
+async def test_both_ways_of_a_message_know_the_same_owner_replies() -> None:
     """An owner's word is taken at the door, and once more where what it quotes had to be looked up."""
     async with hall(words("ok")) as house:
         assert house.way._word is house.lane._word

@@ -1,4 +1,4 @@
-"""Whose questions something goes on about; how that ends: test_stopping.py."""
+"""Whose questions something goes on about; how that ends: test_stop_handler.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people may do to turns that go on; what comes of it in a run: test_steering.py, test_stopping.py."""
+"""What people may do to turns that go on; what comes of it in a run: test_steering.py, test_stop_handler.py."""
 
 from __future__ import annotations
 
