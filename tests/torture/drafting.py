@@ -73,11 +73,15 @@ class DraftingStage(Stage):
         await self._publish(await self._drafted("plain"))
 
     async def while_dead(self) -> None:
-        """Nobody says anything; the way is free."""
+        """Nobody says anything; the way is free.
+
+        Nobody repeats a line within two seconds of having said it, as equal lines of a history and of
+        events would be one (`policy/message_aliases`); the lives of the bot take less than that.
+        """
         await self.simulator.wait_until(lambda: not self.simulator.connected, timeout=PATIENCE)
         self._ago = min(self._ago, 1.0)
         self.simulator.sockets.come_back()
-        self._ago = -1.0
+        self._ago -= 3.0
 
     async def play_again(self, mend: Callable[[], None]) -> None:
         """A life between the first and the last one."""
