@@ -12,6 +12,10 @@ docker compose up -d init
 
 for service in "$@"; do
     all=$(docker compose ps --quiet "$service")
+    if [ -z "$all" ]; then
+        echo "No container of $service runs, so there is none to replace: docker compose up -d $service" >&2
+        exit 1
+    fi
     for old in $all; do
         docker stop "$old" >/dev/null
         docker rm "$old" >/dev/null

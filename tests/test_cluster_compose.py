@@ -249,7 +249,7 @@ DOCKER = """#!/bin/sh
 echo "$@" >>"$LOG"
 case "$*" in
 "compose run --rm init") [ -z "$BAD_ENV" ] ;;
-"compose ps --quiet "*) printf 'old1\\nold2\\n' ;;
+"compose ps --quiet "*) if [ -z "$NONE" ]; then printf 'old1\\nold2\\n'; fi ;;
 "compose ps --format "*) if [ -n "$SICK" ]; then printf 'healthy\\n\\n'; else printf 'healthy\\nhealthy\\n'; fi ;;
 esac
 """
@@ -257,7 +257,7 @@ esac
 
 @each_case(
     ("trouble", "stopped", "ends"),
-    [("", ["old1", "old2"] * 2, 0), ("BAD_ENV", [], 1), ("SICK", ["old1"], 1)],
+    [("", ["old1", "old2"] * 2, 0), ("BAD_ENV", [], 1), ("SICK", ["old1"], 1), ("NONE", [], 1)],
 )
 def test_parts_are_replaced_one_after_the_other_and_none_after_trouble(
     tmp_path: Path, trouble: str, stopped: list[str], ends: int
@@ -269,7 +269,7 @@ def test_parts_are_replaced_one_after_the_other_and_none_after_trouble(
         (place / name).write_text(content, "utf-8")
         (place / name).chmod(0o755)
     log = place / "log"
-    environment = {"PATH": f"{place}:{os.environ['PATH']}", "LOG": str(log), "BAD_ENV": "", "SICK": ""}
+    environment = {"PATH": f"{place}:{os.environ['PATH']}", "LOG": str(log), "BAD_ENV": "", "SICK": "", "NONE": ""}
     environment |= {trouble: "1"} if trouble else {}
     words = ["sh", str(place / "deploy/roll.sh"), *reversed(ROLES)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)

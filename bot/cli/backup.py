@@ -5,6 +5,7 @@ BOT_LANGUAGE.
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import time
@@ -85,12 +86,12 @@ RESTORED: Final = (
 DUMP: Final = (
     (
         "数据库在 PostgreSQL 里，用它自己的工具备份（机器人不必停）：\n"
-        "  pg_dump --format=custom --file={file} --dbname={url}\n"
+        "  pg_dump --format=custom{file} --dbname={url}\n"
         "另外保存：{them}"
     ),
     (
         "The journal is in PostgreSQL, which has a tool for this (the bot may run):\n"
-        "  pg_dump --format=custom --file={file} --dbname={url}\n"
+        "  pg_dump --format=custom{file} --dbname={url}\n"
         "Keep beside it: {them}"
     ),
 )
@@ -98,12 +99,12 @@ UNDUMP: Final = (
     (
         "数据库在 PostgreSQL 里，用它自己的工具恢复。"
         "先停下所有机器人，并确认备份已经做好两分钟以上：\n"
-        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url} {file}"
+        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}"
     ),
     (
         "The journal is in PostgreSQL, which has a tool for this. Stop every bot first, and restore"
         " a backup that is at least two minutes old:\n"
-        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url} {file}"
+        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}"
     ),
 )
 
@@ -117,7 +118,9 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
     journal = file_of(url)
     if journal is None:
         beside = [*_beside_folder(settings, None), "data/"]
-        tell(fill_pair(DUMP, file=name, url=_for_tools(url), them=", ".join(beside))[tongue])
+        file = "" if name == STREAM else f" --file={shlex.quote(name)}"
+        words = fill_pair(DUMP, file=file, url=shlex.quote(_for_tools(url)), them=", ".join(beside))
+        tell(words[tongue])
         raise SystemExit(1)
     journal = journal.absolute()
     files = list(files_beside(settings, journal))
@@ -149,7 +152,8 @@ def put_back(store_url: str, name: str) -> None:
     url = read_url(store_url)
     journal = file_of(url)
     if journal is None:
-        tell(fill_pair(UNDUMP, file=name, url=_for_tools(url))[tongue])
+        file = "" if name == STREAM else f" {shlex.quote(name)}"
+        tell(fill_pair(UNDUMP, file=file, url=shlex.quote(_for_tools(url)))[tongue])
         raise SystemExit(1)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     if (pid := _bot_that_answers(store_url)) is not None:  # not every system has locks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import tarfile
 from pathlib import Path
@@ -159,3 +160,18 @@ def test_of_postgresql_its_own_tools_are_named_without_the_password(tmp_path: Pa
     assert f"--single-transaction {url} b.dump" in done.stderr
     assert "planted" not in done.stderr
     assert not (tmp_path / "b.dump").exists()
+
+
+def test_the_commands_of_postgresql_are_quoted_for_a_shell_and_take_a_stream(tmp_path: Path) -> None:
+    settings = {"STORE_URL": "postgresql+psycopg://frost:planted@db.test/frost?sslmode=require&application_name=x"}
+    said = run(tmp_path, "backup", "my dump", **settings).stderr
+    (line,) = (line for line in said.splitlines() if "pg_dump --" in line)
+    words = shlex.split(line)
+    assert words[:3] == ["pg_dump", "--format=custom", "--file=my dump"]
+    assert words[3].startswith("--dbname=postgresql://frost@db.test/frost?")
+    assert "sslmode=require" in words[3]
+    assert "--file" not in run(tmp_path, "backup", "-", **settings).stderr
+    (line,) = (
+        line for line in run(tmp_path, "restore", "-", **settings).stderr.splitlines() if "pg_restore --" in line
+    )
+    assert shlex.split(line)[-1].startswith("--dbname=")
