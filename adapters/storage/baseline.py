@@ -71,7 +71,7 @@ def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
 
 def refuse_older_file(file: Path) -> None:
     """The same for an SQLite file before anything opens it to write: nothing changes, in it or
-    beside it. What cannot be read here is left to whoever opens it.
+    beside it. What cannot be read here is left to the code that opens it.
     """
     with suppress(OSError, sqlite3.Error), closing(_opened(file)) as connection:
 
