@@ -162,7 +162,7 @@ def back_up(
 
 
 def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], version: str) -> Made:
-    """The same into a stream; its reader sees by the last file whether it is whole."""
+    """The same into a buffered stream; its reader sees by the last file whether it is whole."""
     journal = journal.resolve()
     _check_there(journal)
     with _told(STANDARD_OUTPUT), _work_in(journal.parent, f".{journal.name}.") as work:

@@ -130,7 +130,9 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
         if name == STREAM:
             if sys.stdout.isatty():
                 fail(TERMINAL)
-            made = back_up_to(journal, sys.stdout.buffer, files=files, version=version())
+            # With PYTHONUNBUFFERED, as in our image, sys.stdout may write a part and say nothing.
+            stream = os.fdopen(sys.stdout.fileno(), "wb", closefd=False)
+            made = back_up_to(journal, stream, files=files, version=version())
         else:
             made = back_up(journal, Path(name), files=files, version=version(), force=force)
     except BackupError as error:

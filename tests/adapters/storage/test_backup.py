@@ -267,7 +267,7 @@ def test_a_full_disk_leaves_no_half_backup_and_room_for_the_bot(
     journal = journal_in(tmp_path, "1")
     (tmp_path / "b.tgz").write_text("precious")
     if os.path.exists("/dev/full"):  # noqa: PTH110  # a device
-        for buffer in (0, 2**20):  # with one, it is only noticed in the end
+        for buffer in (2**10, 2**20):  # with a large one, it is only noticed in the end
             with refused(tmp_path, "standard output: No space left"), full_disk(buffer) as full:
                 back_up_to(journal, full, files=(), version="1.0")
     with refused(tmp_path, "no journal"):

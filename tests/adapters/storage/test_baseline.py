@@ -258,12 +258,14 @@ def test_entries_of_this_version_are_applied_after_a_crash(sqlite: str) -> None:
 
 def test_lines_that_are_applied_are_no_reason(sqlite: str) -> None:
     with_a_line(sqlite)
-    file = Database(sqlite, migrate=migrate).file
+    database = Database(sqlite, migrate=migrate)
+    file = database.file
     assert file is not None
     lines = Path(f"{file}-ahead").read_bytes()
     assert ids(sqlite) == ["1", "2"]
     Path(f"{file}-ahead").write_bytes(lines + b"9999999999999999 half a li")  # torn: promised to nobody
-    stamp_baseline(Database(sqlite, migrate=migrate))
+    stamp_baseline(database)
+    database.close()
     assert ids(sqlite) == ["1", "2"]
 
 
