@@ -58,7 +58,6 @@ from bot.wiring.fetching import user_agent
 from bot.wiring.limits import build_meter, build_spending
 from bot.wiring.line import (
     ClusterLine,
-    Connections,
     Durable,
     Seat,
     build_line,
@@ -77,7 +76,7 @@ from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.singletons import run_singletons
 from bot.wiring.startup_alerts import StartupAlerts
 from bot.wiring.tools import find_tools, following
-from bot.wiring.web import Shown, metrics_of, open_web
+from bot.wiring.web import Connections, Shown, metrics_of, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from adapters.metrics.metrics import Metrics
-from adapters.onebot.peers import Account
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore
 from adapters.web.file_offers import FileOffers
@@ -19,6 +18,7 @@ from bot.memory.spending import Spending
 from bot.policy.day_limits import DayLimits
 from bot.wiring.onebot import build_sockets
 from bot.wiring.startup_alerts import StartupAlerts
+from bot.wiring.web import Connections
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
@@ -49,18 +49,6 @@ class Seat:
     asks: RequestExchange
     work: Work
     offers: FileOffers | None = None
-
-
-class Connections(Protocol):
-    """Who is connected, as the pages and commands show it."""
-
-    @property
-    def reconnects(self) -> int: ...
-
-    @property
-    def refused(self) -> str: ...
-
-    def accounts(self) -> tuple[Account, ...]: ...
 
 
 class ClusterLine(Protocol):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from adapters.metrics.metrics import Metrics, Today, Vitals, together
+from adapters.onebot.peers import Account
 from adapters.storage.files import free_at
 from adapters.web.file_offers import FileOffers
 from adapters.web.readiness import Attendance
@@ -17,7 +18,6 @@ from bot.memory.spending import ALL, Spending
 from bot.policy.day_limits import NO_CAP, limit_level
 from bot.policy.wake import Silence
 from bot.speaking.screening import Screen
-from bot.wiring.line import Connections
 from bot.wiring.service import Rooms
 from bot.wiring.status import count_waiting, data_folder
 from config.settings import Settings
@@ -49,6 +49,18 @@ STANDING_BY: Final = "standing by: other workers have all accounts"
 def metrics_of(tools: Collection[str], clock: Clock) -> Metrics:
     """The metrics, with these tools."""
     return Metrics(tools=tools, reasons=REASONS, clock=clock)
+
+
+class Connections(Protocol):
+    """Who is connected, as the pages and commands show it."""
+
+    @property
+    def reconnects(self) -> int: ...
+
+    @property
+    def refused(self) -> str: ...
+
+    def accounts(self) -> tuple[Account, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
