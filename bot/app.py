@@ -26,6 +26,19 @@ from sqlalchemy import Connection
 from adapters.metrics.metrics import CountedSink, Metrics
 from adapters.onebot.transport import AnyTransport
 from adapters.storage.store import SqlStore, open_store
+from bot.cluster.line import (
+    ClusterLine,
+    Durable,
+    Seat,
+    build_line,
+    hearing_of,
+    neighbours_of,
+    offers_of,
+    others_of,
+    spending_of,
+    startup_alerts_of,
+)
+from bot.cluster.singletons import run_singletons
 from bot.conversation.approval.approvals import Approvers, Say
 from bot.conversation.dispatcher import StartupBarrier
 from bot.conversation.queue.lanes import Lanes
@@ -56,24 +69,11 @@ from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.discovery import Discovered
 from bot.wiring.fetching import user_agent
 from bot.wiring.limits import build_meter, build_spending
-from bot.wiring.line import (
-    ClusterLine,
-    Durable,
-    Seat,
-    build_line,
-    hearing_of,
-    neighbours_of,
-    offers_of,
-    others_of,
-    spending_of,
-    startup_alerts_of,
-)
 from bot.wiring.media_readers import build_senses
 from bot.wiring.mouth import owners_tongue
 from bot.wiring.personas import PersonaFiles
 from bot.wiring.resources import Resources, open_resources
 from bot.wiring.service import Rooms, build_rooms
-from bot.wiring.singletons import run_singletons
 from bot.wiring.startup_alerts import StartupAlerts
 from bot.wiring.tools import find_tools, following
 from bot.wiring.web import Connections, Shown, metrics_of, open_web

@@ -17,11 +17,11 @@ from adapters.broker.gateway import Gateway
 from adapters.onebot.peers import PeerRegistry
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
+from bot.cluster.broker import build_gateway
 from bot.domain.cancellation import background
 from bot.domain.language import Language, Pair
 from bot.domain.masking import text_for_log
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.broker import build_gateway
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings
 

@@ -26,6 +26,7 @@ from adapters.metrics.work import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
+from bot.cluster.line import Seat, offers_of
 from bot.domain.cancellation import background
 from bot.domain.cluster_messages import ClusterPartition
 from bot.domain.console_views import Doctor
@@ -34,7 +35,6 @@ from bot.domain.ports import Clock
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.owner_alerts import of_stalls
-from bot.wiring.line import Seat, offers_of
 from bot.wiring.tools import find_tools
 from bot.wiring.web import STANDING_BY, metrics_of, open_web
 from config.settings import Settings

@@ -32,6 +32,7 @@ LIBRARIES = {
     "bot/conversation": {"cachetools"},
     "bot/commands": set(),
     "bot/agent": {"cachetools", "jsonschema", "pydantic"},
+    "bot/cluster": set(),
     "bot/wiring": {"aiohttp", "pydantic"},
     "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},
     "bot/app.py": {"sqlalchemy"},

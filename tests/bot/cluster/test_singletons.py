@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from bot.app import open_service
+from bot.cluster.singletons import run_daily_tasks, run_singletons
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK
 from bot.domain.cluster_messages import WHOLE, ClusterPartition
@@ -18,7 +19,6 @@ from bot.domain.language import Language
 from bot.domain.masking import Mask
 from bot.domain.query_results import DaySum
 from bot.memory.newest import Newest
-from bot.wiring.singletons import run_daily_tasks, run_singletons
 from config.settings import Settings
 from tests.bot.commands.books import PaperBooks
 from tests.cases import each_case

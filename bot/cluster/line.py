@@ -84,7 +84,7 @@ def build_line(
     """
     if seat is None:
         return build_sockets(settings, offers, clock=clock, ids=ids)
-    from bot.wiring.broker import build_broker_line  # an extra's library: not for everybody
+    from bot.cluster.broker import build_broker_line  # an extra's library: not for everybody
 
     return build_broker_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
 
@@ -127,7 +127,7 @@ def hearing_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> 
     """How a bot hears the others, which it answers once it is `at_work`."""
 
     def ears() -> ClusterHandlers:
-        from bot.wiring.cluster_events import ears_of  # of clusters alone
+        from bot.cluster.cluster_events import ears_of  # of clusters alone
 
         return ears_of(seen, at_work)
 

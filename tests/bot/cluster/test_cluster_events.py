@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from bot.cluster import cluster_events
+from bot.cluster.cluster_events import note_handler
 from bot.domain.cluster_messages import (
     WHOLE,
     AlarmRaised,
@@ -22,8 +24,6 @@ from bot.domain.cluster_queries import ClusterQuery, ClusterReply, ContextReply,
 from bot.domain.journal import PlaceSet
 from bot.domain.suspension import Settled
 from bot.memory.kept_settings import NOWHERE
-from bot.wiring import cluster_events
-from bot.wiring.cluster_events import note_handler
 from bot.wiring.console_backend import ConsoleBackend
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore

@@ -13,9 +13,9 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
+from bot.cluster.broker import RemoteCalls, RemotePeers, build_gateway
 from bot.domain.cluster_messages import WHOLE
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.wiring.broker import RemoteCalls, RemotePeers, build_gateway
 from bot.wiring.onebot import build_sockets
 from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock

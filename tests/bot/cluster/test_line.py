@@ -16,6 +16,8 @@ from adapters.metrics.work import Work
 from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
+from bot.cluster.broker import BrokerLine
+from bot.cluster.line import Seat, build_line, neighbours_of, offers_of, spending_of, startup_alerts_of
 from bot.domain.cluster_messages import ALONE, ClusterMessage, ClusterPartition
 from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.domain.events import Event
@@ -23,8 +25,6 @@ from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
 from bot.policy.day_limits import DayLimits
-from bot.wiring.broker import BrokerLine
-from bot.wiring.line import Seat, build_line, neighbours_of, offers_of, spending_of, startup_alerts_of
 from bot.wiring.onebot import Sockets
 from bot.wiring.startup_alerts import StartupAlerts
 from bot.wiring.web import metrics_of
@@ -163,8 +163,8 @@ OF_CLUSTERS = {
     "adapters.storage.leases",
     "bot.memory.shared_spending",
     "bot.memory.wide_feed",
-    "bot.wiring.broker",
-    "bot.wiring.cluster_events",
+    "bot.cluster.broker",
+    "bot.cluster.cluster_events",
     "bot.wiring.cluster_console",
     "bot.worker",
 }
