@@ -39,6 +39,8 @@ from bot.cluster.line import (
     startup_alerts_of,
 )
 from bot.cluster.singletons import run_singletons
+from bot.console.console import Link
+from bot.console.console_backend import ConsoleBackend
 from bot.conversation.approval.approvals import Approvers, Say
 from bot.conversation.dispatcher import StartupBarrier
 from bot.conversation.queue.lanes import Lanes
@@ -64,8 +66,6 @@ from bot.runtime.reloading import Reload, ReloadResult, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import of_stalls
-from bot.wiring.console import Link
-from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.discovery import Discovered
 from bot.wiring.fetching import user_agent
 from bot.wiring.limits import build_meter, build_spending

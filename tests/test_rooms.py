@@ -33,6 +33,7 @@ LIBRARIES = {
     "bot/commands": set(),
     "bot/agent": {"cachetools", "jsonschema", "pydantic"},
     "bot/cluster": set(),
+    "bot/console": set(),
     "bot/wiring": {"aiohttp", "pydantic"},
     "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},
     "bot/app.py": {"sqlalchemy"},

@@ -33,9 +33,9 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
+from bot.console.console import Link
 from bot.domain.cancellation import background
 from bot.domain.trial_group import TrialOptions
-from bot.wiring.console import Link
 from bot.wiring.simulated import MISSED, SimulatedTrial, finish, isolated_settings, settle
 from config.settings import Settings, read_persona
 

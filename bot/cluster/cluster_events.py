@@ -7,6 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from bot.console.cluster_console import answering
+from bot.console.console_backend import ConsoleBackend
 from bot.domain.cluster_messages import (
     AlarmRaised,
     ClusterMessage,
@@ -22,8 +24,6 @@ from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.personas import SETTING as TEXTS
 from bot.memory.quiet_overrides import SETTING as HUSH
 from bot.memory.suspects import Suspects
-from bot.wiring.cluster_console import answering
-from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.web import Shown
 
 AT_WORK_WITHIN: Final = 5.0  # seconds; the asking bot waits for eight

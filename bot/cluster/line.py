@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # of clusters alone
     from adapters.broker.requests import RequestExchange
     from adapters.metrics.work import Work
     from adapters.storage.leases import Lease
-    from bot.wiring.console_backend import ConsoleBackend
+    from bot.console.console_backend import ConsoleBackend
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""

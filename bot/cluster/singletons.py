@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from adapters.storage.store import SqlStore
 from bot.commands.alarms import AlarmMonitor
 from bot.commands.digest import DailyDigest
+from bot.console.console import Link, open_console
+from bot.console.console_backend import ConsoleBackend
 from bot.domain.cancellation import background
 from bot.domain.cluster_queries import NO_OTHERS, ClusterClient
 from bot.domain.masking import Mask
 from bot.domain.ports import Clock, Store
 from bot.memory.spending import Spending
-from bot.wiring.console import Link, open_console
-from bot.wiring.console_backend import ConsoleBackend
 from bot.wiring.mouth import owners_tongue
 from bot.wiring.service import Rooms
 from bot.wiring.status import current_status, data_folder

@@ -10,6 +10,7 @@ import pytest
 
 from bot.cluster import cluster_events
 from bot.cluster.cluster_events import note_handler
+from bot.console.console_backend import ConsoleBackend
 from bot.domain.cluster_messages import (
     WHOLE,
     AlarmRaised,
@@ -24,7 +25,6 @@ from bot.domain.cluster_queries import ClusterQuery, ClusterReply, ContextReply,
 from bot.domain.journal import PlaceSet
 from bot.domain.suspension import Settled
 from bot.memory.kept_settings import NOWHERE
-from bot.wiring.console_backend import ConsoleBackend
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore
 

@@ -165,7 +165,7 @@ OF_CLUSTERS = {
     "bot.memory.wide_feed",
     "bot.cluster.broker",
     "bot.cluster.cluster_events",
-    "bot.wiring.cluster_console",
+    "bot.console.cluster_console",
     "bot.worker",
 }
 

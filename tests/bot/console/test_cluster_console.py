@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bot.console import cluster_console
+from bot.console.cluster_console import FAILURES, ClusterConsole, answering, together
+from bot.console.console_backend import DRAFTS
 from bot.domain.cluster_messages import ClusterPartition, partition_of
 from bot.domain.cluster_queries import (
     ClusterQuery,
@@ -34,9 +37,6 @@ from bot.domain.events import Conversation
 from bot.domain.query_results import Ignored
 from bot.domain.suspension import Settled
 from bot.memory.newest import Newest
-from bot.wiring import cluster_console
-from bot.wiring.cluster_console import FAILURES, ClusterConsole, answering, together
-from bot.wiring.console_backend import DRAFTS
 from tests.fakes import SteppedClock
 
 SHARE = ClusterPartition(0, 2)

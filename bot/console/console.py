@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.commands.phrases import tokens
 from bot.commands.why import Explanations
+from bot.console.console_backend import ConsoleBackend, personas_of
 from bot.domain.cancellation import background
 from bot.domain.console_views import LimitState, ToolAnswer, ToolState
 from bot.domain.errors import ToolDenied, ToolTimeout
@@ -34,7 +35,6 @@ from bot.memory.window import weigh
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import LimitLevel, LimitOverride
 from bot.policy.tokens import estimate_text
-from bot.wiring.console_backend import ConsoleBackend, personas_of
 from bot.wiring.resources import Resources
 from bot.wiring.service import Rooms
 from bot.wiring.tools import PORTS
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from adapters.console.logins import Logins
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
-    from bot.wiring.cluster_console import ClusterConsole
+    from bot.console.cluster_console import ClusterConsole
     from bot.wiring.simulated import Opens
 
 LIMIT_SETTINGS: Final = (
@@ -227,7 +227,7 @@ async def open_console(
 
     from adapters.console.logins import Logins
     from adapters.console.server import Console
-    from bot.wiring.cluster_console import ClusterConsole
+    from bot.console.cluster_console import ClusterConsole
 
     cluster = ClusterConsole(seen)
 

@@ -22,6 +22,8 @@ from yarl import URL
 from adapters.offline.server import OfflineModel
 from bot.app import Service, as_it_is, open_service
 from bot.cli.process import check_running_bot
+from bot.console import console
+from bot.console.console import LIMIT_SETTINGS, call_tool, limits_shown, tools_of
 from bot.domain.console_views import ChatRows, ToolState
 from bot.domain.journal import TurnClosed, TurnOpened, UsageAdded
 from bot.domain.model_messages import Usage, UserMessage
@@ -33,8 +35,6 @@ from bot.memory.personas import Cast, House, Persona, Personas
 from bot.models.meter import Meter
 from bot.policy.day_limits import LimitOverride
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring import console
-from bot.wiring.console import LIMIT_SETTINGS, call_tool, limits_shown, tools_of
 from bot.wiring.resources import Resources, open_resources
 from bot.wiring.tools import find_tools
 from config.settings import Settings

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bot.console.console_backend import calls_of, drafts_of, outbox_of, settle
 from bot.domain.actions import SendMessage
 from bot.domain.cluster_queries import OwnerDecision
 from bot.domain.console_views import OutboxState
@@ -9,7 +10,6 @@ from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.segments import Text
 from bot.speaking.sends import Send
-from bot.wiring.console_backend import calls_of, drafts_of, outbox_of, settle
 from tests.bot.test_app import reverse
 from tests.e2e.town import WIPE, open_town
 from tests.fakes import GROUP, words

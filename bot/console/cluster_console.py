@@ -11,6 +11,14 @@ from typing import Final, assert_never
 
 from msgspec.structs import replace
 
+from bot.console.console_backend import (
+    DRAFTS,
+    ConsoleBackend,
+    glance_of,
+    rendered,
+    settle,
+    waiting_on_page,
+)
 from bot.domain.cancellation import background
 from bot.domain.cluster_queries import (
     AnswerQuery,
@@ -28,14 +36,6 @@ from bot.domain.errors import ActionUnanswered, NotConnected
 from bot.domain.events import Conversation
 from bot.domain.suspension import Settled
 from bot.memory.wide_feed import WideFeed
-from bot.wiring.console_backend import (
-    DRAFTS,
-    ConsoleBackend,
-    glance_of,
-    rendered,
-    settle,
-    waiting_on_page,
-)
 
 FAILURES: Final = 20  # that are shown of all bots
 
