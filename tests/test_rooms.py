@@ -34,6 +34,7 @@ LIBRARIES = {
     "bot/agent": {"cachetools", "jsonschema", "pydantic"},
     "bot/cluster": set(),
     "bot/console": set(),
+    "bot/trial": {"pydantic"},
     "bot/wiring": {"aiohttp", "pydantic"},
     "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},
     "bot/app.py": {"sqlalchemy"},

@@ -36,7 +36,7 @@ from bot.cli.control import chat_socket_of
 from bot.console.console import Link
 from bot.domain.cancellation import background
 from bot.domain.trial_group import TrialOptions
-from bot.wiring.simulated import MISSED, SimulatedTrial, finish, isolated_settings, settle
+from bot.trial.simulated_trial import MISSED, SimulatedTrial, finish, isolated_settings, settle
 from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from bot.wiring.status import current_status, data_folder
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.wiring.simulated import Opens
+    from bot.trial.simulated_trial import Opens
 
 
 def run_daily_tasks(

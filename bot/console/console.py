@@ -35,11 +35,11 @@ from bot.memory.window import weigh
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import LimitLevel, LimitOverride
 from bot.policy.tokens import estimate_text
+from bot.trial.trial_budget import TrialBudget
+from bot.trial.trial_manager import TrialManager, ceiling_of
 from bot.wiring.resources import Resources
 from bot.wiring.service import Rooms
 from bot.wiring.tools import PORTS
-from bot.wiring.trial_budget import TrialBudget
-from bot.wiring.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
     from bot.console.cluster_console import ClusterConsole
-    from bot.wiring.simulated import Opens
+    from bot.trial.simulated_trial import Opens
 
 LIMIT_SETTINGS: Final = (
     "bot_user_rate",
@@ -268,7 +268,7 @@ def trials_of(settings: Settings, seen: ConsoleBackend, mask: Mask, opens: Opens
     rooms = seen.rooms
 
     def opening(wanted: TrialOptions) -> AbstractAsyncContextManager[Trial]:
-        from bot.wiring.trial import offered, open_trial
+        from bot.trial.trial import offered, open_trial
 
         told = personas_of(rooms.keeping.personas)
         return open_trial(

@@ -20,7 +20,7 @@ from bot.cli.chat import chat_settings, converse, open_chat, read_lines, speakin
 from bot.cli.control_commands import answer_to
 from bot.domain.errors import ConfigError
 from bot.domain.trial_group import TrialOptions
-from bot.wiring.simulated import SimulatedTrial
+from bot.trial.simulated_trial import SimulatedTrial
 from config.settings import Settings
 from config.values import Owners
 from tests.cases import each_case

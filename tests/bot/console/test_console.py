@@ -39,7 +39,7 @@ from bot.wiring.resources import Resources, open_resources
 from bot.wiring.tools import find_tools
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy
-from tests.bot.wiring.test_trial import inside
+from tests.bot.trial.test_trial import inside
 from tests.e2e.test_watching import settings
 from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 from tests.ports import free_port
@@ -156,7 +156,7 @@ async def examined(given: Settings) -> str:
 async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_is_written_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "bot.wiring.trial", raising=False)
+    monkeypatch.delitem(sys.modules, "bot.trial.trial", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     async with (
         OfflineModel() as model,
@@ -164,7 +164,7 @@ async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_
     ):
         assert await running.rooms.keeping.personas.change("", "told on a page")
         await ask("/try")
-        assert "bot.wiring.trial" not in sys.modules
+        assert "bot.trial.trial" not in sys.modules
         await ask("/try/open", model="demo", persona="an unsaved text")
         text = await ask("/try", **{"as": "user1", "text": "hello", "call": "1"})
         assert "I am the built-in demo model" in text
@@ -223,8 +223,8 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
 async def test_what_trials_took_today_is_known_after_a_restart_and_no_other_request_is_among_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.wiring.trial_manager.REQUESTS", 1)
-    monkeypatch.setattr("bot.wiring.trial_manager.A_DAY", 2)
+    monkeypatch.setattr("bot.trial.trial_manager.REQUESTS", 1)
+    monkeypatch.setattr("bot.trial.trial_manager.A_DAY", 2)
 
     async def try_once(ask: Asking) -> None:
         await ask("/try/open", model="real")

@@ -14,8 +14,8 @@ from bot.domain.cluster_messages import SubjectErased
 from bot.domain.query_results import UsageSum
 from bot.domain.trial_group import Source, Trial, TrialLimits, TrialOptions
 from bot.policy.calendar_days import midnight
-from bot.wiring import trial_manager as module
-from bot.wiring.trial_manager import COST, IDLE, REQUESTS, TOKENS, TrialManager, ceiling_of
+from bot.trial import trial_manager as module
+from bot.trial.trial_manager import COST, IDLE, REQUESTS, TOKENS, TrialManager, ceiling_of
 from config.settings import Settings
 from tests.adapters.console.trials import CEILING, ListTrial
 from tests.adapters.console.visiting import Journal

@@ -20,7 +20,7 @@ from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.prices import Price
-from bot.wiring.trial_budget import A_DAY, BudgetTally, PaidModel, PaidStore, TrialBudget
+from bot.trial.trial_budget import A_DAY, BudgetTally, PaidModel, PaidStore, TrialBudget
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, words
 

@@ -24,9 +24,9 @@ from bot.domain.journal import UsageAdded, UsageReserved
 from bot.domain.masking import Mask
 from bot.domain.tool import tool
 from bot.domain.trial_group import TRIED, TrialLimits, TrialOptions
-from bot.wiring.simulated import SimulatedTrial
-from bot.wiring.trial import demo_model, offered, open_trial, real_model, settings_aside
-from bot.wiring.trial_budget import BudgetTally, TrialBudget
+from bot.trial.simulated_trial import SimulatedTrial
+from bot.trial.trial import demo_model, offered, open_trial, real_model, settings_aside
+from bot.trial.trial_budget import BudgetTally, TrialBudget
 from config.settings import Settings
 from config.values import Owners
 from tests.bot.test_app import settings

@@ -21,8 +21,8 @@ from bot.domain.errors import MediaError
 from bot.domain.query_results import UsageSum
 from bot.domain.trial_group import Source, TrialLimits, TrialLine, TrialOptions
 from bot.policy.day_limits import NOTHING, Amount
-from bot.wiring import simulated
-from bot.wiring.simulated import (
+from bot.trial import simulated_trial
+from bot.trial.simulated_trial import (
     KEPT,
     LONGEST_NAME,
     MISSED,
@@ -34,7 +34,7 @@ from bot.wiring.simulated import (
     isolated_settings,
     picture_of,
 )
-from bot.wiring.trial_budget import BudgetTally, TrialBudget
+from bot.trial.trial_budget import BudgetTally, TrialBudget
 from config.settings import Settings
 from config.values import Owners
 from tests.fakes import ManualClock, RecordingStore, until
@@ -102,7 +102,7 @@ async def test_before_it_is_connected_nobody_is_heard() -> None:
 
 async def test_members_speak_and_whoever_is_none_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     trial, running, simulator = group()
-    monkeypatch.setattr(simulated, "FOUND_WITHIN", 0.001)
+    monkeypatch.setattr(simulated_trial, "FOUND_WITHIN", 0.001)
     for who in ("bot", "nobody", ""):
         assert not await trial.say(who, "forged")
     assert await trial.say("user2", "@user1 hi", b"-p")
@@ -148,13 +148,13 @@ def test_pictures_are_those_that_a_message_carries_itself() -> None:
     elsewhere = {"type": "image", "data": {"file": "https://example.com/x.png"}}
     broken = {"type": "image", "data": {"file": "base64://a"}}
     voice = {"type": "record", "data": {"file": "base64://eA=="}}
-    large = {"type": "image", "data": {"file": "base64://" + "A" * (simulated.LARGEST * 4 // 3 + 4)}}
+    large = {"type": "image", "data": {"file": "base64://" + "A" * (simulated_trial.LARGEST * 4 // 3 + 4)}}
     assert [picture_of(one) for one in (elsewhere, broken, voice, large, text("x"))] == [b""] * 5
     assert picture_of(picture(b"x")) == b"x"
 
 
 def test_the_oldest_pictures_make_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated, "ALBUM", 10)
+    monkeypatch.setattr(simulated_trial, "ALBUM", 10)
     dropped = list[int]()
     album = Album(dropped.append)
     assert [album.keep(b"x" * 4) for _ in range(4)] == [1, 2, 3, 4]
@@ -256,7 +256,7 @@ async def test_what_takes_too_long_was_said_or_was_not_as_its_line_is_there_or_i
 async def test_the_end_of_what_comes_of_a_line_is_news_also_where_nobody_waits_for_it(
     elsewhere: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulated, "FOUND_WITHIN", 0.001)
+    monkeypatch.setattr(simulated_trial, "FOUND_WITHIN", 0.001)
     trial, running, simulator = group()
     idle, waiting = asyncio.Event(), 0
 
@@ -295,7 +295,7 @@ async def test_what_was_said_is_let_go_of_where_anybody_is_forgotten() -> None:
 
 
 async def test_a_line_that_is_let_go_of_while_it_is_said_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated, "FOUND_WITHIN", 0.001)
+    monkeypatch.setattr(simulated_trial, "FOUND_WITHIN", 0.001)
     trial, _, simulator = group()
     say = simulator.say
 

@@ -1,6 +1,6 @@
 """When something is tried out beside the bot: one trial at a time, opened when somebody asks.
 
-What a trial consists of is loaded by then (`bot/wiring/trial.py`), and gone when it is over.
+What a trial consists of is loaded by then (`bot/trial/trial.py`), and gone when it is over.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bot.domain.query_results import UsageSum
 from bot.domain.task_context import is_trial
 from bot.domain.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
 from bot.policy.calendar_days import midnight
+from bot.trial.trial_budget import A_DAY, BudgetTally
 from bot.wiring.models import prices_asked
-from bot.wiring.trial_budget import A_DAY, BudgetTally
 from config.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -30,9 +30,9 @@ from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
 from bot.domain.trial_group import TrialLimits, TrialOptions
 from bot.memory.personas import Personas
+from bot.trial.simulated_trial import Opens, SimulatedTrial, isolated_settings
+from bot.trial.trial_budget import TrialBudget
 from bot.wiring.discovery import Discovered, PackagedTools, discover
-from bot.wiring.simulated import Opens, SimulatedTrial, isolated_settings
-from bot.wiring.trial_budget import TrialBudget
 from config.settings import Settings
 
 PREFIX: Final = "frostagent-try-"  # of the folder of a trial, before the number of its process
