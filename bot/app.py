@@ -66,6 +66,7 @@ from bot.runtime.reloading import Reload, ReloadResult, reload_all
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import of_stalls
+from bot.web import Connections, Shown, metrics_of, open_web
 from bot.wiring.discovery import Discovered
 from bot.wiring.fetching import user_agent
 from bot.wiring.limits import build_meter, build_spending
@@ -76,7 +77,6 @@ from bot.wiring.resources import Resources, open_resources
 from bot.wiring.service import Rooms, build_rooms
 from bot.wiring.startup_alerts import StartupAlerts
 from bot.wiring.tools import find_tools, following
-from bot.wiring.web import Connections, Shown, metrics_of, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
 

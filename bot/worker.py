@@ -35,8 +35,8 @@ from bot.domain.ports import Clock
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.owner_alerts import of_stalls
+from bot.web import STANDING_BY, metrics_of, open_web
 from bot.wiring.tools import find_tools
-from bot.wiring.web import STANDING_BY, metrics_of, open_web
 from config.settings import Settings
 
 

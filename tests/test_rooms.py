@@ -35,6 +35,7 @@ LIBRARIES = {
     "bot/cluster": set(),
     "bot/console": set(),
     "bot/trial": {"pydantic"},
+    "bot/web.py": set(),
     "bot/wiring": {"aiohttp", "pydantic"},
     "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},
     "bot/app.py": {"sqlalchemy"},

@@ -169,7 +169,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     from bot.runtime.clock import SystemClock
     from bot.runtime.garbage_collection import relax_collector
     from bot.runtime.version import version
-    from bot.wiring.web import STANDING_BY, attendance_of
+    from bot.web import STANDING_BY, attendance_of
 
     logger, clock = logging.getLogger("bot"), SystemClock()
     control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()

@@ -24,7 +24,7 @@ from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.personas import SETTING as TEXTS
 from bot.memory.quiet_overrides import SETTING as HUSH
 from bot.memory.suspects import Suspects
-from bot.wiring.web import Shown
+from bot.web import Shown
 
 AT_WORK_WITHIN: Final = 5.0  # seconds; the asking bot waits for eight
 

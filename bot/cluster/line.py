@@ -16,9 +16,9 @@ from bot.domain.cluster_queries import NO_OTHERS, ClusterClient, ClusterHandlers
 from bot.domain.ports import Clock, EventSink, Ids
 from bot.memory.spending import Spending
 from bot.policy.day_limits import DayLimits
+from bot.web import Connections
 from bot.wiring.onebot import build_sockets
 from bot.wiring.startup_alerts import StartupAlerts
-from bot.wiring.web import Connections
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone

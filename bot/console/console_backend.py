@@ -37,10 +37,10 @@ from bot.memory.spending import Spending
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.drafts import DraftWord
 from bot.speaking.sends import Send
+from bot.web import Connections, Shown
 from bot.wiring.resources import Resources
 from bot.wiring.service import Rooms
 from bot.wiring.status import count_waiting
-from bot.wiring.web import Connections, Shown
 
 DRAFTS = 20  # that are shown on a page
 BY = ("控制台", "the console")  # who decided, as others read it

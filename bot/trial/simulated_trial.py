@@ -34,10 +34,10 @@ from bot.domain.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOpt
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
 from bot.trial.trial_budget import TrialBudget
+from bot.web import Shown
 from bot.wiring.discovery import Discovered
 from bot.wiring.resources import Resources
 from bot.wiring.service import Rooms
-from bot.wiring.web import Shown
 from config.settings import Settings
 from config.values import Owners
 

@@ -18,7 +18,7 @@ from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, BotCommands, socket_o
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
-from bot.wiring.web import STANDING_BY, attendance_of
+from bot.web import STANDING_BY, attendance_of
 from config.settings import Settings
 from config.values import Owners
 from tests.bot.test_app import TOKEN, settings

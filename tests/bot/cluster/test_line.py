@@ -25,9 +25,9 @@ from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
 from bot.policy.day_limits import DayLimits
+from bot.web import metrics_of
 from bot.wiring.onebot import Sockets
 from bot.wiring.startup_alerts import StartupAlerts
-from bot.wiring.web import metrics_of
 from config.settings import Settings
 from tests.adapters.storage.conftest import opened
 from tests.cases import each_case

@@ -20,7 +20,7 @@ from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel
 from bot.runtime.clock import SystemClock
-from bot.wiring.web import today_of
+from bot.web import today_of
 from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import ELSEWHERE, Empty, Till, opened, till_of
 from tests.bot.memory.traffic import WAYS, Traffic

@@ -10,7 +10,7 @@ import pytest
 from bot.app import open_service
 from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.errors import ConfigError
-from bot.wiring.web import attendance_of
+from bot.web import attendance_of
 from tests.e2e.test_watching import settings
 
 
