@@ -231,8 +231,8 @@ async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
     if settings.has_broker:
         from bot.worker import open_worker
 
-        async with open_worker(settings, grace=grace, mask=mask, doctor=doctor) as steward:
-            yield lambda: steward.services
+        async with open_worker(settings, grace=grace, mask=mask, doctor=doctor) as worker:
+            yield lambda: worker.services
     else:
         from bot.app import open_service
 

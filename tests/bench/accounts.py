@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
+from bot.cluster.partition_manager import moves
 from bot.domain.cluster_messages import partition_of
-from bot.worker import moves
 
 ACCOUNTS, GROUPS = 10_000, 100_000
 BUSY_RATE = 50  # messages a second in a busy group
@@ -23,7 +23,7 @@ NOBODY = ""
 
 @dataclass
 class Workers:
-    """Who has which partition; each looks at the roster in turn, as `bot/worker.py` does."""
+    """Who has which partition; each looks at the roster in turn, as a `PartitionManager` does."""
 
     had: dict[int, str]
     names: list[str]

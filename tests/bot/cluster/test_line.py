@@ -165,6 +165,7 @@ OF_CLUSTERS = {
     "bot.memory.wide_feed",
     "bot.cluster.broker",
     "bot.cluster.cluster_events",
+    "bot.cluster.partition_manager",
     "bot.console.cluster_console",
     "bot.worker",
 }

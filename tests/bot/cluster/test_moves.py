@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.worker import Moves, moves
+from bot.cluster.partition_manager import Moves, moves
 
 
 def test_one_takes_all_that_is_free() -> None:
