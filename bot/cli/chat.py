@@ -36,7 +36,8 @@ from bot.cli.control import chat_socket_of
 from bot.console.console import Link
 from bot.domain.cancellation import background
 from bot.domain.trial_group import TrialOptions
-from bot.trial.simulated_trial import MISSED, SimulatedTrial, finish, isolated_settings, settle
+from bot.trial.isolated_settings import isolated_settings
+from bot.trial.simulated_trial import MISSED, SimulatedTrial, wait_idle, wait_settled
 from config.settings import Settings, read_persona
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ async def converse(
         async for line in read_lines(source):
             if service.rooms.answering.word.answer(line):
                 if not source.isatty():
-                    await finish(service)
+                    await wait_idle(service)
                 continue
             new = await handle_line(simulator, line, tell)
             said += new
@@ -90,11 +91,11 @@ async def converse(
             # A person is not held up, and a script that waited for a bot it keeps away could say
             # nothing meanwhile.
             if not (source.isatty() or simulator.sockets.away):
-                await settle(service, simulator, said)
+                await wait_settled(service, simulator, said)
                 said.clear()
         if said:
-            await settle(service, simulator, said[-LATEST:])
-        await finish(service)
+            await wait_settled(service, simulator, said[-LATEST:])
+        await wait_idle(service)
 
 
 async def _console(link: Link) -> Mapping[str, Any]:
@@ -183,7 +184,7 @@ async def open_chat(
         )
         await simulator.wait_connected()
         if trial is not None:
-            await stack.enter_async_context(background(trial.seen_out.run()))
+            await stack.enter_async_context(background(trial.line_watcher.run()))
         yield service, simulator
 
 

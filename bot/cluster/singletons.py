@@ -24,7 +24,7 @@ from bot.wiring.status import current_status, data_folder
 from config.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.trial.simulated_trial import Opens
+    from bot.trial.simulated_trial import OpenService
 
 
 def run_daily_tasks(
@@ -70,7 +70,7 @@ def run_daily_tasks(
 
 @asynccontextmanager
 async def run_singletons(
-    settings: Settings, seen: ConsoleBackend, store: Store, mask: Mask, opening: Opens
+    settings: Settings, seen: ConsoleBackend, store: Store, mask: Mask, opening: OpenService
 ) -> AsyncIterator[Link | None]:
     """Run the console and the daily tasks while the block runs; `opening` opens trial services.
     Yields what makes links to the console; None if another share of the journal is the first, which

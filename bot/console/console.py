@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from adapters.console.routes import Routes
     from adapters.console.sources import Sources
     from bot.console.cluster_console import ClusterConsole
-    from bot.trial.simulated_trial import Opens
+    from bot.trial.simulated_trial import OpenService
 
 LIMIT_SETTINGS: Final = (
     "bot_user_rate",
@@ -209,7 +209,7 @@ CLOSED = (
 
 @asynccontextmanager
 async def open_console(
-    settings: Settings, seen: ConsoleBackend, *, mask: Mask, opening: Opens
+    settings: Settings, seen: ConsoleBackend, *, mask: Mask, opening: OpenService
 ) -> AsyncIterator[Link | None]:
     """Listen while the block runs; what makes links, None where there is no console. `opening`
     opens a service beside this one.
@@ -263,19 +263,21 @@ async def open_console(
         yield console.link
 
 
-def trials_of(settings: Settings, seen: ConsoleBackend, mask: Mask, opens: Opens) -> TrialManager:
+def trials_of(
+    settings: Settings, seen: ConsoleBackend, mask: Mask, opens: OpenService
+) -> TrialManager:
     """The trials beside the bot; nothing of it is loaded before somebody wants it."""
     rooms = seen.rooms
 
     def opening(wanted: TrialOptions) -> AbstractAsyncContextManager[Trial]:
-        from bot.trial.trial import offered, open_trial
+        from bot.trial.trial import open_trial, select_harmless_tools
 
         told = personas_of(rooms.keeping.personas)
         return open_trial(
             settings,
             wanted,
-            opening=opens,
-            found=offered(seen.means.staff.toolset.list()),
+            open_service=opens,
+            tools=select_harmless_tools(seen.means.staff.toolset.list()),
             texts={one.key: one.text for one in told if one.filed is not None},
             budget=budget(most) if wanted.is_real and (most := trials.ceiling) else None,
             mask=mask,
@@ -304,8 +306,8 @@ def trials_of(settings: Settings, seen: ConsoleBackend, mask: Mask, opens: Opens
         opening,
         ceiling=partial(ceiling_of, settings),
         is_spent=is_spent,
-        told=told,
-        took=took,
+        on_end=told,
+        usage_since=took,
         clock=seen.clock,
         home=seen.trying,
     )

@@ -1,7 +1,6 @@
-"""A trial: a second service on the built-in simulator, with a journal of its own that goes with it.
+"""Opens a trial: a second service on the built-in simulator, whose journal is deleted at its end.
 
-What it is offered changes nothing outside of the simulated group: see `offered`. Loaded when
-somebody opens one.
+Its tools change nothing outside the simulated group. Loaded when a trial is opened.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from pydantic import SecretStr
 
-import tools
-from adapters.offline.server import MEDIA_FOLDER, OfflineModel
+import tools as packaged_tools
+from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.domain.cancellation import background
@@ -28,95 +27,28 @@ from bot.domain.events import Conversation
 from bot.domain.masking import Mask
 from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
-from bot.domain.trial_group import TrialLimits, TrialOptions
+from bot.domain.trial_group import TrialOptions
 from bot.memory.personas import Personas
-from bot.trial.simulated_trial import Opens, SimulatedTrial, isolated_settings
+from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
+from bot.trial.simulated_trial import OpenService, SimulatedTrial
 from bot.trial.trial_budget import TrialBudget
 from bot.wiring.discovery import Discovered, PackagedTools, discover
 from config.settings import Settings
 
-PREFIX: Final = "frostagent-try-"  # of the folder of a trial, before the number of its process
-
-T = TypeVar("T")
-
-A_QUESTION: Final = 8  # requests of one question, at most
-DAY_LIMITS: Final = tuple(
-    f"bot_day_{of}_{whose}" for of in ("cost", "tokens") for whose in ("user", "group", "all")
-)
+PREFIX: Final = "frostagent-try-"  # of a trial's folder; the id of its process follows
 
 
-def offered(ours: Iterable[Tool]) -> Discovered:
-    """Of all tools of the bot those that change nothing outside of the simulated group: what only
-    computes or reads, and of the packaged ones what stays in its conversation by its own word, as
-    speaking there.
+def select_harmless_tools(ours: Iterable[Tool]) -> Discovered:
+    """The tools that change nothing outside the simulated group: of all tools of the bot those that
+    only compute or read, and of the packaged ones also those that declare to stay within their
+    conversation, like sending a message.
     """
-    packaged = {tool.name: tool for tool in discover(PackagedTools(tools)).tools}
+    packaged = {tool.name: tool for tool in discover(PackagedTools(packaged_tools)).tools}
     own = {tool.name: tool for tool in ours if tool.side_effects.is_harmless}
     for tool in packaged.values():
         if Subagents in tool.needs or (tool.name not in own and not tool.goes_beyond):
-            own[tool.name] = tool  # whom it asks is said when there are some
+            own[tool.name] = tool  # its description names the subagents later, if any
     return Discovered(tuple(own[name] for name in sorted(own)))
-
-
-def settings_aside(settings: Settings, folder: str, names: frozenset[str]) -> dict[str, Any]:
-    """The settings in which any trial differs from the bot: nothing of it is written down
-    elsewhere, nobody of QQ has a word in it, and nobody waits without need.
-    """
-    return {
-        **isolated_settings(settings, folder),
-        "log_runs": None,
-        "log_content": False,
-        "groups_file": None,
-        "bot_memory": False,
-        "bot_pace": False,
-        "bot_debounce": 0.0,
-        "media_send": "base64",
-        "stt_base_url": "",
-        "stt_api_key": SecretStr(""),
-        "tools_group": False,
-        "tools_dir": None,
-        "tools_deny": tuple(name for name in settings.tools_deny if name in names),
-        "tools_approve": tuple(name for name in settings.tools_approve if name in names),
-        "tools_audience": {
-            name: whose for name, whose in settings.tools_audience.items() if name in names
-        },
-        **dict.fromkeys(DAY_LIMITS, 0),
-    }
-
-
-def demo_model(url: str) -> dict[str, Any]:
-    """That only the demo model is asked, and no key of anybody is at hand."""
-    return {
-        "llm_base_url": url,
-        "llm_api_key": SecretStr(""),
-        "llm_model": OfflineModel.name,
-        "llm_dialect": "",
-        "llm_fallbacks": (),
-        "llm_vision_model": OfflineModel.name,
-        "llm_cheap_model": "",
-        "llm_context": 0,
-        "coder_base_url": "",
-        "coder_api_key": SecretStr(""),
-        "coder_model": "",
-        "subagents_file": None,
-        "subagent_keys": {},
-        "qweather_key": SecretStr(""),
-        "qweather_jwt_private_key": SecretStr(""),
-        "amap_key": SecretStr(""),
-        "media_dir": MEDIA_FOLDER,
-    }
-
-
-def real_model(settings: Settings, ceiling: TrialLimits) -> dict[str, Any]:
-    """That the bot's own model is asked, and told how much is left: for that the limits of a day
-    are those of a trial. What keeps them is the budget.
-    """
-    limit = min(settings.bot_run_requests or A_QUESTION, A_QUESTION)
-    return {
-        "bot_day_cost_all": ceiling.cost,
-        "bot_day_tokens_all": ceiling.tokens,
-        "bot_run_requests": limit,
-    }
 
 
 @asynccontextmanager
@@ -124,56 +56,57 @@ async def open_trial(
     settings: Settings,
     wanted: TrialOptions,
     *,
-    opening: Opens,
-    found: Discovered,
+    open_service: OpenService,
+    tools: Discovered,
     texts: Mapping[str, str],
     budget: TrialBudget | None,
     mask: Mask,
 ) -> AsyncIterator[SimulatedTrial]:
-    """A trial while the block runs; `texts` of personas are those that count now. With
-    a `budget` the bot's own model is asked, which it pays for, else the demo's. One whose persona
-    could not be taken over has a `trouble`. Raises ConfigError, inside a group, and OSError where
-    there is no room for its journal.
+    """Run a trial while the block runs. `texts` are the personas' current texts by key. With a
+    `budget` the bot's own model is asked and the budget pays, else the demo model. A trial that
+    could not use its persona has a `trouble`. Raises ConfigError, inside a group, and OSError if
+    its journal cannot be created.
     """
     trial = SimulatedTrial(world := demo_world(), wanted=wanted, budget=budget)
     token = secrets.token_hex(16)  # else others on this machine could listen
     async with AsyncExitStack() as stack:
-        sweep()
+        remove_leftovers()
         folder = stack.enter_context(TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-"))
-        changes = settings_aside(settings, folder, frozenset(found.names))
+        changes = trial_settings(settings, folder, frozenset(tools.names))
         if budget is not None:
-            changes |= real_model(settings, budget.most)
+            changes |= own_model_settings(settings, budget.ceiling)
         else:
-            changes |= demo_model((await stack.enter_async_context(OfflineModel())).base_url)
+            model = await stack.enter_async_context(OfflineModel())
+            changes |= demo_model_settings(model.base_url)
         simulator = await stack.enter_async_context(
             Simulator(world, token=token, on_sent=trial.note_sent, on_gesture=trial.note_gesture)
         )
         changes |= {"onebot_url": await simulator.serve(), "onebot_access_token": SecretStr(token)}
         service = await stack.enter_async_context(
-            opening(
+            open_service(
                 settings.model_copy(update=changes),
-                wrap=as_it_is if budget is None else budget.around,
-                aside=found,
+                wrap=(lambda port: port) if budget is None else budget.wrap,
+                aside=tools,
                 mask=mask,
-                ousted=let_go,
+                ousted=keep_running,
             )
         )
         stack.callback(trial.close)
         await simulator.wait_connected()
-        if not await take_over(service.rooms.keeping.personas, trial.where, wanted, texts):
+        if not await use_persona(service.rooms.keeping.personas, trial.where, wanted, texts):
             trial.trouble = "persona"
         trial.connect(service, simulator)
-        await stack.enter_async_context(background(trial.seen_out.run()))
+        await stack.enter_async_context(background(trial.line_watcher.run()))
         if wanted.question:
             trial.propose(wanted.asker, wanted.question, wanted.source)
         yield trial
 
 
-async def take_over(
+async def use_persona(
     personas: Personas, where: Conversation, wanted: TrialOptions, texts: Mapping[str, str]
 ) -> bool:
-    """Tell its personas what they are told, and be the one that is wanted; whether it is that one,
-    by the text that is wanted.
+    """Set the personas' texts, and choose the wanted persona with its wanted text. False if that is
+    not possible.
     """
     for key, text in texts.items():
         await personas.change(key, text)
@@ -184,8 +117,8 @@ async def take_over(
     return not (wanted.key or wanted.text) or personas.key(where) == wanted.key
 
 
-def sweep() -> None:
-    """Remove what trials of killed processes have left: there is what people said."""
+def remove_leftovers() -> None:
+    """Delete the folders of trials whose process was killed: they hold what people said."""
     for folder in Path(gettempdir()).glob(f"{PREFIX}*-*"):
         pid = folder.name.removeprefix(PREFIX).partition("-")[0]
         if pid.isascii() and pid.isdigit() and not _is_alive(int(pid)):
@@ -193,10 +126,10 @@ def sweep() -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether there is such a process, other than this one, which has one trial at a time."""
+    """Whether another process has this id. This one has one trial at a time, so its own is over."""
     if pid == os.getpid():
         return False
-    if sys.platform == "win32":  # there is no harmless signal, 0 is Ctrl-C: it may be alive
+    if sys.platform == "win32":  # it has no harmless signal, 0 is Ctrl-C: assume it is alive
         return True
     try:
         os.kill(pid, 0)
@@ -207,10 +140,5 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def as_it_is(port: T, /) -> T:
-    """Nobody looks at it."""
-    return port
-
-
-def let_go(_: ConfigError) -> None:
-    """Its journal is nobody else's, so that nobody takes it away."""
+def keep_running(_: ConfigError) -> None:
+    """A trial that loses its journal does not end the process, as the bot itself would."""

@@ -1,6 +1,6 @@
-"""When something is tried out beside the bot: one trial at a time, opened when somebody asks.
+"""Runs the trials beside the bot, one at a time, each opened on request.
 
-What a trial consists of is loaded by then (`bot/trial/trial.py`), and gone when it is over.
+`bot/trial/trial.py` is loaded with the first of them.
 """
 
 from __future__ import annotations
@@ -19,77 +19,79 @@ from bot.domain.query_results import UsageSum
 from bot.domain.task_context import is_trial
 from bot.domain.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
 from bot.policy.calendar_days import midnight
-from bot.trial.trial_budget import A_DAY, BudgetTally
+from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally
 from bot.wiring.models import prices_asked
 from config.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-IDLE: Final = 600.0  # seconds after which nobody seems to be at it any more
+IDLE: Final = 600.0  # seconds without use after which a trial ends
 OPEN_WITHIN: Final = 20.0  # seconds
 COST, TOKENS, REQUESTS = 0.25, 100_000, 40
-"""The most that one trial with a real model takes: US dollars, tokens, requests."""
-
-Opening = Callable[[TrialOptions], AbstractAsyncContextManager[Trial]]
+"""The most that one trial with the bot's own model may take: US dollars, tokens, requests."""
 
 
 @dataclass(eq=False)
 class _Request:
-    """A request for a trial, and its answer: empty, or the reason why none was opened."""
+    """A request for a trial. Its result is empty, or the reason why no trial was opened."""
 
     wanted: TrialOptions
-    told: asyncio.Future[str]
-    is_forgotten: bool = False  # whoever asked the question that was brought along
+    result: asyncio.Future[str]
+    is_forgotten: bool = False  # the person or group of the question that was brought along
 
-    def tell(self, word: str) -> None:
-        if not self.told.done():  # else he has given up
-            self.told.set_result(word)
+    def answer(self, reason: str) -> None:
+        if not self.result.done():  # else the request was given up
+            self.result.set_result(reason)
 
-    def hear(self, note: SubjectErased) -> None:
+    def forget(self, note: SubjectErased) -> None:
         source = self.wanted.source
         if source is not None and source.is_of(note.user, note.group):
             self.is_forgotten = True
 
 
 class TrialManager(TrialRuns):
-    """Fits `TrialRuns`; `run` is its task. `opening` makes a trial, `is_spent` says that the bot
-    has no money left today, `told` hears what one with a real model took when it is over. A `home`
-    is there whenever no other is, and never ends. `took` reads what trials took since a moment,
-    also before this process; None where that cannot be read now.
+    """Fits `TrialRuns`; `run` is its task.
+
+    - `open_trial` opens a trial; `ceiling` reads what one with the bot's own model may take.
+    - `is_spent` tells whether the bot has nothing left of today's limits.
+    - `on_end` is called with the usage of each trial with the bot's own model.
+    - `usage_since` reads what trials took since a moment, also before this process; None if that
+      cannot be read now.
+    - `home` is a trial that is current while no other is open, and never ends.
     """
 
     def __init__(
         self,
-        opening: Opening,
+        open_trial: Callable[[TrialOptions], AbstractAsyncContextManager[Trial]],
         *,
         ceiling: Callable[[], TrialLimits | None],
         is_spent: Callable[[], bool],
-        told: Callable[[UsageSum], None],
-        took: Callable[[float], Awaitable[UsageSum | None]],
+        on_end: Callable[[UsageSum], None],
+        usage_since: Callable[[float], Awaitable[UsageSum | None]],
         clock: Clock,
         home: Trial | None = None,
     ) -> None:
-        self._opening = opening
+        self._open_trial = open_trial
         self._ceiling = ceiling
         self._is_spent = is_spent
-        self._told = told
-        self._took = took
+        self._on_end = on_end
+        self._usage_since = usage_since
         self._clock = clock
         self._home = home
         self._trial: Trial | None = None
-        self._turn = asyncio.Lock()
-        self._asked: asyncio.Queue[_Request] = asyncio.Queue()
+        self._opening = asyncio.Lock()
+        self._requests: asyncio.Queue[_Request] = asyncio.Queue()
         self._waiting: set[_Request] = set()
         self._over = asyncio.Event()
         self._gone = asyncio.Event()
         self._gone.set()
-        self._touched = 0.0
+        self._last_used = 0.0
         self._tally, self._day_ends = BudgetTally(), 0.0
         self.last: UsageSum | None = None
 
     @property
     def ceiling(self) -> TrialLimits | None:
-        """The most that a trial with the bot's own model may take; of a demo's there is none."""
+        """The most that a trial with the bot's own model may take; None for the demo model."""
         is_demo = self._home is not None and not self._home.wanted.is_real
         return None if is_demo else self._ceiling()
 
@@ -100,50 +102,52 @@ class TrialManager(TrialRuns):
 
     @property
     def can_end(self) -> bool:
-        """Whether it can be ended here; the one of a terminal ends with the terminal."""
+        """Whether the current trial can be ended here; a terminal's ends with the terminal."""
         return self._trial is not None
 
     @property
     def today(self) -> BudgetTally:
-        """The sum of the trials that asked the bot's own model, of the day the latest began."""
+        """What trials with the bot's own model took on the day the latest of them was opened."""
         return self._tally
 
     def touch(self) -> None:
         """Note that somebody uses the trial."""
-        self._touched = self._clock.monotonic()
+        self._last_used = self._clock.monotonic()
 
     async def open(self, wanted: TrialOptions) -> str:
-        """End the one that is open, and open another. Raises TimeoutError."""
+        """End the open trial, and open another. Returns why that failed, or nothing. Raises
+        TimeoutError.
+        """
         request = _Request(wanted, asyncio.get_running_loop().create_future())
         self._waiting.add(request)
         try:
-            async with self._turn, asyncio.timeout(OPEN_WITHIN):
-                if wanted.is_real and (refused := await self._refuses()):
+            async with self._opening, asyncio.timeout(OPEN_WITHIN):
+                if wanted.is_real and (refused := await self._find_refusal()):
                     return refused
                 await self.end()
-                self._asked.put_nowait(request)
-                return await request.told
+                self._requests.put_nowait(request)
+                return await request.result
         finally:
             self._waiting.discard(request)
 
     async def end(self) -> None:
-        """End the one that was opened here, and wait until nothing of it is left."""
+        """End the open trial, and wait until nothing of it is left."""
         self._over.set()
         await self._gone.wait()
 
     def forget(self, note: SubjectErased) -> None:
-        """Somebody is forgotten, or a group: what has words of theirs ends, or is not opened."""
+        """A person or group is forgotten: a trial with words of theirs ends, or is not opened."""
         for request in self._waiting:
-            request.hear(note)
+            request.forget(note)
         if self._trial is not None and self._trial.has_words_of(note.user, note.group):
             self._trial.erase()
             self._over.set()
 
     async def run(self) -> None:
-        """Open what is asked for, one after the other."""
-        is_trial.set(True)  # what this task and those of a trial log
+        """Run the requested trials, one after the other, until cancelled."""
+        is_trial.set(True)  # marks what this task and those of a trial log
         while True:
-            request = await self._asked.get()
+            request = await self._requests.get()
             self._over.clear()
             self._gone.clear()
             self.touch()
@@ -155,52 +159,51 @@ class TrialManager(TrialRuns):
             finally:
                 self._trial = None
                 self._gone.set()
-                request.tell("failed")
+                request.answer("failed")
 
-    async def _refuses(self) -> str:
-        """Why the bot's own model is not asked just now, in a word."""
-        if (most := self.ceiling) is None:
+    async def _find_refusal(self) -> str:
+        """Why no trial with the bot's own model may be opened now, in a word; empty if it may."""
+        if (ceiling := self.ceiling) is None:
             return "failed"
         if (now := self._clock.now()) >= self._day_ends:
-            if (taken := await self._took(midnight(now))) is None:
+            if (taken := await self._usage_since(midnight(now))) is None:
                 return "failed"
             self._tally, self._day_ends = BudgetTally(taken), midnight(now, later=1)
-        if self.today.is_beyond(most, times=A_DAY):
+        if self.today.is_beyond(ceiling, times=TRIALS_A_DAY):
             return "often"
         return "spent" if self._is_spent() else ""
 
     async def _hold(self, request: _Request) -> None:
-        """One trial, until it is over."""
+        """Run one trial until it is over."""
         wanted = request.wanted
         model = "the bot's own model" if wanted.is_real else "the demo model"
         logger.info("Try it on the console: a simulated group with %s is open", model)
         trial: Trial | None = None
         try:
-            async with self._opening(wanted) as trial, background(self._watch()):
+            async with self._open_trial(wanted) as trial, background(self._end_when_idle()):
                 trouble = "forgotten" if request.is_forgotten else trial.trouble
-                if trouble or request.told.done():
-                    request.tell(trouble)
+                if trouble or request.result.done():
+                    request.answer(trouble)
                     return
                 self._trial = trial
-                request.tell("")
+                request.answer("")
                 await self._over.wait()
                 self._trial = None
-                await trial.taken()  # as long as its journal can be read
+                await trial.taken()  # while its journal can be read
         finally:
             if trial is not None and wanted.is_real:
                 self.last = await trial.taken()
-                self._told(self.last)
+                self._on_end(self.last)
         logger.info("Try it on the console: the simulated group is gone")
 
-    async def _watch(self) -> None:
-        """End it once nobody is at it any more."""
-        while (left := self._touched + IDLE - self._clock.monotonic()) > 0:
+    async def _end_when_idle(self) -> None:
+        while (left := self._last_used + IDLE - self._clock.monotonic()) > 0:
             await self._clock.sleep(left)
         self._over.set()
 
 
 def ceiling_of(settings: Settings) -> TrialLimits | None:
-    """The most that a trial of the bot's own model may take; None where there is no such model."""
+    """The most that a trial with the bot's own model may take; None if no model is set."""
     if not settings.llm_base_url:
         return None
     unpriced = dict.fromkeys(name for name, price in prices_asked(settings) if price is None)

@@ -224,7 +224,7 @@ async def test_what_trials_took_today_is_known_after_a_restart_and_no_other_requ
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.trial.trial_manager.REQUESTS", 1)
-    monkeypatch.setattr("bot.trial.trial_manager.A_DAY", 2)
+    monkeypatch.setattr("bot.trial.trial_manager.TRIALS_A_DAY", 2)
 
     async def try_once(ask: Asking) -> None:
         await ask("/try/open", model="real")

@@ -22,16 +22,16 @@ from bot.domain.query_results import UsageSum
 from bot.domain.trial_group import Source, TrialLimits, TrialLine, TrialOptions
 from bot.policy.day_limits import NOTHING, Amount
 from bot.trial import simulated_trial
+from bot.trial.isolated_settings import isolated_settings
 from bot.trial.simulated_trial import (
-    KEPT,
     LONGEST_NAME,
+    MAX_LINES,
     MISSED,
     MOST_GUESTS,
     MOST_SOURCES,
     Album,
     Guests,
     SimulatedTrial,
-    isolated_settings,
     picture_of,
 )
 from bot.trial.trial_budget import BudgetTally, TrialBudget
@@ -148,22 +148,22 @@ def test_pictures_are_those_that_a_message_carries_itself() -> None:
     elsewhere = {"type": "image", "data": {"file": "https://example.com/x.png"}}
     broken = {"type": "image", "data": {"file": "base64://a"}}
     voice = {"type": "record", "data": {"file": "base64://eA=="}}
-    large = {"type": "image", "data": {"file": "base64://" + "A" * (simulated_trial.LARGEST * 4 // 3 + 4)}}
+    large = {"type": "image", "data": {"file": "base64://" + "A" * (simulated_trial.MAX_PICTURE * 4 // 3 + 4)}}
     assert [picture_of(one) for one in (elsewhere, broken, voice, large, text("x"))] == [b""] * 5
     assert picture_of(picture(b"x")) == b"x"
 
 
 def test_the_oldest_pictures_make_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulated_trial, "ALBUM", 10)
+    monkeypatch.setattr(simulated_trial, "MAX_PICTURES", 10)
     dropped = list[int]()
     album = Album(dropped.append)
-    assert [album.keep(b"x" * 4) for _ in range(4)] == [1, 2, 3, 4]
+    assert [album.add(b"x" * 4) for _ in range(4)] == [1, 2, 3, 4]
     assert dropped == [1, 2]
     assert album.get(4) == b"xxxx"
     with pytest.raises(MediaError):
         album.get(1)
-    album.put(1, b"y")
-    album.put(3, b"z")
+    album.replace(1, b"y")
+    album.replace(3, b"z")
     assert album.get(3) == b"z"
     with pytest.raises(MediaError):
         album.get(1)
@@ -202,10 +202,10 @@ async def test_faults_are_those_of_the_list_and_what_comes_of_them_is_told() -> 
 
 async def test_the_newest_lines_are_kept() -> None:
     trial, _, _ = group()
-    for number in range(KEPT + 5):
+    for number in range(MAX_LINES + 5):
         trial.note("", str(number))
-    assert len(trial.lines) == KEPT
-    assert trial.lines[-1].text == str(KEPT + 4)
+    assert len(trial.lines) == MAX_LINES
+    assert trial.lines[-1].text == str(MAX_LINES + 4)
 
 
 async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is_over() -> None:
@@ -267,7 +267,7 @@ async def test_the_end_of_what_comes_of_a_line_is_news_also_where_nobody_waits_f
 
     slow: Any = running
     slow.wait_idle = wait
-    async with asyncio.timeout(30), background(trial.seen_out.run()):
+    async with asyncio.timeout(30), background(trial.line_watcher.run()):
         if elsewhere:
             trial.note_said(await simulator.say([text("a story")], user_id=20001))
         else:
@@ -312,11 +312,11 @@ def test_so_many_are_there_at_a_time_and_whoever_joined_first_leaves() -> None:
     world = demo_world()
     guests, before = Guests(world), len(world.people(4242))
     for number in range(MOST_GUESTS):
-        assert guests.welcome(f"guest{number}", None) == f"guest{number}"
-    assert guests.welcome("user1", None) == "user1"  # who is there already is no guest
-    assert guests.welcome("Guest0", None) == "guest0"
+        assert guests.admit(f"guest{number}", None) == f"guest{number}"
+    assert guests.admit("user1", None) == "user1"  # who is there already is no guest
+    assert guests.admit("Guest0", None) == "guest0"
     assert len(world.people(4242)) == before + MOST_GUESTS
-    guests.welcome("one more", None)
+    guests.admit("one more", None)
     there = world.people(4242)
     assert len(there) == before + MOST_GUESTS
     assert ("guest0" in there, "guest1" in there, "user1" in there, "one more" in there) == (False, True, True, True)
@@ -324,14 +324,14 @@ def test_so_many_are_there_at_a_time_and_whoever_joined_first_leaves() -> None:
 
 def test_whose_words_were_brought_is_known_and_of_very_many_they_may_be_anybodys() -> None:
     guests = Guests(demo_world())
-    guests.welcome("a", Source(5, 77))
-    guests.welcome("b", Source(6))
-    guests.welcome("c", None)
+    guests.admit("a", Source(5, 77))
+    guests.admit("b", Source(6))
+    guests.admit("c", None)
     asked = ((5, 0), (0, 77), (6, 0), (7, 0), (0, 78), (0, 0))
-    assert [guests.are_from(*one) for one in asked] == [True, True, True, False, False, False]
+    assert [guests.may_have_words_of(*one) for one in asked] == [True, True, True, False, False, False]
     for number in range(MOST_SOURCES):
-        guests.welcome("d", Source(1000 + number))
-    assert guests.are_from(7, 0)
+        guests.admit("d", Source(1000 + number))
+    assert guests.may_have_words_of(7, 0)
 
 
 def test_what_is_set_for_qq_and_where_the_bot_keeps_things_is_set_otherwise() -> None:

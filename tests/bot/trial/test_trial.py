@@ -24,8 +24,9 @@ from bot.domain.journal import UsageAdded, UsageReserved
 from bot.domain.masking import Mask
 from bot.domain.tool import tool
 from bot.domain.trial_group import TRIED, TrialLimits, TrialOptions
+from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
 from bot.trial.simulated_trial import SimulatedTrial
-from bot.trial.trial import demo_model, offered, open_trial, real_model, settings_aside
+from bot.trial.trial import open_trial, select_harmless_tools
 from bot.trial.trial_budget import BudgetTally, TrialBudget
 from config.settings import Settings
 from config.values import Owners
@@ -66,8 +67,8 @@ async def trial(
     opened = open_trial(
         given,
         TrialOptions(is_real=ceiling is not None, **wanted),
-        opening=open_service,
-        found=offered(()),
+        open_service=open_service,
+        tools=select_harmless_tools(()),
         texts=texts or {},
         budget=TrialBudget(ceiling, is_spent=lambda: False, **paying) if ceiling else None,
         mask=Mask(["a-secret-key"]),
@@ -320,7 +321,7 @@ async def own_log() -> str:
 
 
 def test_tools_with_effects_are_not_offered_and_an_operators_only_where_they_read() -> None:
-    found = offered((reads, acts, says_so, says_nothing, own_weather, own_log))
+    found = select_harmless_tools((reads, acts, says_so, says_nothing, own_weather, own_log))
     assert found.names == (
         "chat_log",
         "get_game_version",
@@ -346,12 +347,12 @@ def test_no_setting_of_the_bots_reaches_a_trial_that_would_let_it_out(tmp_path: 
         qweather_key=SecretStr("k"),
         amap_key=SecretStr("k"),
     )
-    aside = settings_aside(given, "/tmp/x", frozenset({"get_weather"}))
-    for changes in (aside, demo_model("http://127.0.0.1:1/v1"), real_model(given, CEILING)):
+    aside = trial_settings(given, "/tmp/x", frozenset({"get_weather"}))
+    for changes in (aside, demo_model_settings("http://127.0.0.1:1/v1"), own_model_settings(given, CEILING)):
         assert set(changes) <= set(Settings.model_fields)
     assert aside["tools_deny"] == ("get_weather",)
     given = given.model_copy(update={"qweather_jwt_private_key": SecretStr("k")})
-    changed = given.model_copy(update=aside | demo_model("http://127.0.0.1:1/v1"))
+    changed = given.model_copy(update=aside | demo_model_settings("http://127.0.0.1:1/v1"))
     ours = {name for name, field in Settings.model_fields.items() if "url" in name or "key" in name or "token" in name}
     held = {
         name for name in Settings.model_fields if isinstance(value := getattr(changed, name), SecretStr) and str(value)
@@ -368,7 +369,7 @@ def test_no_setting_of_the_bots_reaches_a_trial_that_would_let_it_out(tmp_path: 
         "media_urls",
     }
     assert (changed.bot_owners, changed.bot_day_cost_all) == (Owners(), 0)
-    limited = given.model_copy(update=aside | real_model(given, CEILING))
+    limited = given.model_copy(update=aside | own_model_settings(given, CEILING))
     assert (limited.bot_day_cost_all, limited.bot_day_tokens_all, limited.bot_run_requests) == (0.25, 100_000, 8)
 
 

@@ -20,7 +20,7 @@ from bot.models.failover import Failover
 from bot.models.meter import Meter
 from bot.models.upstreams import Upstream
 from bot.policy.prices import Price
-from bot.trial.trial_budget import A_DAY, BudgetTally, PaidModel, PaidStore, TrialBudget
+from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally, PaidModel, PaidStore, TrialBudget
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, words
 
@@ -44,9 +44,9 @@ def test_no_more_requests_are_made_than_it_has_whether_they_come_to_anything_or_
     one, _ = budget()
     for number in range(MOST.requests):
         assert one.lacks == ""
-        one.note([reserved(number)])
+        one.record([reserved(number)])
         one.count_request()
-        one.note([UsageReleased(turn_id="t1", number=number)])
+        one.record([UsageReleased(turn_id="t1", number=number)])
     for _ in range(2):
         with pytest.raises(ModelRejected):
             one.count_request()
@@ -67,11 +67,11 @@ def test_a_request_is_not_made_where_what_it_may_take_is_beyond_the_rest(
     most: TrialLimits, tokens: int, cost: float | None, lacks: str
 ) -> None:
     one, _ = budget(most)
-    one.note([reserved(1, tokens=tokens, cost=cost)])
+    one.record([reserved(1, tokens=tokens, cost=cost)])
     if lacks:
         with pytest.raises(ModelRejected):
             one.count_request()
-        one.note([UsageReleased(turn_id="t1", number=1)])
+        one.record([UsageReleased(turn_id="t1", number=1)])
         assert one.taken.prompt == 0
     else:
         one.count_request()
@@ -80,32 +80,32 @@ def test_a_request_is_not_made_where_what_it_may_take_is_beyond_the_rest(
 
 def test_what_others_of_that_day_took_and_what_is_under_way_there_counts_too() -> None:
     day = BudgetTally()
-    for number in range(A_DAY * MOST.requests):
+    for number in range(TRIALS_A_DAY * MOST.requests):
         one, _ = budget(day=day)
-        one.note([reserved(number, tokens=1)])
+        one.record([reserved(number, tokens=1)])
         one.count_request()
-        one.note([UsageAdded(turn_id="t", model="m", usage=Usage(1, 1, reserved=number), at=0.0)])
+        one.record([UsageAdded(turn_id="t", model="m", usage=Usage(1, 1, reserved=number), at=0.0)])
     another, _ = budget(day=day)
     assert another.lacks == "often"
     with pytest.raises(ModelRejected):
         another.count_request()
     assert day.taken == UsageSum(12, 12, 0, 12, 0.0, 12)
     full = BudgetTally()
-    full.reserve(1, Usage(A_DAY * MOST.tokens + 1))
+    full.reserve(1, Usage(TRIALS_A_DAY * MOST.tokens + 1))
     assert budget(day=full)[0].lacks == "often"
     full.release(1)
     assert budget(day=full)[0].lacks == ""
 
 
 def test_what_was_taken_before_is_part_of_the_sum() -> None:
-    day = BudgetTally(UsageSum(A_DAY * MOST.requests - 1, 10, 4, 5, 0.5, 2))
+    day = BudgetTally(UsageSum(TRIALS_A_DAY * MOST.requests - 1, 10, 4, 5, 0.5, 2))
     one, _ = budget(day=day)
     one.count_request()
-    one.note([UsageAdded(turn_id="t", model="m", usage=Usage(1, 1), at=0.0)])
-    assert day.taken == UsageSum(A_DAY * MOST.requests, 11, 4, 6, 0.5, 3)
+    one.record([UsageAdded(turn_id="t", model="m", usage=Usage(1, 1), at=0.0)])
+    assert day.taken == UsageSum(TRIALS_A_DAY * MOST.requests, 11, 4, 6, 0.5, 3)
     assert one.taken == UsageSum(1, 1, 0, 1, 0.0, 1)
     assert budget(day=day)[0].lacks == "often"
-    assert budget(day=BudgetTally(UsageSum(prompt=A_DAY * MOST.tokens + 1)))[0].lacks == "often"
+    assert budget(day=BudgetTally(UsageSum(prompt=TRIALS_A_DAY * MOST.tokens + 1)))[0].lacks == "often"
 
 
 def test_the_day_of_the_bot_is_looked_at_before_each_request() -> None:
@@ -146,8 +146,8 @@ def test_the_bots_journal_is_told_of_money_alone_and_that_it_was_a_trials() -> N
         UsageAdded(turn_id="t1", model="n", usage=Usage(1, 1), at=1.0),
         StepFinished(run_id="t1", step=2, completion=replace(words("nobody counted"), usage=None), seconds=1.0),
     ]
-    assert one.note(entries)
-    assert not one.note(entries[-1:])
+    assert one.record(entries)
+    assert not one.record(entries[-1:])
     now = ManualClock().now()
     assert store.entries == [
         replace(reserved(1), turn_id=TRIED),
@@ -213,6 +213,6 @@ def test_a_model_and_a_journal_are_paid_for_and_any_other_port_is_as_it_was() ->
     model: Any = OpenAIModel.__new__(OpenAIModel)
     journal: Any = SqlStore.__new__(SqlStore)
     other: Store = RecordingStore()
-    assert isinstance(one.around(model), PaidModel)
-    assert isinstance(one.around(journal), PaidStore)
-    assert one.around(other) is other
+    assert isinstance(one.wrap(model), PaidModel)
+    assert isinstance(one.wrap(journal), PaidStore)
+    assert one.wrap(other) is other

@@ -64,8 +64,8 @@ def trials(opened: Opened, clock: SteppedClock, **more: Any) -> TrialManager:
     async def took(_since: float) -> UsageSum:
         return UsageSum()
 
-    given = {"ceiling": lambda: CEILING, "is_spent": lambda: False, "took": took} | more
-    return TrialManager(opened.opening, told=opened.told.append, clock=clock, **given)
+    given = {"ceiling": lambda: CEILING, "is_spent": lambda: False, "usage_since": took} | more
+    return TrialManager(opened.opening, on_end=opened.told.append, clock=clock, **given)
 
 
 async def test_one_is_open_at_a_time_and_the_next_takes_its_place() -> None:
@@ -188,7 +188,7 @@ async def test_the_day_goes_on_after_a_restart_and_none_is_paid_for_while_nobody
         asked.append(since)
         return known.pop(0)
 
-    trying = trials(opened, clock, took=took)
+    trying = trials(opened, clock, usage_since=took)
     async with background(trying.run()):
         assert await trying.open(TrialOptions(is_real=True)) == "failed"
         assert await trying.open(TrialOptions()) == ""  # the demo model costs nothing
