@@ -15,6 +15,7 @@ from typing import Final
 
 from adapters.broker.gateway import Gateway
 from adapters.onebot.peers import PeerRegistry
+from adapters.onebot.sockets import Sockets
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.cluster.broker import build_gateway
@@ -22,7 +23,6 @@ from bot.domain.cancellation import background
 from bot.domain.language import Language, Pair
 from bot.domain.masking import text_for_log
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.onebot import build_sockets
 from config.settings import Settings
 
 LAST_EVENTS: Final = 5.0  # seconds at the end for what the broker has not confirmed
@@ -50,7 +50,16 @@ async def open_gateway(settings: Settings) -> AsyncIterator[Held]:
     ConfigError, inside a group, for a port that is taken and for a broker of another cluster.
     """
     clock, ids = SystemClock(), RandomIds()
-    sockets = build_sockets(settings, clock=clock, ids=ids)
+    sockets = Sockets(
+        host=settings.onebot_host,
+        port=settings.onebot_port,
+        url=settings.onebot_url if settings.onebot_mode == "forward" else "",
+        token=settings.access_tokens.common,
+        account_tokens=settings.access_tokens.accounts,
+        pass_urls=settings.media_urls == "pass",
+        clock=clock,
+        ids=ids,
+    )
     gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=_log)
     async with background(gateway.run()):
         try:

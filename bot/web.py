@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from adapters.metrics.metrics import Metrics, Today, Vitals, together
-from adapters.onebot.peers import Account
 from adapters.storage.files import free_at
 from adapters.web.file_offers import FileOffers
 from adapters.web.readiness import Attendance
-from bot.domain.cluster_messages import WHOLE, ClusterPartition
+from bot.build import App, data_folder
 from bot.domain.ports import Clock
 from bot.memory.spending import ALL, Spending
 from bot.policy.day_limits import NO_CAP, limit_level
 from bot.policy.wake import Silence
 from bot.speaking.screening import Screen
-from bot.wiring.service import Rooms
-from bot.wiring.status import count_waiting, data_folder
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
@@ -51,34 +47,11 @@ def metrics_of(tools: Collection[str], clock: Clock) -> Metrics:
     return Metrics(tools=tools, reasons=REASONS, clock=clock)
 
 
-class Connections(Protocol):
-    """Who is connected, as the pages and commands show it."""
-
-    @property
-    def reconnects(self) -> int: ...
-
-    @property
-    def refused(self) -> str: ...
-
-    def accounts(self) -> tuple[Account, ...]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The parts of a bot that others may see, and what it has for them to fetch."""
-
-    rooms: Rooms
-    spending: Spending
-    peers: Connections
-    share: ClusterPartition = WHOLE
-    offers: FileOffers | None = None
-
-
 @asynccontextmanager
 async def open_web(
     settings: Settings,
     metrics: Metrics,
-    bots: Callable[[], Sequence[Shown]],
+    bots: Callable[[], Sequence[App]],
     *,
     cut_off: Callable[[], str] = str,
     work: Work | None = None,
@@ -122,40 +95,39 @@ async def open_web(
 
 
 def attendance_of(
-    bots: Callable[[], Sequence[Shown]], cut_off: Callable[[], str] = str
+    bots: Callable[[], Sequence[App]], cut_off: Callable[[], str] = str
 ) -> Attendance:
     """Whether any account of theirs is there, and online."""
 
     def stopping() -> bool:  # one that hands its accounts to another worker does not end the others
-        return bool(ends := [one.rooms.on.lanes.finishing for one in bots()]) and all(ends)
+        return bool(ends := [one.lanes.finishing for one in bots()]) and all(ends)
 
     return Attendance(
         lambda: [account for one in bots() for account in one.peers.accounts()],
         stopping=stopping,
         refused=lambda: next(filter(None, (one.peers.refused for one in bots())), ""),
         cut_off=cut_off,
-        ours=lambda account: any(one.share.has(account) for one in bots()),
+        ours=lambda account: any(one.journal.share.has(account) for one in bots()),
     )
 
 
-def vitals_of(shown: Shown) -> Vitals:
+def vitals_of(app: App) -> Vitals:
     """The figures of now."""
-    rooms, spending, peers = shown.rooms, shown.spending, shown.peers
-    online = [account.online is not False for account in peers.accounts()]
-    lanes, screen = rooms.on.lanes, rooms.on.outbox.screened
+    online = [account.online is not False for account in app.peers.accounts()]
+    lanes, screen = app.lanes, app.outbox.screened
     return Vitals(
         lanes=lanes.active,
         queued=max(0, lanes.waiting - lanes.active),
         online=sum(online),
         offline=len(online) - sum(online),
-        duplicates=rooms.stages.door.duplicates,
-        overflow=rooms.asking.rate_limiter.overflow,
-        reconnects=peers.reconnects,
+        duplicates=app.deduplicator.duplicates,
+        overflow=app.rate_limiter.overflow,
+        reconnects=app.peers.reconnects,
         withheld=screen.withheld if isinstance(screen, Screen) else 0,
-        waiting=count_waiting(rooms.on, rooms.answering, rooms.stages.petitions),
-        ended=rooms.answering.requests.ended,
-        commands=rooms.commands.taken,
-        today=today_of(spending),
+        waiting=app.pending.count(),
+        ended=app.requests.ended,
+        commands=app.commands.taken,
+        today=today_of(app.spending),
     )
 
 

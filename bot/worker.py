@@ -16,6 +16,7 @@ from adapters.broker.requests import RequestExchange
 from adapters.metrics.work import Work
 from adapters.storage.leases import Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
+from bot.build import find_tools
 from bot.cluster.line import Seat, offers_of
 from bot.cluster.partition_manager import PartitionManager
 from bot.domain.cancellation import background
@@ -26,7 +27,6 @@ from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.owner_alerts import of_stalls
 from bot.web import STANDING_BY, metrics_of, open_web
-from bot.wiring.tools import find_tools
 from config.settings import Settings
 
 
@@ -54,10 +54,10 @@ async def open_worker(
         return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
 
     def is_idle(service: Service) -> bool:
-        return not (service.lanes.active or service.lanes.waiting)
+        return not (service.app.lanes.active or service.app.lanes.waiting)
 
     def stalled(seconds: float) -> None:
-        told = [of_stalls(one.rooms.owner, metrics.stalled) for one in manager.services[:1]]
+        told = [of_stalls(one.app.owner, metrics.stalled) for one in manager.services[:1]]
         for tell in told or [metrics.stalled]:
             tell(seconds)
 
@@ -77,7 +77,7 @@ async def open_worker(
         shown = open_web(
             settings,
             metrics,
-            lambda: [service.shown for service in manager.services],
+            lambda: [service.app for service in manager.services],
             cut_off=lambda: "" if manager.services else STANDING_BY,
             work=work,
             offers=offers,

@@ -1,8 +1,8 @@
 """The tools: one module (or package) each, found by being here. A module's `Tool` objects are its
 tools.
 
-`bot/wiring/discovery.py` looks here and into the operator's own folder, and reports what is broken;
-`discover` is for those who want what the bot itself comes with, and raises.
+`bot/runtime/tool_discovery.py` looks here and into the operator's own folder, and reports what is
+broken; `discover` is for those who want what the bot itself comes with, and raises.
 """
 
 from __future__ import annotations

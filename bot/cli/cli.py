@@ -253,7 +253,7 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is None:
         from bot.cli.inspection import list_tools, tools_to_text
         from bot.cli.past_runs import to_json
-        from bot.wiring.discovery import report
+        from bot.runtime.tool_discovery import report
 
         rows, problems = list_tools(configure(service=False))
         report(problems)

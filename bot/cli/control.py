@@ -157,7 +157,7 @@ class BotCommands:
         bot = next(iter(self.bots()), None)
         if bot is None:
             return {"error": "this worker stands by: ask one that has accounts (its status)"}
-        forgetting = bot.rooms.forgetting
+        forgetting = bot.app.forgetting
         try:
             rows = await (forgetting.person(user) if user else forgetting.group(group))
         except BotError as error:
@@ -177,7 +177,7 @@ class BotCommands:
     async def status(self) -> Mapping[str, Any]:
         """How it is, for people and programs."""
         bots, settings = self.bots(), self.settings
-        lanes = [bot.lanes for bot in bots]
+        lanes = [bot.app.lanes for bot in bots]
         return {
             "version": self.version,
             **begun(self.since, self.clock),
@@ -185,8 +185,8 @@ class BotCommands:
             "stopping": bool(lanes) and all(one.finishing for one in lanes),
             "readiness": self.ready().to_json(),
             "onebot": self._line(bots),
-            "accounts": accounts_of(one for bot in bots for one in bot.peers.accounts()),
-            "partitions": [bot.journal.share.partition for bot in bots],
+            "accounts": accounts_of(one for bot in bots for one in bot.app.peers.accounts()),
+            "partitions": [bot.app.journal.share.partition for bot in bots],
             "lanes": {
                 "active": sum(one.active for one in lanes),
                 "waiting": sum(max(0, one.waiting - one.active) for one in lanes),
@@ -194,13 +194,13 @@ class BotCommands:
             "journal": self._journal(bots),
             "model": settings.llm_model,
             "fallbacks": [endpoint.model for endpoint in settings.llm_fallbacks],
-            "stalls": max((bot.metrics.stalls for bot in bots), default=0),
+            "stalls": max((bot.app.metrics.stalls for bot in bots), default=0),
         }
 
     def _line(self, bots: Sequence[Service]) -> str:
         settings = self.settings
         if settings.has_broker:
-            numbers = ", ".join(str(bot.journal.share.partition) for bot in bots) or "none"
+            numbers = ", ".join(str(bot.app.journal.share.partition) for bot in bots) or "none"
             return f"over the broker; partitions of {settings.broker_partitions}: {numbers}"
         if port := next((bot.port for bot in bots), 0):
             return f"listening on {settings.onebot_host}:{port}"
@@ -208,7 +208,7 @@ class BotCommands:
 
     def _journal(self, bots: Sequence[Service]) -> Mapping[str, Any]:
         """That of all of them, which is in one database."""
-        states = [bot.journal.state() for bot in bots]
+        states = [bot.app.journal.state() for bot in bots]
         place = place_of(read_url(self.settings.store_url.get_secret_value()))
         return {
             "place": place,

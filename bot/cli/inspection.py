@@ -14,6 +14,16 @@ from adapters.fetching.client import HttpxWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
 from adapters.openai.client import make_session
 from bot.app import as_it_is
+from bot.build import (
+    TOOL_PORTS,
+    build_media_folder,
+    build_ports,
+    build_toolset,
+    find_tools,
+    owners_language,
+    sent_media_client,
+)
+from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
 from bot.domain.errors import Problem, ToolUnavailable
 from bot.domain.language import Pair
@@ -26,13 +36,9 @@ from bot.engine.threads import Progress
 from bot.engine.toolset import NOWHERE
 from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.discovery import report
-from bot.wiring.fetching import user_agent
-from bot.wiring.media import open_media
-from bot.wiring.models import build_models
-from bot.wiring.mouth import owners_tongue
-from bot.wiring.subagents import Staff
-from bot.wiring.tools import PORTS, build_ports, build_toolset, find_tools
+from bot.runtime.tool_discovery import report
+from bot.runtime.version import user_agent
+from bot.subagents import SubagentRegistry
 from config.settings import Settings
 from tools.get_game_version.games import Games
 
@@ -56,7 +62,7 @@ def list_tools(
     """
     found = find_tools(settings)
     toolset = build_toolset(settings, found.tools, clock=clock or SystemClock())
-    states = zip(toolset.list(), toolset.check_availability(PORTS), strict=True)
+    states = zip(toolset.list(), toolset.check_availability(TOOL_PORTS), strict=True)
     rows = [
         {
             "name": tool.name,
@@ -137,13 +143,13 @@ async def call_tool(
         return ToolResult(lacking.told, is_error=True, code=lacking.code)
 
     def say(line: Pair) -> None:
-        tell(line[owners_tongue(settings)])
+        tell(line[owners_language(settings)])
 
     async with AsyncExitStack() as stack:
-        staff = None
+        subagents = None
         if settings.coder_endpoint.base_url:
             session = await stack.enter_async_context(make_session())
-            models = build_models(
+            models = ChatModels(
                 settings,
                 session=session,
                 wrap=as_it_is,
@@ -152,18 +158,22 @@ async def call_tool(
                 ids=ids,
                 tell=say,
             )
-            staff = Staff(settings, models=models, toolset=toolset, clock=clock).subagents
+            subagents = SubagentRegistry(
+                settings, model_at=models.at, toolset=toolset, clock=clock
+            ).subagents
             tool = toolset.get(name)
         web = HttpxWeb(
-            clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors
+            clock=clock,
+            user_agent=user_agent(settings.tools_contact),
+            base_urls=settings.tools_mirrors,
         )
         stack.push_async_callback(web.aclose)
         games = Games(clock=clock, file=settings.games_file)
-        media = await stack.enter_async_context(
-            open_media(settings, clock=clock, user_agent=user_agent(settings), tell=say)
-        )
+        sent = sent_media_client(settings, clock=clock)
+        stack.push_async_callback(sent.aclose)
+        media = build_media_folder(settings, client=sent)
         ports = build_ports(
-            settings, subagents=staff, media=media.media, web=web, games=games, clock=clock
+            settings, subagents=subagents, media=media, web=web, games=games, clock=clock
         )
         if ask is not None:
             ports[Approver] = TerminalApprover(ask)

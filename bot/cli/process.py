@@ -182,7 +182,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         desk = BotCommands(
             bots=bots,
             ready=attendance_of(
-                lambda: [bot.shown for bot in bots()], lambda: "" if bots() else STANDING_BY
+                lambda: [bot.app for bot in bots()], lambda: "" if bots() else STANDING_BY
             ),
             settings=settings,
             clock=clock,

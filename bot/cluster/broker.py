@@ -15,14 +15,14 @@ from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Pres
 from adapters.broker.worker import Worker
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
+from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import OneBotTransport
 from bot.cluster.line import Durable, Hearing, Seat
 from bot.domain.cancellation import background
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.language import NotifyOwners
 from bot.domain.ports import Clock, EventSink, Ids
-from bot.wiring.onebot import Sockets
-from bot.wiring.startup_alerts import StartupAlerts
+from bot.speaking.startup_alerts import StartupAlerts
 from config.settings import Settings
 
 

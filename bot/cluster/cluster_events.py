@@ -1,4 +1,4 @@
-"""Handles the notes and requests of the other bots of a cluster."""
+"""Handles the messages and queries of the other bots of a cluster."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from bot.console.cluster_console import answering
-from bot.console.console_backend import ConsoleBackend
+from bot.build import App
+from bot.console.console_backend import answer_query
 from bot.domain.cluster_messages import (
     AlarmRaised,
     ClusterMessage,
@@ -22,48 +22,48 @@ from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterRep
 from bot.domain.suspension import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.personas import SETTING as TEXTS
-from bot.memory.quiet_overrides import SETTING as HUSH
+from bot.memory.quiet_overrides import SETTING as QUIET
 from bot.memory.suspects import Suspects
-from bot.web import Shown
 
-AT_WORK_WITHIN: Final = 5.0  # seconds; the asking bot waits for eight
+AT_WORK_WITHIN: Final = 5.0  # seconds; the querying bot waits for eight
 
 logger = logging.getLogger(__name__)
 
 
-def ears_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> ClusterHandlers:
-    """The ears of a bot for the others. Before it is `at_work` it does not know yet what waits
-    there, and answers nothing; a word waits for that, for a while.
-    """
-    answer = answering(seen)
+def build_handlers(app: App, at_work: Callable[[], Awaitable[None]]) -> ClusterHandlers:
+    """What handles messages and queries of the other bots.
 
-    async def answer_at_work(ask: ClusterQuery) -> ClusterReply:
+    `at_work` returns once this bot takes events. Before that it does not know what waits here: a
+    query waits AT_WORK_WITHIN seconds, and is then answered as if no bot had the account.
+    """
+
+    async def answer(query: ClusterQuery) -> ClusterReply:
         try:
             async with asyncio.timeout(AT_WORK_WITHIN):
                 await at_work()
         except TimeoutError:
             return DecisionResult(Settled("away", ""))
-        return await answer(ask)
+        return await answer_query(app, query)
 
-    journal = seen.journal
-    suspects = Suspects(journal.share.partition, store=seen.rooms.on.store, choices=journal.books)
-    return ClusterHandlers(note_handler(seen.shown), answer_at_work, at_work, suspects)
+    journal = app.journal
+    suspects = Suspects(journal.share.partition, store=app.store, choices=journal.books)
+    return ClusterHandlers(message_handler(app), answer, at_work, suspects)
 
 
-def note_handler(shown: Shown) -> OnClusterMessage:
-    """The function that lets a bot know; nothing raises."""
+def message_handler(app: App) -> OnClusterMessage:
+    """The function that applies a message of another bot. It never raises."""
 
-    async def hear(note: ClusterMessage | None) -> None:
+    async def handle(message: ClusterMessage | None) -> None:
         try:
-            await _hear(shown, note)
+            await _apply(app, message)
         except Exception:  # from another version, or a bug: later events must go on
             logger.exception("what another bot told is lost")
 
-    return hear
+    return handle
 
 
-async def _hear(shown: Shown, note: ClusterMessage | None) -> None:
-    spending, personas = shown.spending, shown.rooms.keeping.personas
+async def _apply(app: App, note: ClusterMessage | None) -> None:
+    spending, personas = app.spending, app.personas
     match note:
         case UsageTaken():
             spending.hear(note)
@@ -73,17 +73,17 @@ async def _hear(shown: Shown, note: ClusterMessage | None) -> None:
             personas.hear(value)
         case RowChanged():
             pass
-        case PlaceChanged(where=where, name=name, value=value) if name == HUSH:
-            shown.rooms.on.quiet_overrides.hear(where, value)
+        case PlaceChanged(where=where, name=name, value=value) if name == QUIET:
+            app.quiet_overrides.hear(where, value)
         case PlaceChanged():
             pass
         case SubjectErased():
-            await shown.rooms.forgetting.elsewhere(note)
+            await app.forgetting.elsewhere(note)
         case AlarmRaised():
-            shown.rooms.owner.hear(note)
-        case None:  # whatever it was
+            app.owner.hear(note)
+        case None:  # messages may have been missed
             await spending.own.reread()
             await spending.reread()
             await personas.reread()
-            await shown.rooms.on.quiet_overrides.reread()
-            await shown.rooms.on.history.reread()
+            await app.quiet_overrides.reread()
+            await app.history.reread()

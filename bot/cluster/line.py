@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapters.metrics.metrics import Metrics
+from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import AnyTransport
-from adapters.storage.store import SqlStore
 from adapters.web.file_offers import FileOffers
+from bot.build import App, Connections
 from bot.domain.cluster_messages import ALONE, ClusterPartition, ClusterPeers
 from bot.domain.cluster_queries import NO_OTHERS, ClusterClient, ClusterHandlers
 from bot.domain.ports import Clock, EventSink, Ids
-from bot.memory.spending import Spending
-from bot.policy.day_limits import DayLimits
-from bot.web import Connections
-from bot.wiring.onebot import build_sockets
-from bot.wiring.startup_alerts import StartupAlerts
+from bot.speaking.startup_alerts import StartupAlerts
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
@@ -26,7 +23,6 @@ if TYPE_CHECKING:  # of clusters alone
     from adapters.broker.requests import RequestExchange
     from adapters.metrics.work import Work
     from adapters.storage.leases import Lease
-    from bot.console.console_backend import ConsoleBackend
 
 Durable: TypeAlias = Callable[[], Awaitable[bool]]
 """Waits until all that was put into the journal is durable; False where nobody can promise it."""
@@ -83,7 +79,17 @@ def build_line(
     Gateways know who has a share of the accounts now by the lease of its `seat`.
     """
     if seat is None:
-        return build_sockets(settings, offers, clock=clock, ids=ids)
+        return Sockets(
+            host=settings.onebot_host,
+            port=settings.onebot_port,
+            url=settings.onebot_url if settings.onebot_mode == "forward" else "",
+            token=settings.access_tokens.common,
+            account_tokens=settings.access_tokens.accounts,
+            pass_urls=settings.media_urls == "pass",
+            offers=offers,
+            clock=clock,
+            ids=ids,
+        )
     from bot.cluster.broker import build_broker_line  # an extra's library: not for everybody
 
     return build_broker_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
@@ -106,30 +112,13 @@ def neighbours_of(seat: Seat | None) -> ClusterPeers:
     return seat.notices if seat and seat.share.partitions > 1 else ALONE
 
 
-def spending_of(seat: Seat | None, journal: SqlStore, clock: Clock) -> Callable[..., Spending]:
-    """What makes the bot's sums of a day; with neighbours the journal counts what all of them
-    take.
-    """
-    if neighbours_of(seat) is ALONE:
-        return Spending
-    from adapters.storage.day_totals import counting  # of clusters alone
-    from bot.memory.shared_spending import SharedSpending
-
-    def shared(limits: DayLimits, **parts: Any) -> Spending:
-        spending = SharedSpending(limits, **parts)
-        journal.write_by(counting(spending, clock.now))
-        return spending
-
-    return shared
-
-
-def hearing_of(seen: ConsoleBackend, at_work: Callable[[], Awaitable[None]]) -> Hearing:
+def hearing_of(app: App, at_work: Callable[[], Awaitable[None]]) -> Hearing:
     """How a bot hears the others, which it answers once it is `at_work`."""
 
     def ears() -> ClusterHandlers:
-        from bot.cluster.cluster_events import ears_of  # of clusters alone
+        from bot.cluster.cluster_events import build_handlers  # of clusters alone
 
-        return ears_of(seen, at_work)
+        return build_handlers(app, at_work)
 
     return ears
 

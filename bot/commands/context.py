@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from bot.commands.phrases import tokens
 from bot.domain.command import Asked, Command, command
 from bot.domain.events import Conversation
+from bot.domain.model_messages import ModelRequest, UserMessage
+from bot.memory.history import History
+from bot.policy.tokens import estimate, estimate_messages, estimate_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,25 @@ class ContextSize:
         return self.system + self.tools + self.summary + self.rounds
 
 
-Measure: TypeAlias = Callable[[Conversation], Awaitable[ContextSize]]
+async def measure_context(
+    history: History, where: Conversation, *, head: ModelRequest, room: float
+) -> ContextSize:
+    """How much the next prompt of a conversation would hold after this `head`."""
+    await history.load(where)
+    rounds = history.messages(where)
+    system = estimate_messages(head.messages)
+    return ContextSize(
+        system=system,
+        tools=estimate(head) - system,
+        summary=estimate_text(history.summary(where)),
+        rounds=estimate_messages(rounds),
+        number=sum(isinstance(message, UserMessage) for message in rounds),
+        overheard=len(history.unread(where)),
+        room=room,
+    )
 
 
-def context_command(measure: Measure) -> Command:
+def context_command(measure: Callable[[Conversation], Awaitable[ContextSize]]) -> Command:
     """By blocks, in the order of the prompt."""
 
     @command(

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from bot.commands.commands import may_use
 from bot.domain.command import Answering, Asked, Command, command
+
+logger = logging.getLogger(__name__)
+
+
+def with_help(ours: Sequence[Command], custom: Sequence[Command]) -> tuple[Command, ...]:
+    """`/help`, our commands and the operator's; one of theirs with a name of ours is left out and
+    logged.
+    """
+    taken = {name.casefold() for one in (*ours, help_command(())) for name in one.names}
+    kept = [one for one in custom if taken.isdisjoint(map(str.casefold, one.names))]
+    for one in custom:
+        if one not in kept:
+            logger.warning("the command /%s of TOOLS_DIR has a name of ours", one.names[0])
+    return (help_command((*ours, *kept)), *ours, *kept)
 
 
 def help_command(others: Sequence[Command]) -> Command:

@@ -1,19 +1,25 @@
-"""A bot as the console's pages show it, and the word it carries out that was said on
-one.
-"""
+"""One bot as the console's pages show it, and an owner's decision that was made on a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import assert_never
 
-from adapters.storage.store import SqlStore
+from bot.build import App
 from bot.conversation.approval.join_request_store import DAYS
 from bot.domain.actions import plain_words
-from bot.domain.cluster_queries import ClusterClient, OwnerDecision, PartitionStatus
+from bot.domain.cluster_queries import (
+    ClusterQuery,
+    ClusterReply,
+    ContextQuery,
+    ContextReply,
+    DecisionResult,
+    OwnerDecision,
+    PartitionStatus,
+    StatusQuery,
+)
 from bot.domain.console_views import (
     AccountState,
-    Doctor,
     Failure,
     ModelState,
     OutboxState,
@@ -27,86 +33,58 @@ from bot.domain.drafts import draft_id
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.model_messages import ToolMessage
-from bot.domain.ports import Clock
 from bot.domain.suspension import Settled
-from bot.domain.trial_group import Trial
 from bot.memory.drafts import LASTS, KeptDraft
-from bot.memory.newest import Newest
 from bot.memory.personas import Personas
-from bot.memory.spending import Spending
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.drafts import DraftWord
 from bot.speaking.sends import Send
-from bot.web import Connections, Shown
-from bot.wiring.resources import Resources
-from bot.wiring.service import Rooms
-from bot.wiring.status import count_waiting
 
 DRAFTS = 20  # that are shown on a page
-BY = ("控制台", "the console")  # who decided, as others read it
+BY = ("控制台", "the console")  # the author of a decision, as owners in QQ read it
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleBackend:
-    """The bot the console looks at, and the `others` of its cluster."""
-
-    shown: Shown
-    journal: SqlStore
-    means: Resources
-    newest: Newest
-    clock: Clock
-    others: ClusterClient
-    trying: Trial | None = None
-    doctor: Doctor | None = None
-
-    @property
-    def rooms(self) -> Rooms:
-        """All that is in the bot."""
-        return self.shown.rooms
-
-    @property
-    def peers(self) -> Connections:
-        """Who is connected."""
-        return self.shown.peers
-
-    @property
-    def spending(self) -> Spending:
-        """The amounts that are taken, and may be."""
-        return self.shown.spending
+async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
+    """This bot's answer to a query of a bot of its cluster, or of its own console."""
+    match query:
+        case StatusQuery(with_drafts=with_drafts):
+            return await read_status(app, with_drafts=with_drafts)
+        case OwnerDecision():
+            return DecisionResult(await decide(app, query))
+        case ContextQuery(where=where):
+            return ContextReply(render_context(app, where))
+        case _:
+            assert_never(query)
 
 
-async def settle(rooms: Rooms, word: OwnerDecision) -> Settled:
-    """An owner's word that was said on a page, about a call, a request of people or a draft."""
-    number, reason, by = word.number, word.reason.strip(), BY[rooms.owner.tongue]
-    if word.kind == "D":
-        publishing = rooms.answering.publishing
-        if not word.allows:
+async def decide(app: App, decision: OwnerDecision) -> Settled:
+    """Apply an owner's decision on a call, a join request or a draft."""
+    number, reason, by = decision.number, decision.reason.strip(), BY[app.owner.tongue]
+    if decision.kind == "D":
+        publishing = app.publishing
+        if not decision.allows:
             return await publishing.leave(number, by=by)
         said = DraftWord(number, changes=bool(reason), words=reason)
         return await publishing.settle(said, by=by)
-    answer = Answer(word.allows, number, "" if word.allows else cut(reason))
-    if word.kind == "A":
-        return rooms.answering.word.settle(number, answer, by=by)
-    return await rooms.stages.petitions.settle(number, answer, by=by)
+    reason = "" if decision.allows else " ".join(reason.split())[:MAX_REASON]
+    answer = Answer(decision.allows, number, reason)
+    if decision.kind == "A":
+        return app.approval_replies.settle(number, answer, by=by)
+    return await app.join_requests.settle(number, answer, by=by)
 
 
-def cut(reason: str) -> str:
-    """In one line, and no longer than a reason may be."""
-    return " ".join(reason.split())[:MAX_REASON]
+async def read_status(app: App, *, with_drafts: bool) -> PartitionStatus:
+    """The status of this bot now; the words of drafts only `with_drafts`."""
+    drafts, more = await read_drafts(app) if with_drafts else ((), 0)
+    personas = {one.key: one.chats for one in list_personas(app.personas)}
+    waits = app.pending.count()
+    partition, state = app.journal.share.partition, read_state(app)
+    waiting = count_decisions(app)
+    return PartitionStatus(partition, state, waiting, drafts, more, personas, waits)
 
 
-async def glance_of(seen: ConsoleBackend, *, with_drafts: bool) -> PartitionStatus:
-    """How a bot is now."""
-    rooms = seen.rooms
-    drafts, more = await drafts_of(rooms) if with_drafts else ((), 0)
-    personas = {one.key: one.chats for one in personas_of(rooms.keeping.personas)}
-    waits = count_waiting(rooms.on, rooms.answering, rooms.stages.petitions)
-    share, waiting = seen.journal.share, waiting_on_page(rooms)
-    return PartitionStatus(share.partition, state_of(seen), waiting, drafts, more, personas, waits)
-
-
-def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
-    """The calls that wait."""
+def list_calls(app: App) -> tuple[WaitingCall, ...]:
+    """The tool calls that wait for an owner's approval."""
     return tuple(
         WaitingCall(
             one.number,
@@ -119,26 +97,26 @@ def calls_of(rooms: Rooms) -> tuple[WaitingCall, ...]:
             one.question.group_name,
             *one.parts,
         )
-        for one in rooms.answering.requests.open.values()
+        for one in app.requests.open.values()
     )
 
 
-def waiting_on_page(rooms: Rooms) -> int:
-    """How much waits that the page of approvals shows."""
-    waiting = count_waiting(rooms.on, rooms.answering, rooms.stages.petitions)
+def count_decisions(app: App) -> int:
+    """How many decisions wait that can be made on the page of approvals: all but new groups."""
+    waiting = app.pending.count()
     return sum(waiting.values()) - waiting["group"]
 
 
-async def drafts_of(rooms: Rooms) -> tuple[tuple[WaitingDraft, ...], int]:
-    """The newest drafts that wait, and how many more there are."""
-    waiting = [*rooms.on.shadow.drafts.open.values()][::-1]
-    told = [await draft_of(rooms, where, one) for where, one in waiting[:DRAFTS]]
+async def read_drafts(app: App) -> tuple[tuple[WaitingDraft, ...], int]:
+    """The newest DRAFTS drafts that wait, and the number of the others."""
+    waiting = [*app.shadow.drafts.open.values()][::-1]
+    told = [await read_draft(app, where, one) for where, one in waiting[:DRAFTS]]
     return tuple(one for one in told if one is not None), max(0, len(waiting) - DRAFTS)
 
 
-async def draft_of(rooms: Rooms, where: Conversation, waiting: KeptDraft) -> WaitingDraft | None:
-    """A draft with its words; None where its question was recalled, or is forgotten."""
-    if (spoken := await rooms.on.store.spoken(waiting.turn_id)) is None:
+async def read_draft(app: App, where: Conversation, waiting: KeptDraft) -> WaitingDraft | None:
+    """A draft with its words; None if its question was recalled or forgotten."""
+    if (spoken := await app.store.spoken(waiting.turn_id)) is None:
         return None
     name = draft_id(waiting.number)
     kept = [one.action for one in spoken.sends if one.send_id.startswith(name)]
@@ -154,8 +132,8 @@ async def draft_of(rooms: Rooms, where: Conversation, waiting: KeptDraft) -> Wai
     )
 
 
-def petitions_of(rooms: Rooms) -> tuple[WaitingJoinRequest, ...]:
-    """The friend requests and invites that wait."""
+def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
+    """The friend requests and invitations that wait."""
     return tuple(
         WaitingJoinRequest(
             one.number,
@@ -165,12 +143,12 @@ def petitions_of(rooms: Rooms) -> tuple[WaitingJoinRequest, ...]:
             one.since + DAYS * 86_400,
             one.account,
         )
-        for one in rooms.stages.petitions.open
+        for one in app.join_requests.open
     )
 
 
-def personas_of(personas: Personas) -> tuple[PersonaState, ...]:
-    """The usual one and the others, with the chats where each is."""
+def list_personas(personas: Personas) -> tuple[PersonaState, ...]:
+    """The usual persona and the others, each with the chats that have it."""
     cast, at = personas.cast, dict[str, list[str]]()
     for where in personas.chosen:
         at.setdefault(personas.key(where), []).append(str(where))
@@ -189,16 +167,16 @@ def personas_of(personas: Personas) -> tuple[PersonaState, ...]:
     )
 
 
-def rendered(rooms: Rooms, where: Conversation) -> tuple[str, ...]:
-    """The prompt before a conversation: the system prompt, and the persona's examples."""
+def render_context(app: App, where: Conversation) -> tuple[str, ...]:
+    """The part of a prompt before the conversation: system prompt, and the persona's examples."""
     return tuple(
         one.content if isinstance(one, ToolMessage) else one.text
-        for one in rooms.keeping.around(where).messages
+        for one in app.prompt_head(where).messages
     )
 
 
-def outbox_of(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
-    """The sends that are not delivered yet, or may not be, by chat; the oldest first."""
+def group_open_sends(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
+    """The sends that are not delivered, or not known to be, by chat; the oldest chat first."""
     by_chat: dict[Conversation, list[Send]] = {}
     for send in sends:
         by_chat.setdefault(send.action.conversation, []).append(send)
@@ -214,15 +192,15 @@ def outbox_of(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
     return tuple(sorted(states, key=lambda one: one.since))
 
 
-def state_of(seen: ConsoleBackend) -> State:
-    """How everything is now."""
-    rooms, now = seen.rooms, seen.clock.monotonic()
-    upstreams = dict.fromkeys(seen.means.models.upstreams())
-    lanes, state = rooms.on.lanes, seen.journal.state()
+def read_state(app: App) -> State:
+    """The state of this bot's parts now."""
+    now = app.clock.monotonic()
+    upstreams = dict.fromkeys(app.models.upstreams())
+    lanes, state = app.lanes, app.journal.state()
     return State(
         accounts=tuple(
             AccountState(one.self_id, one.online is not False, one.server)
-            for one in seen.peers.accounts()
+            for one in app.peers.accounts()
         ),
         active=lanes.active,
         waiting=max(0, lanes.waiting - lanes.active),
@@ -230,10 +208,10 @@ def state_of(seen: ConsoleBackend) -> State:
         place=str(state["place"]),
         in_trouble=bool(state["in_trouble"]),
         unwritten=int(state["waiting"]),
-        calls=calls_of(rooms),
-        petitions=petitions_of(rooms),
-        failures=tuple(Failure(*one) for one in reversed(rooms.failures.last)),
-        paused=tuple(filter(seen.journal.share.has_place, rooms.on.quiet_overrides.muted)),
-        outbox=outbox_of(rooms.on.outbox.open_sends),
-        ignored=tuple(rooms.asking.hearing.ignored),
+        calls=list_calls(app),
+        petitions=list_join_requests(app),
+        failures=tuple(Failure(*one) for one in reversed(app.failures.last)),
+        paused=tuple(filter(app.journal.share.has_place, app.quiet_overrides.muted)),
+        outbox=group_open_sends(app.outbox.open_sends),
+        ignored=tuple(app.message_log.ignored),
     )

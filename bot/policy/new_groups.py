@@ -23,6 +23,15 @@ class Mode(StrEnum):
     ASKED = "asked"
 
 
+def mode_of_new_groups(setting: str, *, has_owners: bool, has_listed_groups: bool) -> Mode:
+    """How the bot is in groups that it does not know, by BOT_NEW_GROUP. If only some groups are
+    listed they are live, and without owners nobody can be asked.
+    """
+    if has_listed_groups or (setting == "ask" and not has_owners):
+        return Mode.LIVE
+    return Mode.ASKING if setting == "ask" else Mode(setting)
+
+
 NAMES: Final = {
     Mode.LIVE: ("上线", "live"),
     Mode.SHADOW: ("影子", "shadow"),

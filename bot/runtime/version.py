@@ -13,3 +13,8 @@ def version() -> str:
         return importlib.metadata.version("frostagent")
     except importlib.metadata.PackageNotFoundError:
         return "dev"
+
+
+def user_agent(contact: str = "") -> str:
+    """The User-Agent of requests to strangers; `contact` is how to reach whoever runs the bot."""
+    return f"FrostAgent/{version()}" + (f" (+{contact})" if contact else "")

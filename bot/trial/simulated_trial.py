@@ -22,7 +22,7 @@ from adapters.simulator.commands import obey
 from adapters.simulator.console import REPLY, parse_mentions, render, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
-from adapters.storage.store import SqlStore
+from bot.build import App
 from bot.domain.console_views import ConsoleQueries
 from bot.domain.errors import ConfigError, MediaError
 from bot.domain.events import Conversation, Identity
@@ -31,11 +31,8 @@ from bot.domain.query_results import UsageSum
 from bot.domain.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
+from bot.runtime.tool_discovery import Discovered
 from bot.trial.trial_budget import TrialBudget
-from bot.web import Shown
-from bot.wiring.discovery import Discovered
-from bot.wiring.resources import Resources
-from bot.wiring.service import Rooms
 from config.settings import Settings
 
 LONGEST_NAME: Final = 40  # characters
@@ -93,16 +90,7 @@ class TriedService(Protocol):
     """What a trial needs of its service: one of `bot/app.py`, which this module cannot import."""
 
     @property
-    def journal(self) -> SqlStore: ...
-
-    @property
-    def rooms(self) -> Rooms: ...
-
-    @property
-    def shown(self) -> Shown: ...
-
-    @property
-    def means(self) -> Resources: ...
+    def app(self) -> App: ...
 
     async def wait_idle(self) -> None: ...
 
@@ -224,7 +212,7 @@ class SimulatedTrial:
     def connect(self, service: TriedService, simulator: Simulator) -> None:
         """From now on testers can speak. When the bot forgets anybody, the trial is erased."""
         self._service, self._simulator = service, simulator
-        service.rooms.forgetting.follow(lambda _: self.erase())
+        service.app.forgetting.follow(lambda _: self.erase())
 
     def close(self) -> None:
         """Note that the journal is closed."""
@@ -244,12 +232,12 @@ class SimulatedTrial:
     @property
     def showing(self) -> ConsoleQueries:
         """Its own journal."""
-        return self._running.journal.shown
+        return self._running.app.journal.shown
 
     @property
     def is_busy(self) -> bool:
         """Whether the bot is answering."""
-        lanes = self._running.rooms.on.lanes
+        lanes = self._running.app.lanes
         return bool(lanes.active or lanes.waiting)
 
     @property
@@ -259,7 +247,7 @@ class SimulatedTrial:
 
     async def settle(self) -> None:
         """Wait until everything said so far can be read in the journal."""
-        await self._running.journal.commit()
+        await self._running.app.journal.commit()
 
     @property
     def ceiling(self) -> TrialLimits | None:
@@ -284,7 +272,7 @@ class SimulatedTrial:
         if rows:
             names = UsageSum.__struct_fields__
             self._sums = UsageSum(*(sum(getattr(one.usage, n) for one in rows) for n in names))
-        told, known = self._sums, self._running.shown.spending.taken(ALL)
+        told, known = self._sums, self._running.app.spending.taken(ALL)
         prompt = max(told.prompt, round(known.tokens) - told.completion)
         return replace(told, prompt=prompt, cost=max(told.cost, known.cost))
 
@@ -342,7 +330,7 @@ class SimulatedTrial:
         is_said = False
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                jpeg = await self._running.means.media.decoder.decode(picture) if picture else b""
+                jpeg = await self._running.app.decoder.decode(picture) if picture else b""
                 simulator = self._simulator
                 if simulator is None or who not in self.people or self.lacks:
                     return False
@@ -378,7 +366,7 @@ class SimulatedTrial:
         """A picture of a line, as JPEG. What the bot sends is untrusted: it is decoded apart."""
         data = self._album.get(number)
         if number not in self._decoded:
-            data = await self._running.means.media.decoder.decode(data)
+            data = await self._running.app.decoder.decode(data)
             self._album.replace(number, data)
             self._decoded.add(number)
         return data

@@ -29,10 +29,10 @@ from bot.domain.ports import Subagents
 from bot.domain.tool import Tool
 from bot.domain.trial_group import TrialOptions
 from bot.memory.personas import Personas
+from bot.runtime.tool_discovery import Discovered, PackagedTools, discover
 from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
 from bot.trial.simulated_trial import OpenService, SimulatedTrial
 from bot.trial.trial_budget import TrialBudget
-from bot.wiring.discovery import Discovered, PackagedTools, discover
 from config.settings import Settings
 
 PREFIX: Final = "frostagent-try-"  # of a trial's folder; the id of its process follows
@@ -93,7 +93,7 @@ async def open_trial(
         )
         stack.callback(trial.close)
         await simulator.wait_connected()
-        if not await use_persona(service.rooms.keeping.personas, trial.where, wanted, texts):
+        if not await use_persona(service.app.personas, trial.where, wanted, texts):
             trial.trouble = "persona"
         trial.connect(service, simulator)
         await stack.enter_async_context(background(trial.line_watcher.run()))

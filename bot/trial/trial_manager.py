@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final
 
+from bot.chat_models import prices_asked
 from bot.domain.cancellation import BROKEN, background, isolate
 from bot.domain.cluster_messages import SubjectErased
 from bot.domain.ports import Clock
@@ -20,7 +21,6 @@ from bot.domain.task_context import is_trial
 from bot.domain.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
 from bot.policy.calendar_days import midnight
 from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally
-from bot.wiring.models import prices_asked
 from config.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -27,8 +27,8 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
 from adapters.simulator.world import Person, World
+from bot.build import find_tools
 from bot.policy.fallback_replies import is_fallback_reply
-from bot.wiring.tools import find_tools
 from config.settings import Settings
 from tests.bench.leftovers import FORMS, Room
 from tests.bench.listening import Exchange, Listener, listening

@@ -7,17 +7,42 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.commands import Commands
+from bot.conversation.approval.approval_replies import ApprovalReplies
+from bot.conversation.approval.draft_replies import DraftReplies
+from bot.conversation.approval.group_approval import GroupApproval
 from bot.conversation.approval.join_request_store import JoinRequestStore
 from bot.conversation.approval.join_requests import JoinRequests
-from bot.conversation.intake.active_conversations import Arrival
-from bot.conversation.recovery.catchup import ReconnectQueue
+from bot.conversation.approval.owner_replies import OwnerReplies
+from bot.conversation.approval.publishing import Publishing
+from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
+from bot.conversation.intake.active_conversations import ActiveConversations, Arrival
+from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
+from bot.conversation.intake.group_probe import BotDetection, GroupProbe
+from bot.conversation.intake.message_log import MessageLog, SelfMessages
+from bot.conversation.intake.pokes import Pokes
+from bot.conversation.intake.quiet_hours import QuietHours
+from bot.conversation.intake.vetoes import BlockedWordFilter, Vetoes
+from bot.conversation.intake.wake_classifier import WakeClassifier
+from bot.conversation.interruptions.active_work import ActiveWork
+from bot.conversation.interruptions.expiry import Expiry
+from bot.conversation.interruptions.muting import Muting
+from bot.conversation.interruptions.recalls import Recalls
+from bot.conversation.interruptions.steering import Steering
+from bot.conversation.interruptions.stop_handler import StopHandler
+from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.deferred import DeferredQuestions
+from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.queue.quotes import Quotes
+from bot.conversation.queue.rate_limiter import RateLimiter
+from bot.conversation.recovery.catchup import HeldLanes, ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
+from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
+from bot.conversation.turns.turn_budget import NO_LIMIT
+from bot.conversation.way import LaneWay, MessageWay
 from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.domain.journal import Judged, MessageObserved
-from bot.policy.wake import Rules
+from bot.policy.wake import Rules, same_rules
 from bot.speaking.postbox import Postbox
-from bot.wiring.conversation import build_asking
-from bot.wiring.stages import build_stages
 from tests.bot.conversation.approval.server import RecordingServer
 from tests.bot.conversation.turns.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, ScriptedModel, Step
@@ -32,49 +57,252 @@ class Hall(House):
         super().__init__(model)
         self.arrived: list[Arrival] = []
         self.arrivals = ReconnectQueue(lanes=self.lanes, unconfirmed=self.outbox.unconfirmed, clock=self.clock)
-        rules = rules or Rules(names=("小霜",))
-        asking = build_asking(
-            self.ground,
-            turn_journal=self.ledger,
+        self.rules = rules = rules or Rules(names=("小霜",))
+        clock, store, history, postbox = self.clock, self.store, self.history, self.postbox
+        self.seen, self.robots = SeenMessages(clock=clock), BotDetection()
+        arrive = self.arrivals.take if watched else self.arrived.append
+        self.places = ActiveConversations(arrive=arrive, clock=clock)
+        quiet_hours = QuietHours(
             rules=rules,
-            arrive=self.arrivals.take if watched else self.arrived.append,
+            local=same_rules,
+            quiet_overrides=self.quiet_overrides,
+            modes=self.modes,
+            clock=clock,
+        )
+        vetoes = Vetoes(
+            rules=rules,
+            server_clock=self.ages,
+            mutes=self.mutes,
+            quiet_hours=quiet_hours,
+            outbox=self.outbox,
             owner=self.owner,
+            clock=clock,
+            blocked_words=BlockedWordFilter(None, history.known, history.speakers.name),
+        )
+        self.wake_classifier = WakeClassifier(
+            rules=rules,
+            history=history,
+            vetoes=vetoes,
+            accounts=self.places.accounts,
+            bot_detection=self.robots,
+            clock=clock,
             ids=CountingIds(),
+        )
+        self.hearing = MessageLog(
+            store=store,
+            history=history,
+            active_conversations=self.places,
+            ends=self.wake_classifier.end,
+        )
+        self.rate_limiter = RateLimiter(rules, self.seen, NO_LIMIT, postbox, self.gestures, clock)
+        self.questions = QuestionQueue(
+            lanes=self.lanes,
+            seen=self.seen,
+            server_clock=self.ages,
+            active_conversations=self.places,
+            rate_limiter=self.rate_limiter,
+            message_log=self.hearing,
+            turn_journal=self.ledger,
+            clock=clock,
+        )
+        self.coalescer = Coalescer(
+            lanes=self.lanes,
+            question_queue=self.questions,
+            message_log=self.hearing,
+            clock=clock,
+            debounce=0.0,
+        )
+        self.put_off = DeferredQuestions(
+            wake_classifier=self.wake_classifier,
+            coalescer=self.coalescer,
+            question_queue=self.questions,
+            lanes=self.lanes,
+            clock=clock,
+        )
+        self.muting = Muting(
+            mutes=self.mutes,
+            server_clock=self.ages,
+            live=self.live,
+            lanes=self.lanes,
+            question_queue=self.questions,
+            message_log=self.hearing,
         )
         self.commands = Commands(
             (),
-            postbox=Postbox(outbox=self.outbox, history=self.history, clock=self.clock),
-            history=self.history,
+            postbox=postbox,
+            history=history,
             owners=rules.owners,
-            hears=asking.verdicts.hears,
-            lets=asking.rate_limiter.lets_type,
-            commanders=asking.verdicts.quiet_hours.commanders,
-            clock=self.clock,
+            hears=self.wake_classifier.hears,
+            lets=self.rate_limiter.lets_type,
+            commanders=quiet_hours.commanders,
+            clock=clock,
         )
         self.server = RecordingServer()
-        self.petitions = join_requests = JoinRequests(
+        self.petitions = JoinRequests(
             accept=lambda _: "ask",
             owners=rules.owners,
             admitting=self.server,
-            request_store=JoinRequestStore(store=self.store, choices=self.store, clock=self.clock),
-            postbox=self.ground.postbox,
+            request_store=JoinRequestStore(store=store, choices=store, clock=clock),
+            postbox=postbox,
             server_clock=self.ages,
+            clock=clock,
+        )
+        groups = GroupApproval(
+            modes=self.modes, approvers=self.approvers, postbox=postbox, server_clock=self.ages, clock=clock
+        )
+        publishing = Publishing(
+            drafts=self.shadow.drafts,
+            outbox=self.outbox,
+            store=store,
+            history=history,
+            clock=clock,
+            tongue=self.approvers.tongue,
+        )
+        drafts = DraftReplies(drafts=self.shadow.drafts, publishing=publishing, postbox=postbox, server_clock=self.ages)
+        word = ApprovalReplies(
+            approvers=self.approvers,
+            requests=self.requests,
+            postbox=Postbox(outbox=self.outbox, history=history, clock=clock, openly=True),
+            server_clock=self.ages,
+            clock=clock,
+        )
+        replies = OwnerReplies(
+            self.petitions,
+            groups,
+            drafts,
+            word,
+            owners=frozenset(self.owner.owners),
+            history=history,
+            look_up=self.perception.quoted_there,
+            server_clock=self.ages,
+            runs=self.lanes,
+            postbox=postbox,
+            tongue=self.approvers.tongue,
+        )
+        self.door = Deduplicator(
+            seen=self.seen,
+            server_clock=self.ages,
+            meet=lambda message: groups.meet(message, self.wake_classifier.calls, self.owner.tell),
+        )
+        self.active_work = ActiveWork(
+            live=self.live,
+            turns=self.turns,
+            suspensions=self.suspensions,
+            lanes=self.lanes,
+            question_queue=self.questions,
+            outbox=self.outbox,
+        )
+        self_messages = SelfMessages(history, self.outbox)
+        self.way = MessageWay(
+            deduplicator=self.door,
+            active_conversations=self.places,
+            self_messages=self_messages,
+            word=replies,
+            stop_handler=StopHandler(
+                active_work=self.active_work,
+                server_clock=self.ages,
+                message_log=self.hearing,
+                history=history,
+                gestures=self.gestures,
+                rules=rules,
+                local=same_rules,
+            ),
+            commands=self.commands,
+            wake_classifier=self.wake_classifier,
+            steering=Steering(
+                live=self.live,
+                message_log=self.hearing,
+                coalescer=self.coalescer,
+                history=history,
+                prompt_context=self.prompt_context,
+                stops=self.wake_classifier.stops,
+                owners=rules.owners,
+                is_on=steers,
+            ),
+            message_log=self.hearing,
+            coalescer=self.coalescer,
+        )
+        self.lane = LaneWay(
+            word=replies,
+            wake_classifier=self.wake_classifier,
+            rate_limiter=self.rate_limiter,
+            message_log=self.hearing,
+            question_queue=self.questions,
+            quotes=Quotes(
+                perception=self.perception,
+                deferred=self.put_off,
+                question_queue=self.questions,
+                message_log=self.hearing,
+                lanes=self.lanes,
+            ),
+            turns=self.turns,
+            outbox=self.outbox,
+        )
+        self.late = LateMessages(
+            seen=self.seen,
+            server_clock=self.ages,
+            active_conversations=self.places,
+            way=self.way,
+            deferred=self.put_off,
+            history=history,
+            clock=clock,
+        )
+        self.held = HeldLanes(lanes=self.lanes, seen=self.seen, deferred=self.put_off, question_queue=self.questions)
+        self.expiry = Expiry(suspensions=self.suspensions, approvals=self.approvals, lanes=self.lanes, clock=clock)
+        self.deafness = DeafnessWatch(
+            transport=self.transport, active_conversations=self.places, owner=self.owner, clock=clock
+        )
+        self.dispatcher = Dispatcher(
+            way=ExpiredEvents(
+                way=self.way,
+                late_messages=self.late,
+                seen=self.seen,
+                wake_classifier=self.wake_classifier,
+                rate_limiter=self.rate_limiter,
+                owner=self.owner,
+            ),
+            recalls=Recalls(
+                let_go=(
+                    self.hearing.forget,
+                    self.seen.forget,
+                    self.suspensions.recall,
+                    self.put_off.drop,
+                    self.shadow.recall,
+                ),
+                history=history,
+                question_queue=self.questions,
+                turns=self.turns,
+                live=self.live,
+                lanes=self.lanes,
+            ),
+            mutes=self.muting,
+            active_conversations=self.places,
+            on_connected=ConnectedHandler(
+                mutes=self.mutes,
+                owner=self.owner,
+                outbox=self.outbox,
+                gestures=self.gestures,
+                active_conversations=self.places,
+                deferred=self.put_off,
+                deafness=self.deafness,
+            ),
+            pokes=Pokes(self.wake_classifier, postbox, self.pokes, clock),
+            join_requests=self.petitions,
+            self_messages=self_messages,
+            unreachable=self.outbox.unreachable,
+            deafness=self.deafness,
+        )
+
+    def group_probe(self) -> GroupProbe:
+        """Asks the server where the bot may speak, and who is a robot."""
+        return GroupProbe(
+            transport=self.transport,
+            told=self.muting,
+            mutes=self.mutes,
+            bot_detection=self.robots,
+            active_conversations=self.places,
             clock=self.clock,
         )
-        ways = self.ground, asking, self.answering, self.commands
-        self.deafness = DeafnessWatch(
-            transport=self.transport, active_conversations=asking.places, owner=self.owner, clock=self.clock
-        )
-        stages = build_stages(
-            *ways, join_requests=join_requests, rules=rules, owner=self.owner, deafness=self.deafness, steers=steers
-        )
-        self.asking = asking
-        self.seen, self.places, self.rate_limiter = asking.seen, asking.places, asking.rate_limiter
-        self.robots, self.put_off, self.questions = asking.robots, asking.put_off, asking.questions
-        self.hearing = asking.hearing
-        self.dispatcher, self.way, self.door = stages.dispatcher, stages.way, stages.door
-        self.lane, self.live, self.active_work = stages.lane, self.ground.live, stages.active_work
-        self.late, self.held, self.expiry = stages.late, stages.held, stages.expiry
 
     @property
     def verdicts(self) -> list[Judged]:

@@ -321,9 +321,9 @@ async def test_facts_and_summaries_wait_as_long_for_a_slow_model_as_questions_do
     async with OfflineModel() as model:
         slow = settings(model.base_url, bot_memory=True, llm_first_token=900.0)
         async with open_service(slow) as service:
-            keeping = service.rooms.keeping
-            assert keeping.extraction is not None
-            assert (keeping.extraction._patience, keeping.summaries._patience) == (960.0, 990.0)
+            app = service.app
+            assert app.extraction is not None
+            assert (app.extraction._patience, app.summaries._patience) == (960.0, 990.0)
 
 
 async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is_set() -> None:
@@ -331,14 +331,14 @@ async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is
         for chosen, tongue in (("en", Language.ENGLISH), ("zh", Language.CHINESE), ("", Language.CHINESE)):
             given = settings(model.base_url, bot_memory=True, bot_language=chosen, tools_group=True)
             async with open_service(given) as service:
-                rooms = service.rooms
+                app = service.app
                 tongues = {
-                    rooms.owner.tongue,
-                    rooms.answering.requests._tongue,
-                    rooms.answering.approvals._tongue,
-                    rooms.answering.word._tongue,
-                    rooms.answering.publishing._tongue,
-                    rooms.stages.petitions._tongue,
-                    rooms.answering.context_builder._delivery.tongue,
+                    app.owner.tongue,
+                    app.requests._tongue,
+                    app.approvals._tongue,
+                    app.approval_replies._tongue,
+                    app.publishing._tongue,
+                    app.join_requests._tongue,
+                    app.context_builder._delivery.tongue,
                 }
                 assert tongues == {tongue}, chosen

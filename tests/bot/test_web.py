@@ -41,8 +41,8 @@ def bot(account: int, share: ClusterPartition = WHOLE, *, finishing: bool = Fals
     lanes = SimpleNamespace(finishing=finishing)
     return SimpleNamespace(
         peers=SimpleNamespace(accounts=lambda: there, refused=""),
-        share=share,
-        rooms=SimpleNamespace(on=SimpleNamespace(lanes=lanes)),
+        journal=SimpleNamespace(share=share),
+        lanes=lanes,
     )
 
 

@@ -28,7 +28,7 @@ from bot.library import (
     call,
     tool,
 )
-from bot.wiring.discovery import PackagedTools, ToolFolder, discover
+from bot.runtime.tool_discovery import PackagedTools, ToolFolder, discover
 from tests.bot.cli.commands import run
 from tests.cases import each_case
 from tests.conformance.weather import counted, echo, results

@@ -31,7 +31,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
-from bot.wiring.discovery import PackagedTools, ToolFolder, discover
+from bot.runtime.tool_discovery import PackagedTools, ToolFolder, discover
 from tests.cases import each_case
 from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 from tests.fakes import ManualClock

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.library import SystemClock, Toolset
-from bot.wiring.discovery import ToolFolder, discover
+from bot.runtime.tool_discovery import ToolFolder, discover
 from tests.conformance.vendor import Body, serving
 
 ROOT = Path(__file__).parents[2]

@@ -63,7 +63,7 @@ class Square(House):
     async def reconnect(self) -> None:
         """The socket drops and comes back, and every place that was heard is caught up with."""
         before = self.histories.total()
-        places = len(self.service.rooms.asking.places._heard)
+        places = len(self.service.app.active_conversations._heard)
         await self.leave()
         await self.come_back()
         await until(lambda: self.histories.total() >= before + places)
@@ -71,7 +71,7 @@ class Square(House):
 
     async def recovered(self, past: Past) -> None:
         """The journal was read, and this is what it knows of earlier processes."""
-        seen = self.service.rooms.asking.seen
+        seen = self.service.app.seen
         await until(lambda: seen.past_of(said("long ago")) is past)
 
     async def repeat(self, *identities: tuple[int, str, int, str], anew: bool = False) -> None:
@@ -80,7 +80,7 @@ class Square(House):
         for identity in identities:
             event = event_of(world, world.messages.find(int(identity[-1])))
             await self.simulator.push({**event, "time": int(time.time()) + 1} if anew else event)
-        await self.service.rooms.asking.seen.wait(await self.say("tea time"))
+        await self.service.app.seen.wait(await self.say("tea time"))
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ async def test_a_question_that_was_taken_twice_without_the_journal_is_answered_o
     async with square.life():
         questions = [await square.say(f"@bot plain#q{number}") for number in (1, 2, 3)]
         for question in questions:
-            await square.service.rooms.asking.seen.wait(question)
+            await square.service.app.seen.wait(question)
     with locked(square.folder):
         living = square.life()
         await living.__aenter__()

@@ -237,7 +237,7 @@ async def test_a_request_that_expired_while_nobody_was_there_is_denied(town: Tow
 async def test_an_answer_while_the_service_stops_is_taken_by_the_next_one(town: Town) -> None:
     async with town.live(WIPE) as stage:
         await stage.ask()
-        await stage.service.lanes.finish(within=0)
+        await stage.service.app.lanes.finish(within=0)
         await stage.answer("同意 A1")
         assert stage.done == []
     async with town.live(words("after all")) as stage:

@@ -66,7 +66,7 @@ async def test_what_the_tool_told_elsewhere_is_kept_there_by_its_id_alone(url: s
                 told[words] = await simulator.say(f"@bot {words}", group_id=group)
                 await simulator.wait_delivered(sent)
                 await service.wait_idle()
-                assert await service.journal.commit()
+                assert await service.app.journal.commit()
 
             told: dict[str, int] = {}
             await ask(f"到哪都记住，{SAID}", HOME, 1)

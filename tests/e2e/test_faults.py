@@ -140,7 +140,7 @@ async def evening(folder: Path, *, reports_self: bool = False) -> AsyncIterator[
         simulator.dial(f"ws://127.0.0.1:{running.port}/", token=TOKEN)
         await simulator.wait_connected()
         it = Evening(running, simulator, world, model, gate)
-        await it.until(lambda: any(one.server for one in running.transport.accounts()))  # the last call but ours
+        await it.until(lambda: any(one.server for one in running.app.transport.accounts()))  # the last call but ours
         yield it
 
 
@@ -323,7 +323,7 @@ async def test_a_question_that_is_told_twice_is_answered_once(tmp_path: Path) ->
     async with evening(tmp_path) as it:
         it.simulator.faults.arm(Fault.DUPLICATE)
         await it.ask("hello")
-        await it.until(lambda: it.running.rooms.stages.door.duplicates == 1)
+        await it.until(lambda: it.running.app.deduplicator.duplicates == 1)
         await it.running.wait_idle()
         assert it.heard == [ANSWER]
         await it.ask_again()
@@ -344,7 +344,7 @@ async def test_events_that_are_told_again_after_a_reconnect_are_not_answered_aga
             await it.settle(asked)
         await it.simulator.sockets.reconnect()
         await it.simulator.wait_connected()
-        await it.until(lambda: it.running.rooms.stages.door.duplicates >= 2)
+        await it.until(lambda: it.running.app.deduplicator.duplicates >= 2)
         it.gate.set()
         await it.settle(asked)
         assert it.heard == [ANSWER]

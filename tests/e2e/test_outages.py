@@ -80,7 +80,7 @@ class House:
     async def leave(self) -> None:
         """QQ goes away, and the service notices."""
         await self.simulator.sockets.drop()
-        await until(lambda: not self.service.transport.accounts())
+        await until(lambda: not self.service.app.transport.accounts())
 
     async def come_back(self) -> None:
         """QQ is there again."""
@@ -172,7 +172,7 @@ async def test_an_answer_that_is_ready_while_nobody_is_connected_is_said_once_wh
         await until(lambda: f"cannot send to {ACCOUNT}:group:{ONE} yet" in caplog.text)
         await until(lambda: house.journal("SELECT state FROM sends") == ["queued"])  # where a restart would find it
         assert house.simulator.sent == []
-        assert service.lanes.active == 1  # the run waits for it
+        assert service.app.lanes.active == 1  # the run waits for it
         await house.come_back()
         await house.simulator.wait_delivered(1)
         await service.wait_idle()
@@ -195,7 +195,7 @@ async def test_a_run_goes_on_without_qq_and_all_it_said_arrives_once_and_in_orde
         house.away_at = "q1"
         await house.say("@bot pair#q1")
         await until(lambda: len(house.model.asked) == 2)
-        await service.lanes.wait_idle()
+        await service.app.lanes.wait_idle()
         assert house.simulator.sent == []
         await house.come_back()
         await service.wait_idle()

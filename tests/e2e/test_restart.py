@@ -25,7 +25,7 @@ from bot.conversation.tasks import Resume
 from bot.domain.run import ToolStarted
 from bot.domain.suspension import Allow, Suspend
 from bot.domain.tool import ToolContext, tool
-from bot.wiring.discovery import Discovered
+from bot.runtime.tool_discovery import Discovered
 from config.settings import Settings
 from tests.fakes import lasting
 from tests.torture.model import LONG, Asked, ScriptedModel
@@ -162,9 +162,9 @@ def _with_ask_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def allow(service: Service) -> None:
     """Somebody allows what the one suspended run wants."""
-    ((turn_id, run),) = service.rooms.answering.suspensions.waiting().items()
+    ((turn_id, run),) = service.app.suspensions.waiting().items()
     resume = Resume(turn_id, {run.pending[0].call.id: Allow()}, None)
-    assert service.lanes.put(run.conversation, resume)
+    assert service.app.lanes.put(run.conversation, resume)
     await service.wait_idle()
 
 

@@ -90,7 +90,7 @@ async def test_an_answer_that_was_under_way_during_the_backup_is_not_given_twice
         house.hangs = hangs
         async with house.life():
             asked = await house.say(f"@bot {kind}#q1")
-            await house.service.rooms.asking.seen.wait(asked)
+            await house.service.app.seen.wait(asked)
             await until(partial(is_at, house, hangs))
             saved = save(house)
         house.hangs = ""
@@ -116,7 +116,7 @@ async def test_a_send_that_waited_during_the_backup_is_not_sent_again(square: Sq
         await square.talk("tea time")
         await square.say("@bot plain#q1")
         square.away_at = "q1"
-        await until(lambda: not square.service.transport.accounts())
+        await until(lambda: not square.service.app.transport.accounts())
         await until(lambda: square.journal("SELECT state FROM sends") == ["queued"])
         saved = save(square)
         square.away_at = ""

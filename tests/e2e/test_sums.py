@@ -63,13 +63,13 @@ async def test_whoever_asks_what_today_took_is_told_the_same(tmp_path: Path) -> 
                 await simulator.say(text, user_id=user)
                 await simulator.wait_delivered(before + 1)
                 await running.wait_idle()
-            assert await running.journal.commit()
+            assert await running.app.journal.commit()
             with closing(sqlite3.connect(tmp_path / "journal.db")) as rows:
                 read, cost = rows.execute("SELECT sum(prompt + completion), sum(cost) FROM usage").fetchone()
                 (requests,) = rows.execute("SELECT count(*) FROM usage").fetchone()
             assert requests == 4
             assert 1 < cost < 1000
-            taken = running.shown.spending.taken(ALL)
+            taken = running.app.spending.taken(ALL)
             assert (taken.tokens, f"{taken.cost:.6f}") == (read, f"{cost:.6f}")
             assert await watcher.figure("frostagent_day_tokens") == read
             assert f"{await watcher.figure('frostagent_day_cost'):.6f}" == f"{cost:.6f}"

@@ -108,7 +108,7 @@ async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> No
     loop.add_signal_handler(signal.SIGUSR1, asked.set)
     async with open_service(settings, wrap=crossings.wrap, grace=grace) as service:
         tell("ready", crossings.counts.total())
-        loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.transport.accounts())))
+        loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.app.transport.accounts())))
         while True:
             await asked.wait()
             asked.clear()
@@ -118,10 +118,10 @@ async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> No
 
 async def settle(service: Service, crossings: Crossings) -> None:
     """Return when no lane, no queue of the outbox and no port has anything to do, and all is written."""
-    lanes, outbox = service.lanes, service.outbox
+    lanes, outbox = service.app.lanes, service.app.outbox
     while True:
         await service.wait_idle()
-        await service.journal.commit()
+        await service.app.journal.commit()
         crossings.news.clear()
         for _ in range(TURNS):
             await asyncio.sleep(0)

@@ -14,12 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage.database import Database
 from adapters.storage.tables import speakers
+from bot.chat_models import prices_asked
 from bot.cli.doctor.checks import Check, warn, well, wrong_settings
 from bot.cli.doctor.chinese import describe_problem, sentence
 from bot.domain.errors import ConfigError
 from bot.policy.prices import Price
-from bot.wiring.models import prices_asked
-from bot.wiring.subagents import endpoints_of
+from bot.subagents import endpoints_of
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
 from config.endpoints import Endpoint
 from config.loading import load_settings

@@ -37,7 +37,7 @@ from bot.domain.masking import Mask
 from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock, Ids
 from bot.policy.prices import KnownModels, read_known
-from bot.wiring.fetching import user_agent
+from bot.runtime.version import user_agent
 from config.endpoints import Endpoint
 from config.secrets import all_secrets
 from config.settings import Settings
@@ -77,7 +77,9 @@ async def diagnose(
     settings, told = check_settings(environ=environ, env_file=env_file)
     if settings is None:
         return told
-    web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
+    web = HttpxWeb(
+        clock=clock, user_agent=user_agent(settings.tools_contact), base_urls=settings.tools_mirrors
+    )
     try:
         private = Probe(
             "privacy", partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)
@@ -209,7 +211,9 @@ async def check_running_bot(
         price = known.price(endpoint.model, join_url(endpoint.base_url).host or "")
         charge(endpoint.model, usage if price is None else replace(usage, cost=price.of(usage)))
 
-    web = HttpxWeb(clock=clock, user_agent=user_agent(settings), base_urls=settings.tools_mirrors)
+    web = HttpxWeb(
+        clock=clock, user_agent=user_agent(settings.tools_contact), base_urls=settings.tools_mirrors
+    )
     try:
         privacy = partial(asyncio.to_thread, check_privacy, settings, env_file=env_file)
         things = probes(settings, web=web, clock=clock, ids=ids, charge=priced)

@@ -7,13 +7,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from bot.build import TOOL_PORTS, build_toolset, find_tools, unknown_tools
 from bot.cli.doctor.checks import Check, warn, well
 from bot.cli.doctor.chinese import sentence, translate_error
 from bot.domain.errors import ToolFailed
 from bot.domain.language import Bilingual
 from bot.domain.ports import Clock, Web
 from bot.runtime.clock import SystemClock
-from bot.wiring.tools import PORTS, build_toolset, find_tools, strangers
 from config.settings import Settings
 from tools.get_game_version.games import Games
 from tools.get_game_version.rows import known_games
@@ -38,9 +38,9 @@ def check_tools(settings: Settings) -> list[Check]:
             sentence("{} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool", name),
             "Correct its name",
         )
-        for name in strangers(settings, toolset)
+        for name in unknown_tools(settings, toolset)
     ]
-    for status in toolset.check_availability(PORTS):
+    for status in toolset.check_availability(TOOL_PORTS):
         if not status.available:
             mend = "The model is not told of it meanwhile; see its own documentation"
             checks.append(

@@ -354,6 +354,11 @@ class LiveTurns:
         mine = (live for live in self.at(message.conversation) if live.asker == asker)
         return next((live for live in mine if live.is_open), None)
 
+    def question_of(self, where: Conversation, turn_id: str) -> MessageReceived | None:
+        """The question of a turn that goes on there."""
+        turns = (live for live in self.at(where) if live.turn and live.turn.run.id == turn_id)
+        return next((live.message for live in turns), None)
+
     def ended(self, where: Conversation) -> list[Ended]:
         """The latest turns there that are over."""
         return [ended for ended in self._ended if ended.where == where]

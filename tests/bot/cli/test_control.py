@@ -54,7 +54,7 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             since = time.time() - 3 * 3600 - 61
             desk = BotCommands(
                 bots=lambda: (service,),
-                ready=attendance_of(lambda: [service.shown]),
+                ready=attendance_of(lambda: [service.app]),
                 settings=given,
                 clock=SystemClock(),
                 version="1.2.3",
@@ -81,7 +81,7 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             assert "CONSOLE_PORT" in (await desk.commands["console"]())["error"]
             await desk.end()
             assert stopped == [True]
-            await service.lanes.finish(within=0)
+            await service.app.lanes.finish(within=0)
             assert (await desk.status())["readiness"]["reason"] == STOPPING
             trouble = {"place": "x", "in_trouble": True, "waiting": 7}
             wrong = {**await desk.status(), "journal": trouble, "seconds": 90_000}
@@ -101,25 +101,25 @@ async def test_a_person_or_a_group_is_forgotten_by_the_bot_itself(
         async with open_service(given) as service:
             desk = BotCommands(
                 bots=lambda: (service,),
-                ready=attendance_of(lambda: [service.shown]),
+                ready=attendance_of(lambda: [service.app]),
                 settings=given,
                 clock=SystemClock(),
                 version="1.2.3",
                 since=time.time(),
                 stop=lambda: None,
             )
-            owner = service.rooms.owner  # nobody is connected: what it tells waits
+            owner = service.app.owner  # nobody is connected: what it tells waits
             for who in (MING, HONG):
                 owner.tell(f"loop of {who}", f"a loop of {who}")
             for user, where in ((MING, GROUP), (MING, PRIVATE), (HONG, GROUP), (HONG, ELSEWHERE)):
-                service.journal.put(MessageObserved(said("hi", user=user, where=where), overheard=True))
+                service.app.journal.put(MessageObserved(said("hi", user=user, where=where), overheard=True))
             for rows in (2, 0):
                 assert await desk.forget(user=MING) == {"rows": rows}
             assert list(owner._untold.values()) == [f"a loop of {HONG}"]
             assert await desk.forget(group=GROUP.session_id) == {"rows": 2}  # and the bare id of his
             for neither in ({}, {"user": 0}, {"user": MING, "group": GROUP.session_id}):
                 assert "either a user or a group" in (await desk.forget(**neither))["error"]
-            service.journal._writer.fail("the disk is full")
+            service.app.journal._writer.fail("the disk is full")
             refused = await desk.forget(user=HONG)
             assert refused == {"error": "it cannot be erased now: the journal cannot be written now"}
 

@@ -13,10 +13,10 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
+from adapters.onebot.sockets import Sockets
 from bot.cluster.broker import RemoteCalls, RemotePeers, build_gateway
 from bot.domain.cluster_messages import WHOLE
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.wiring.onebot import build_sockets
 from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock
 
@@ -83,7 +83,9 @@ async def test_a_gateway_tells_how_a_call_ended(
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    sockets = build_sockets(settings, clock=clock, ids=ids)
+    sockets = Sockets(
+        host="127.0.0.1", port=0, url="", token="", account_tokens={}, pass_urls=False, clock=clock, ids=ids
+    )
     put = []
 
     async def make(peer: object, action: str, params: object, *, beside: int) -> ActionReply:

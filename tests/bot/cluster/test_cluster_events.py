@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from bot.build import App
 from bot.cluster import cluster_events
-from bot.cluster.cluster_events import note_handler
-from bot.console.console_backend import ConsoleBackend
+from bot.cluster.cluster_events import message_handler
 from bot.domain.cluster_messages import (
     WHOLE,
     AlarmRaised,
@@ -67,16 +67,14 @@ class Wishes(Heard):
 
 def told_by(ledger: list[tuple[str, Any]]) -> Any:
     spending, personas = Spending("spending", ledger), Heard("personas", ledger)
-    rooms = SimpleNamespace(
-        keeping=SimpleNamespace(personas=personas),
+    return SimpleNamespace(
+        spending=spending,
+        personas=personas,
         forgetting=Heard("forgetting", ledger),
         owner=Heard("owner", ledger),
-        on=SimpleNamespace(
-            history=Heard("history", ledger),
-            quiet_overrides=Wishes("wishes", ledger),
-        ),
+        history=Heard("history", ledger),
+        quiet_overrides=Wishes("wishes", ledger),
     )
-    return SimpleNamespace(spending=spending, rooms=rooms)
 
 
 @each_case(
@@ -96,24 +94,23 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
 )
 async def test_each_note_reaches_who_is_to_know(note: ClusterMessage | None, who: list[tuple[str, Any]]) -> None:
     ledger: list[tuple[str, Any]] = []
-    hear = note_handler(told_by(ledger))
+    hear = message_handler(told_by(ledger))
     await hear(note)
     assert ledger == who
     await hear(TAKEN)
     assert ledger == [*who, ("spending", TAKEN)]
 
 
-def seen_by(store: RecordingStore, share: ClusterPartition = WHOLE) -> ConsoleBackend:
-    """A bot with no more than what ears are made of."""
-    rooms, journal = SimpleNamespace(on=SimpleNamespace(store=store)), SimpleNamespace(share=share, books=store)
-    return cast("ConsoleBackend", SimpleNamespace(shown=told_by([]), rooms=rooms, journal=journal))
+def app_with(store: RecordingStore, share: ClusterPartition = WHOLE) -> App:
+    """A bot with no more than its handlers are made of."""
+    return cast("App", SimpleNamespace(store=store, journal=SimpleNamespace(share=share, books=store)))
 
 
 async def test_what_a_worker_suspects_is_in_the_journal_by_its_partition() -> None:
     async def at_work() -> None: ...
 
     store = RecordingStore()
-    ears = cluster_events.ears_of(seen_by(store, ClusterPartition(3, 8)), at_work)
+    ears = cluster_events.build_handlers(app_with(store, ClusterPartition(3, 8)), at_work)
     assert await ears.suspicion.begin("one") == 0
     assert store.entries == [PlaceSet(NOWHERE, "begun 3", '{"one":1}')]
     assert ears.at_work is at_work
@@ -122,7 +119,7 @@ async def test_what_a_worker_suspects_is_in_the_journal_by_its_partition() -> No
 async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, opened = list[ClusterQuery](), asyncio.Event()
 
-    async def answer(ask: ClusterQuery) -> ClusterReply:
+    async def answer(_: App, ask: ClusterQuery) -> ClusterReply:
         asked.append(ask)
         return ContextReply(("all of it",))
 
@@ -132,8 +129,8 @@ async def test_nothing_is_answered_before_a_bot_is_at_work(monkeypatch: pytest.M
     async def told(ask: ClusterQuery) -> ClusterReply:
         return await ears.answer(ask)
 
-    monkeypatch.setattr(cluster_events, "answering", lambda _: answer)
-    ears = cluster_events.ears_of(seen_by(RecordingStore()), at_work)
+    monkeypatch.setattr(cluster_events, "answer_query", answer)
+    ears = cluster_events.build_handlers(app_with(RecordingStore()), at_work)
     monkeypatch.setattr(cluster_events, "AT_WORK_WITHIN", 0.01)
     word = OwnerDecision(10001, "D", 1, allows=True)
     assert await ears.answer(word) == DecisionResult(Settled("away", ""))

@@ -13,23 +13,21 @@ from pydantic import SecretStr
 from adapters.broker.notes import NoteExchange
 from adapters.broker.requests import RequestExchange
 from adapters.metrics.work import Work
+from adapters.onebot.sockets import Sockets
 from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
+from bot.app import open_service
 from bot.cluster.broker import BrokerLine
-from bot.cluster.line import Seat, build_line, neighbours_of, offers_of, spending_of, startup_alerts_of
+from bot.cluster.line import Seat, build_line, neighbours_of, offers_of, startup_alerts_of
 from bot.domain.cluster_messages import ALONE, ClusterMessage, ClusterPartition
 from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.domain.events import Event
-from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
-from bot.policy.day_limits import DayLimits
+from bot.speaking.startup_alerts import StartupAlerts
 from bot.web import metrics_of
-from bot.wiring.onebot import Sockets
-from bot.wiring.startup_alerts import StartupAlerts
 from config.settings import Settings
-from tests.adapters.storage.conftest import opened
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, until
 
@@ -124,20 +122,25 @@ def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
 
 
 async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp_path: Path) -> None:
-    async with opened(f"sqlite:///{tmp_path}/bot.db") as at:
-        clock = ManualClock()
-        own = OwnLimits(store=at.store, choices=at.store.books, clock=clock)
-        parts = {"own": own, "book": at.store.books, "owners": frozenset({5}), "clock": clock, "tell": print}
-        for share, kind, writing in (
-            (ClusterPartition(), Spending, Transactions),
-            (ClusterPartition(1, 2), SharedSpending, CountingTransactions),
-        ):
-            seat = Seat(
-                share, Lease(), metrics_of((), clock), NoteExchange("me"), RequestExchange("me", share), Work(2)
-            )
-            spending = spending_of(seat, at.store, clock)(DayLimits(), neighbours=neighbours_of(seat), **parts)
-            assert (type(spending), type(at.batches._transactions)) == (kind, writing)
-        assert spending_of(None, at.store, clock) is Spending
+    given = Settings.model_validate(
+        {
+            "store_url": f"sqlite:///{tmp_path}/bot.db",
+            "broker_url": "amqp://127.0.0.1:1/",
+            "web_port": 0,
+            "llm_base_url": "http://127.0.0.1:1/v1",
+            "llm_model": "none",
+        }
+    )
+    for share, kind, writing in (
+        (ClusterPartition(), Spending, Transactions),
+        (ClusterPartition(1, 2), SharedSpending, CountingTransactions),
+    ):
+        seat = Seat(
+            share, Lease(), metrics_of((), ManualClock()), NoteExchange("me"), RequestExchange("me", share), Work(2)
+        )
+        async with open_service(given, seat=seat) as service:
+            transactions = service.app.journal._batches._transactions
+            assert (type(service.app.spending), type(transactions)) == (kind, writing)
 
 
 LONE_BOT = """

@@ -9,6 +9,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 
+from bot.build import build_rules
 from bot.commands import reasons
 from bot.commands.reasons import (
     BREAKS,
@@ -37,7 +38,6 @@ from bot.engine.subagents import NOBODY_TO_ASK
 from bot.memory.personas import House
 from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Called, Silence
-from bot.wiring.models import build_rules
 from config.settings import Settings
 from tests.bot.hall import Hall
 from tests.cases import each_case

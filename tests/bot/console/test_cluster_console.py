@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.console import cluster_console
-from bot.console.cluster_console import FAILURES, ClusterConsole, answering, together
-from bot.console.console_backend import DRAFTS
+from bot.console import cluster_console, console_backend
+from bot.console.cluster_console import FAILURES, ClusterConsole, merge_statuses
+from bot.console.console_backend import DRAFTS, answer_query
 from bot.domain.cluster_messages import ClusterPartition, partition_of
 from bot.domain.cluster_queries import (
     ClusterQuery,
@@ -75,7 +75,7 @@ ELSEWHERE = PartitionStatus(
 
 
 def test_what_several_show_is_one_page() -> None:
-    found = together((OWN, ELSEWHERE), absent=2)
+    found = merge_statuses((OWN, ELSEWHERE), absent=2)
     told = found.state
     assert [one.account for one in told.accounts] == [HERE, THERE]
     assert (told.active, told.waiting, told.unwritten, told.in_trouble, told.place) == (2, 4, 6, True, "postgresql")
@@ -92,7 +92,7 @@ def test_what_several_show_is_one_page() -> None:
     assert [one.expires for one in found.drafts] == [3.0, 2.0, 1.0, *[0.5] * (DRAFTS - 3)]
     assert (found.more, found.waiting) == (4 + 1 + 3, 7)
     assert found.personas == {"": (), "cat": ("a", "1", "b"), "dog": ("c",)}
-    assert together((OWN,)).state == OWN.state
+    assert merge_statuses((OWN,)).state == OWN.state
 
 
 class Others:
@@ -115,9 +115,7 @@ class Others:
 
 def seen(others: Others) -> Any:
     journal = SimpleNamespace(share=SHARE, shown=None)
-    return SimpleNamespace(
-        rooms=SimpleNamespace(), journal=journal, others=others, newest=Newest(), clock=SteppedClock()
-    )
+    return SimpleNamespace(journal=journal, others=others, newest=Newest(), clock=SteppedClock())
 
 
 @pytest.fixture(autouse=True)
@@ -125,45 +123,46 @@ def own(monkeypatch: pytest.MonkeyPatch) -> list[ClusterQuery]:
     """This bot shows that, and keeps what it is to do."""
     done: list[ClusterQuery] = []
 
-    async def glance_of(_seen: Any, *, with_drafts: bool) -> PartitionStatus:
+    async def read_status(_backend: Any, *, with_drafts: bool) -> PartitionStatus:
         done.append(StatusQuery(with_drafts))
         return OWN
 
-    async def settle(_rooms: Any, word: OwnerDecision) -> Settled:
-        done.append(word)
+    async def decide(_rooms: Any, decision: OwnerDecision) -> Settled:
+        done.append(decision)
         return Settled("done", "here")
 
-    def rendered(_rooms: Any, where: Conversation) -> tuple[str, ...]:
+    def render_context(_rooms: Any, where: Conversation) -> tuple[str, ...]:
         done.append(ContextQuery(where))
         return ("here",)
 
-    monkeypatch.setattr(cluster_console, "glance_of", glance_of)
-    monkeypatch.setattr(cluster_console, "settle", settle)
-    monkeypatch.setattr(cluster_console, "rendered", rendered)
-    monkeypatch.setattr(cluster_console, "waiting_on_page", lambda _rooms: 2)
+    monkeypatch.setattr(cluster_console, "read_status", read_status)
+    monkeypatch.setattr(console_backend, "read_status", read_status)
+    monkeypatch.setattr(console_backend, "decide", decide)
+    monkeypatch.setattr(console_backend, "render_context", render_context)
+    monkeypatch.setattr(cluster_console, "count_decisions", lambda _rooms: 2)
     return done
 
 
 async def test_all_are_asked_and_who_says_nothing_is_counted(own: list[ClusterQuery]) -> None:
     others = Others(ELSEWHERE, count=3)
     shown = ClusterConsole(seen(others))
-    assert shown.waiting() == 2
+    assert shown.count_waiting() == 2
     found = await shown.look(with_drafts=True)
-    assert found == together((OWN, ELSEWHERE), absent=2)
+    assert found == merge_statuses((OWN, ELSEWHERE), absent=2)
     assert (others.asked, own) == ([(0, StatusQuery(with_drafts=True))], [StatusQuery(with_drafts=True)])
-    assert shown.waiting() == 2 + 5
+    assert shown.count_waiting() == 2 + 5
     others.says = DecisionResult(Settled("done", ""))  # no answer to that question
     assert (await shown.look()).state.absent == 3
-    assert shown.waiting() == 2
+    assert shown.count_waiting() == 2
 
 
 async def test_a_word_is_carried_out_by_who_has_the_account(own: list[ClusterQuery]) -> None:
     there, here = (OwnerDecision(account, "A", 1, allows=True) for account in (THERE, HERE))
     others = Others(DecisionResult(Settled("over", "there")))
     shown = ClusterConsole(seen(others))
-    assert await shown.settle(here) == Settled("done", "here")
+    assert await shown.decide(here) == Settled("done", "here")
     assert (own, others.asked) == ([here], [])
-    assert await shown.settle(there) == Settled("over", "there")
+    assert await shown.decide(there) == Settled("over", "there")
     assert (own, others.asked) == ([here], [(THERE, there)])
 
 
@@ -181,14 +180,14 @@ async def test_what_comes_of_it_where_that_does_not_go_well(
     says: ClusterReply | Exception, kind: str, parts: tuple[str, ...] | None
 ) -> None:
     shown = ClusterConsole(seen(Others(says)))
-    assert (await shown.settle(OwnerDecision(THERE, "A", 1, allows=True))).kind == kind
-    assert await shown.rendered(AT_THERE) == parts
+    assert (await shown.decide(OwnerDecision(THERE, "A", 1, allows=True))).kind == kind
+    assert await shown.render_context(AT_THERE) == parts
 
 
 async def test_the_prompt_of_a_chat_is_told_by_who_has_its_account(own: list[ClusterQuery]) -> None:
     others, anywhere = Others(ContextReply(("there",))), Conversation(0, "private", 0)
     shown = ClusterConsole(seen(others))
-    assert [await shown.rendered(where) for where in (AT_HERE, AT_THERE, anywhere)] == [
+    assert [await shown.render_context(where) for where in (AT_HERE, AT_THERE, anywhere)] == [
         ("here",),
         ("there",),
         ("here",),
@@ -197,10 +196,10 @@ async def test_the_prompt_of_a_chat_is_told_by_who_has_its_account(own: list[Clu
 
 
 async def test_another_bots_questions_are_answered_as_the_pages_own_are(own: list[ClusterQuery]) -> None:
-    answer, word = answering(seen(Others(None))), OwnerDecision(HERE, "D", 1, allows=False)
-    assert await answer(StatusQuery(with_drafts=True)) == OWN
-    assert await answer(word) == DecisionResult(Settled("done", "here"))
-    assert await answer(ContextQuery(AT_HERE)) == ContextReply(("here",))
+    bot, word = seen(Others(None)), OwnerDecision(HERE, "D", 1, allows=False)
+    assert await answer_query(bot, StatusQuery(with_drafts=True)) == OWN
+    assert await answer_query(bot, word) == DecisionResult(Settled("done", "here"))
+    assert await answer_query(bot, ContextQuery(AT_HERE)) == ContextReply(("here",))
     assert own == [StatusQuery(with_drafts=True), word, ContextQuery(AT_HERE)]
 
 

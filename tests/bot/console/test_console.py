@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,23 +19,16 @@ from pydantic import SecretStr
 from yarl import URL
 
 from adapters.offline.server import OfflineModel
-from bot.app import Service, as_it_is, open_service
+from bot.app import Service, open_service
 from bot.cli.process import check_running_bot
-from bot.console import console
-from bot.console.console import LIMIT_SETTINGS, call_tool, limits_shown, tools_of
-from bot.domain.console_views import ChatRows, ToolState
+from bot.console.limits_page import LIMIT_SETTINGS, list_limits
+from bot.domain.console_views import ChatRows
 from bot.domain.journal import TurnClosed, TurnOpened, UsageAdded
 from bot.domain.model_messages import Usage, UserMessage
 from bot.domain.run import Stop
-from bot.domain.traits import Audience
 from bot.domain.trial_group import TRIED
 from bot.memory.own_limits import OwnLimits
-from bot.memory.personas import Cast, House, Persona, Personas
-from bot.models.meter import Meter
 from bot.policy.day_limits import LimitOverride
-from bot.runtime.clock import RandomIds, SystemClock
-from bot.wiring.resources import Resources, open_resources
-from bot.wiring.tools import find_tools
 from config.settings import Settings
 from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.trial.test_trial import inside
@@ -106,7 +98,7 @@ async def test_with_one_a_link_lets_into_what_is_loaded_when_somebody_asks(
         data, here = {"form": form, "name": "4242"}, f"{root}/chats/10001:group:4242/forget"
         async with session.post(here, data=data, headers=same | {"Accept-Language": "en"}) as shown:
             assert "Erased: " in await shown.text()
-        lines = await running.journal.books.audit(latest=5)
+        lines = await running.app.journal.books.audit(latest=5)
         assert lines is not None
         assert [(line.action, line.outcome) for line in lines] == [("forget", "ok"), ("login", "ok")]
     async with open_service(given), aiohttp.ClientSession() as session:
@@ -162,7 +154,7 @@ async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_
         OfflineModel() as model,
         operated(model.base_url, tmp_path, system_prompt="filed") as (running, ask),
     ):
-        assert await running.rooms.keeping.personas.change("", "told on a page")
+        assert await running.app.personas.change("", "told on a page")
         await ask("/try")
         assert "bot.trial.trial" not in sys.modules
         await ask("/try/open", model="demo", persona="an unsaved text")
@@ -176,12 +168,12 @@ async def test_something_is_tried_out_beside_the_bot_and_what_a_real_model_took_
         assert "told on a page" in str(model.requests[-1]["messages"][0])
         assert "Its model took 1 request" in await ask("/try/end", end="1")
         # Nothing of it is in the bot's own journal but that it was done, and money that is the bot's.
-        assert await running.journal.shown.chats(0) == ChatRows((), None)
-        assert running.rooms.keeping.personas.text("") == "told on a page"
-        await running.journal.commit()
-        (cost,) = await running.journal.shown.costs(since=0.0, by="model") or ()
+        assert await running.app.journal.shown.chats(0) == ChatRows((), None)
+        assert running.app.personas.text("") == "told on a page"
+        await running.app.journal.commit()
+        (cost,) = await running.app.journal.shown.costs(since=0.0, by="model") or ()
         assert (cost.name.partition("@")[0], cost.usage.requests) == ("demo", 1)
-        lines = await running.journal.books.audit(latest=9)
+        lines = await running.app.journal.books.audit(latest=9)
         tried = [(line.action, line.object.partition(",")[0], line.outcome[:5]) for line in lines or ()]
         assert tried == [
             ("tried", "1 request", "$0.00"),
@@ -212,11 +204,11 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
         await ask("/try/open", model="real")
         await ask("/try", **{"as": "user1", "text": "hello", "call": "1"})
         await until(lambda: [row[1] for row in rows()] == [True])
-        assert running.shown.spending.reserved.tokens > 0
+        assert running.app.spending.reserved.tokens > 0
         gate.set()
         await until(lambda: [row[1] for row in rows()] == [False])
         assert rows() == [(TRIED, False, 1)]
-        assert running.shown.spending.reserved.tokens == 0
+        assert running.app.spending.reserved.tokens == 0
         assert "So far 1 request" in await ask("/try")
 
 
@@ -233,7 +225,7 @@ async def test_what_trials_took_today_is_known_after_a_restart_and_no_other_requ
     async with OfflineModel() as model:
         async with operated(model.base_url, tmp_path) as (running, ask):
             doctors = [UsageAdded(turn_id="", model="m", usage=Usage(9, 1), at=time.time())] * 2
-            assert await running.rooms.on.store.commit(*doctors)
+            assert await running.app.store.commit(*doctors)
             await try_once(ask)
         async with operated(model.base_url, tmp_path) as (_, ask):
             await try_once(ask)
@@ -248,11 +240,11 @@ async def test_a_trial_with_words_of_somebody_ends_when_he_is_forgotten_on_a_pag
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     async with OfflineModel() as model, operated(model.base_url, tmp_path) as (running, ask):
         question = said("@bot 我的手机号是多少", message_id="9")
-        running.rooms.on.store.put(
+        running.app.store.put(
             TurnOpened(turn_id="t1", question=question, user=UserMessage("x"), at=1.0),
             TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=2.0),
         )
-        await running.journal.commit()
+        await running.app.journal.commit()
         begin = await ask("/try/turn", turn="t1")
         assert "我的手机号是多少" in begin
         await ask("/try/open", model="demo", turn="t1")
@@ -310,7 +302,7 @@ async def test_each_limit_is_told_with_the_setting_and_what_owners_set_with_the_
     }
     await own.keep(777, LimitOverride(tokens=200_000))
     settings = Settings(bot_day_cost_all=3.5, bot_day_tokens_user=1_500_000, bot_group_rate=None)
-    told = {(one.setting, one.whose): one.value for one in limits_shown(settings, own)}
+    told = {(one.setting, one.whose): one.value for one in list_limits(settings, own)}
     assert told["BOT_USER_RATE", ""] == "6 / 60 s"
     assert told["BOT_GROUP_RATE", ""] == ""
     assert told["BOT_DAY_COST_ALL", ""] == "$3.5"
@@ -326,232 +318,3 @@ def test_the_console_has_words_for_each_in_both_languages() -> None:
     for language in ("en", "zh"):
         words = json.loads((WORDS / f"{language}.json").read_text("utf-8"))
         assert not [name for name in LIMIT_SETTINGS if f"health.limit.{name.upper()}" not in words], language
-
-
-TOOLS = '''
-import asyncio
-from pathlib import Path
-
-from bot.domain.ports import Speaker, Subagents, Web
-from bot.domain.result import Image, ToolResult
-from bot.domain.tool import ToolContext, tool
-
-RAN = Path(__file__).parent / "ran"
-
-
-def ran(name):
-    with RAN.open("a") as file:
-        file.write(name + "\\n")
-
-
-@tool(side_effects="read", rate="3/3600")
-async def ask(context: ToolContext, days: int, city: str = "x") -> ToolResult:
-    """Says who asks."""
-    ran("ask")
-    who = context.asker
-    told = who.user_id, who.is_owner, str(who.authority), Subagents in context.ports, context.conversation.session_id
-    return ToolResult(f"{days + 1} {city} {told}", (Image("data:image/png;base64,AA=="),))
-
-
-@tool(side_effects="none")
-async def breaks(word: str) -> str:
-    """Breaks."""
-    raise ValueError("no such word: " + word)
-
-
-@tool(side_effects="read")
-async def hangs() -> str:
-    """Never ends."""
-    ran("hangs")
-    await asyncio.Event().wait()
-    return ""
-
-
-@tool(side_effects="read")
-async def floods() -> str:
-    """Says much."""
-    return "长" * 100_000
-
-
-@tool(side_effects="write")
-async def writes() -> str:
-    """Changes our state."""
-    ran("writes")
-    return ""
-
-
-@tool(side_effects="external")
-async def acts() -> str:
-    """Changes the world."""
-    ran("acts")
-    return ""
-
-
-@tool
-async def silent_about_it() -> str:
-    """Declares nothing."""
-    ran("silent_about_it")
-    return ""
-
-
-@tool(side_effects="read")
-async def denied() -> str:
-    """The operator denies it."""
-    ran("denied")
-    return ""
-
-
-@tool(side_effects="read", permission="require_approval")
-async def approved() -> str:
-    """Somebody allows it first."""
-    ran("approved")
-    return ""
-
-
-@tool(side_effects="read", audience="owner")
-async def for_owners() -> str:
-    """For owners."""
-    ran("for_owners")
-    return ""
-
-
-@tool(side_effects="read")
-async def for_admins_by_setting() -> str:
-    """For everybody, but that the operator says otherwise."""
-    ran("for_admins_by_setting")
-    return ""
-
-
-@tool(side_effects="read", audience="owner")
-async def for_all_by_setting() -> str:
-    """For owners, but that the operator says otherwise."""
-    ran("for_all_by_setting")
-    return "yours"
-
-
-@tool(side_effects="none", needs=(Subagents,))
-async def thinks() -> str:
-    """Asks a model."""
-    ran("thinks")
-    return ""
-
-
-@tool(side_effects="none", needs=(Speaker,))
-async def speaks() -> str:
-    """Speaks in a chat."""
-    ran("speaks")
-    return ""
-
-
-@tool(side_effects="read", requires=("TAVILY",))
-async def keyless() -> str:
-    """Lacks a key."""
-    ran("keyless")
-    return ""
-'''
-FIT = {"ask", "breaks", "hangs", "floods", "for_all_by_setting", "get_weather", "get_game_version"}
-UNFIT = {
-    "writes": "effects",
-    "acts": "effects",
-    "silent_about_it": "undeclared",
-    "denied": "denied",
-    "approved": "approval",
-    "for_owners": "audience",
-    "for_admins_by_setting": "audience",
-    "thinks": "models",
-    "speaks": "chat",
-    "keyless": "away",
-    "chat_log": "chat",
-    "look": "chat",
-    "memory": "effects",
-    "send_message": "effects",
-    "stay_silent": "chat",
-    "use_subagent": "models",
-}
-
-
-@dataclass
-class Bench:
-    """The tools of a bot, and which of them ran."""
-
-    means: Resources
-    personas: Personas
-    folder: Path
-    clock: ManualClock = field(default_factory=ManualClock)
-
-    @property
-    def ran(self) -> list[str]:
-        file = self.folder / "ran"
-        return file.read_text().split() if file.exists() else []
-
-    def states(self) -> dict[str, ToolState]:
-        return {one.name: one for one in tools_of(self.means, self.personas)}
-
-    async def call(self, name: str, arguments: str = "{}") -> tuple[str, str, int]:
-        answer = await call_tool(self.means, self.personas, self.clock, name, arguments)
-        return answer.code, answer.text, answer.pictures
-
-
-@asynccontextmanager
-async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    (tmp_path / "mine.py").write_text(TOOLS)
-    settings = Settings(
-        tools_dir=tmp_path, tools_deny=("denied",), llm_base_url="http://127.0.0.1:9/v1", llm_model="none"
-    )
-    clock, ids, store = SystemClock(), RandomIds(), RecordingStore()
-    audiences = {"for_admins_by_setting": Audience.GROUP_ADMIN, "for_all_by_setting": Audience.EVERYONE}
-    cast = Cast(Persona("", "霜"), houses={77: House(audiences={"ask": Audience.OWNER})}, audiences=audiences)
-    async with open_resources(
-        settings,
-        find_tools(settings),
-        wrap=as_it_is,
-        meter=Meter(None, clock=clock, ids=ids),
-        user_agent="test",
-        clock=clock,
-        ids=ids,
-        tell=print,
-    ) as means:
-        yield Bench(means, Personas(cast, store=store, choices=store, clock=clock), tmp_path)
-
-
-async def test_of_every_tool_is_told_for_whom_it_is_and_whether_a_page_may_call_it(tmp_path: Path) -> None:
-    async with bench(tmp_path) as place:
-        states = place.states()
-        assert {name: one.unfit for name, one in states.items()} == {**dict.fromkeys(FIT, ""), **UNFIT}
-        ask = states["ask"]
-        assert (ask.audience, ask.elsewhere, ask.quota) == ("everyone", ((77, "owner"),), (3, 3600.0))
-        assert list(ask.parameters["properties"]) == ["days", "city"]
-        assert states["denied"].permission == "deny"
-        assert states["for_admins_by_setting"].audience == "group_admin"
-
-
-async def test_a_call_from_a_page_is_nobodys_and_goes_the_whole_way_of_calls(tmp_path: Path) -> None:
-    async with bench(tmp_path) as place:
-        assert await place.call("ask", '{"days": "1"}') == ("ok", "2 x (0, False, 'everyone', False, 0)\n[图片 1]", 1)
-        code, text, _ = await place.call("ask", '{"days": "many"}')
-        assert (code, "days" in text) == ("TOOL_INVALID_ARGUMENTS", True)
-        assert (await place.call("ask", "no JSON"))[0] == "TOOL_INVALID_ARGUMENTS"
-        assert (await place.call("none"))[0] == "TOOL_NOT_FOUND"
-        code, text, _ = await place.call("breaks", '{"word": "<b>"}')
-        assert (code, "no such word: <b>" in text) == ("TOOL_EXECUTION_FAILED", True)
-        assert len((await place.call("floods"))[1]) < 10_000
-        assert (await place.call("for_all_by_setting"))[:2] == ("ok", "yours")
-        codes = [(await place.call("ask", '{"days": 1}'))[0] for _ in range(3)]
-        assert codes == ["ok", "ok", "TOOL_RATE_LIMITED"]
-        assert place.ran == ["ask", "for_all_by_setting", "ask", "ask"]
-
-
-async def test_what_is_not_for_a_page_does_not_run_whoever_asks_for_it(tmp_path: Path) -> None:
-    async with bench(tmp_path) as place:
-        for name, why in UNFIT.items():
-            code, text, _ = await place.call(name)
-            assert (code, name in text) == ("TOOL_UNAVAILABLE" if why == "away" else "TOOL_DENIED", True), text
-        assert place.ran == []
-
-
-async def test_a_call_that_does_not_end_is_broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "CALL_SECONDS", 0.05)
-    async with bench(tmp_path) as place:
-        code, text, _ = await place.call("hangs")
-        assert (code, place.ran) == ("TOOL_TIMEOUT", ["hangs"])
-        assert "0.05 s" in text

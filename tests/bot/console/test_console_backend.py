@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.console.console_backend import calls_of, drafts_of, outbox_of, settle
+from bot.console.console_backend import decide, group_open_sends, list_calls, read_drafts
 from bot.domain.actions import SendMessage
 from bot.domain.cluster_queries import OwnerDecision
 from bot.domain.console_views import OutboxState
@@ -28,7 +28,7 @@ async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_
         for number in range(3):
             await simulator.say(f"@bot hello {number}")
             await simulator.wait_sent(number + 1)
-        drafts, more = await drafts_of(service.rooms)
+        drafts, more = await read_drafts(service.app)
         name = simulator.world.groups[4242].name
         assert name
         assert ([(one.number, one.asked, one.group) for one in drafts], more) == (
@@ -36,25 +36,25 @@ async def test_a_draft_is_shown_with_its_words_and_published_changed_or_left_by_
             0,
         )
         before = len(simulator.sent)
-        assert (await settle(service.rooms, publish(1))).kind == "done"
-        assert (await settle(service.rooms, publish(2, " two\nlines "))).kind == "done"
-        assert (await settle(service.rooms, OwnerDecision(10001, "D", 3, allows=False))).kind == "done"
-        assert (await settle(service.rooms, publish(3))).kind == "over"
+        assert (await decide(service.app, publish(1))).kind == "done"
+        assert (await decide(service.app, publish(2, " two\nlines "))).kind == "done"
+        assert (await decide(service.app, OwnerDecision(10001, "D", 3, allows=False))).kind == "done"
+        assert (await decide(service.app, publish(3))).kind == "over"
         said = [one.text for one in simulator.sent[before:] if one.group_id == 4242]
         assert said == [drafts[2].text, "two\nlines"]
-        assert await drafts_of(service.rooms) == ((), 0)
+        assert await read_drafts(service.app) == ((), 0)
 
 
 async def test_a_call_that_waits_is_told_with_the_name_of_its_group(tmp_path: Path) -> None:
     async with open_town(tmp_path) as town, town.live(WIPE, words("wiped!")) as stage:
         await stage.ask("@bot wipe sda, please")
-        (call,) = calls_of(stage.service.rooms)
+        (call,) = list_calls(stage.service.app)
         (group,) = stage.simulator.world.groups.values()
         assert group.name
         assert (call.group, call.asked) == (group.name, "wipe sda, please")
         assert (call.action, call.arguments) == ("wipe_disk", (("disk", "sda"),))
         await stage.answer("同意 A1")
-        assert calls_of(stage.service.rooms) == ()
+        assert list_calls(stage.service.app) == ()
 
 
 async def test_what_is_not_delivered_is_counted_by_chat_the_oldest_first() -> None:
@@ -68,4 +68,4 @@ async def test_what_is_not_delivered_is_counted_by_chat_the_oldest_first() -> No
         send(GROUP, SendState.UNKNOWN, 3.0),
         send(GROUP, SendState.QUEUED, 5.0),
     ]
-    assert outbox_of(sends) == (OutboxState(GROUP, 2, 1, 3.0), OutboxState(friend, 1, 0, 9.0))
+    assert group_open_sends(sends) == (OutboxState(GROUP, 2, 1, 3.0), OutboxState(friend, 1, 0, 9.0))

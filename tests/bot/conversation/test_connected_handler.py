@@ -53,13 +53,13 @@ async def test_the_time_without_a_connection_was_no_pause_of_a_group() -> None:
 
 
 async def test_a_new_connection_may_make_signs_that_the_one_before_could_not() -> None:
-    async with hall() as house, house.ground.gestures.open():
+    async with hall() as house, house.gestures.open():
         house.transport.unsupported = True
-        house.ground.gestures.react(said("hi", message_id="7"))
+        house.gestures.react(said("hi", message_id="7"))
         await house.patience.advance(0)
         house.transport.unsupported = False
-        house.ground.gestures.react(said("hi", message_id="8"))
+        house.gestures.react(said("hi", message_id="8"))
         await house.take(Connected(self_id=BOT, time=0.0))
-        house.ground.gestures.react(said("hi", message_id="9"))
+        house.gestures.react(said("hi", message_id="9"))
         await until(lambda: house.transport.gestures)
         assert house.transport.gestures == [React(GROUP, "9", WORKING)]

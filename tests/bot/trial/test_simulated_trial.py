@@ -49,17 +49,19 @@ class Running:
         self.followers: list[Callable[[SubjectErased], None]] = []
         self.settled: list[Any] = []
         self.committed = 0
-        self.shown = SimpleNamespace(spending=SimpleNamespace(taken=lambda _: self.amount))
-        on = SimpleNamespace(lanes=SimpleNamespace(active=0, waiting=0))
-        self.rooms = SimpleNamespace(on=on, forgetting=SimpleNamespace(follow=self.followers.append))
-        self.journal = SimpleNamespace(shown=self, commit=self.commit)
 
         async def decode(data: bytes) -> bytes:
             if data == b"bad":
                 raise MediaError("it is none")
             return decoded + data
 
-        self.means = SimpleNamespace(media=SimpleNamespace(decoder=SimpleNamespace(decode=decode)))
+        self.app = SimpleNamespace(
+            spending=SimpleNamespace(taken=lambda _: self.amount),
+            lanes=SimpleNamespace(active=0, waiting=0),
+            forgetting=SimpleNamespace(follow=self.followers.append),
+            journal=SimpleNamespace(shown=self, commit=self.commit),
+            decoder=SimpleNamespace(decode=decode),
+        )
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
         assert (since, by) == (0.0, "model")
@@ -247,7 +249,7 @@ async def test_what_takes_too_long_was_said_or_was_not_as_its_line_is_there_or_i
     slow: Any = running
     slow.wait_idle = wait
     assert await trial.say("user1", "a story", patience=0.01)  # its answer goes on
-    running.means.media.decoder.decode = wait
+    running.app.decoder.decode = wait
     assert not await trial.say("user2", "look", b"large", patience=0.01)
     assert [line.text for line in trial.lines if line.who] == ["a story"]
 

@@ -246,7 +246,7 @@ async def test_the_texts_that_count_are_taken_along_and_the_unsaved_one_before_t
                 await one.say("user1", "@bot hello")
             assert prompt in str(model.requests[-1]["messages"][0])
         async with open_service(given) as service:
-            assert service.rooms.keeping.personas.text("fox") == "filed fox"
+            assert service.app.personas.text("fox") == "filed fox"
     assert (folder / "fox.md").read_text("utf-8") == "filed fox"
 
 

@@ -136,7 +136,7 @@ class Stage:
         if "BOT_NEW_GROUP" not in self.scenario.settings:  # nobody is to hear of the groups of all scripts
             for group in self.world.groups:
                 where = Conversation(self.world.self_id, "group", group)
-                self._service.rooms.on.modes.put(where, Mode.LIVE)
+                self._service.app.modes.put(where, Mode.LIVE)
 
     @property
     def files(self) -> Path:

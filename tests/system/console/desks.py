@@ -39,13 +39,13 @@ class Desk:
                 pass
 
     async def _rows(self) -> TurnRows:
-        found = await self.stage.service.journal.shown.rows(TurnQuery())
+        found = await self.stage.service.app.journal.shown.rows(TurnQuery())
         assert found is not None
         return found
 
     async def done(self) -> list[tuple[str, str, str]]:
         """What was done on pages after the login, as it is written down: action, object, outcome."""
-        lines = await self.stage.service.journal.books.audit(latest=50)
+        lines = await self.stage.service.app.journal.books.audit(latest=50)
         return [(one.action, one.object, one.outcome) for one in reversed(lines or ())][1:]
 
 

@@ -98,12 +98,12 @@ async def test_every_page_in_chinese_says_nothing_in_english_but_names(
     model = Scripted(0.0)
     async with Simulator(town()) as simulator, serving(tmp_path, simulator, model) as service:
         await play(service, simulator, model, EVENING)
-        journal = service.journal
+        journal = service.app.journal
         now = SystemClock().now()  # what is old is deleted a minute after the start
         done = [
             Audited(at=now + n, login="", address="", action=a, object=o, outcome=e) for n, (a, o, e) in enumerate(DONE)
         ]
-        service.rooms.on.store.put(*done, RequestMade(turn_id="t", model="m", outcome="timeout", seconds=400.0, at=now))
+        service.app.store.put(*done, RequestMade(turn_id="t", model="m", outcome="timeout", seconds=400.0, at=now))
         await journal.commit()
         assert service.console_link is not None
         page, _, code = service.console_link().partition("#")

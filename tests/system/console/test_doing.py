@@ -305,7 +305,7 @@ async def test_a_chat_is_read_taken_away_and_forgotten_once_its_number_is_typed(
     await at.stage.say("what a day", user=MEMBER)
     await at.stage.say("@bot what shall I take", user=MEMBER)
     fact = StoredFact(memory_id="m", scope=where, subject=MEMBER, author=MEMBER, text="lives in Wuhan")
-    await at.stage.service.rooms.on.store.commit(MemoryKept(fact, ()))
+    await at.stage.service.app.store.commit(MemoryKept(fact, ()))
     page = await at.open("/")
     await click(page, "Chats", role="link")
     async with page.expect_navigation():
@@ -328,7 +328,7 @@ async def test_a_chat_is_read_taken_away_and_forgotten_once_its_number_is_typed(
     await page.locator("#name").press_sequentially("4343")
     await press(page, "Enter")
     assert await told(page) == "That is not the number of this chat. Nothing was erased."
-    kept = await at.stage.service.journal.shown.chat(where, 0)
+    kept = await at.stage.service.app.journal.shown.chat(where, 0)
     assert kept is not None
     assert len(kept.lines) == 3
     await page.locator("summary", has_text="Forget this chat").click()
@@ -337,7 +337,7 @@ async def test_a_chat_is_read_taken_away_and_forgotten_once_its_number_is_typed(
     assert (await told(page)).startswith("Erased: ")
     assert await page.get_by_text("No messages of this chat are kept").is_visible()
     assert await page.get_by_text("lives in Wuhan").count() == 0
-    assert await at.stage.service.journal.shown.chats(0) == ChatRows((), None)
+    assert await at.stage.service.app.journal.shown.chats(0) == ChatRows((), None)
     assert [(action, outcome) for action, _, outcome in await at.done()] == [
         ("export", "ok"),
         ("forget", "name"),
@@ -365,4 +365,4 @@ async def test_without_script_one_logs_in_allows_a_call_and_has_a_chat_forgotten
         await click(page, "Forget this chat")
         assert (await told(page)).startswith("Erased: ")
     assert at.stage.done == ["sda is wiped"]
-    assert await at.stage.service.journal.shown.chats(0) == ChatRows((), None)
+    assert await at.stage.service.app.journal.shown.chats(0) == ChatRows((), None)

@@ -319,11 +319,11 @@ async def test_hostile_names_and_words_are_words_in_the_group_and_every_state_is
 ) -> None:
     now = SystemClock().now()  # what is old is deleted a minute after the start
     hostile = replace(said(QUESTION, user=6, name=NAME), time=now)
-    bot.service.rooms.on.store.put(
+    bot.service.app.store.put(
         TurnOpened(turn_id=f"hostile-{theme}", question=hostile, user=UserMessage("x"), at=now),
         TurnClosed(turn_id=f"hostile-{theme}", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=now),
     )
-    await bot.service.journal.commit()
+    await bot.service.app.journal.commit()
     own = (STATIC / "page.js").read_text("utf-8")
     size = PHONE if phone else {"width": 1280, "height": 800}
     async with bot.visited(locale=language, color_scheme=theme, viewport=size) as context:

@@ -94,10 +94,10 @@ def test_what_was_missed_is_older_than_everything_and_tells_no_time() -> None:
 async def test_the_end_of_a_mute_is_read_by_the_clock_of_the_server_that_tells_it(ahead: int) -> None:
     async with hall() as house:
         house.late.preload((), ())
-        mutes, now = house.ground.mutes, house.clock.now() + ahead
+        mutes, now = house.mutes, house.clock.now() + ahead
         await house.take(replace(said("hello", at=False), time=now), muted(30))
         for muted_until, left in ((None, 30), (0.0, 0), (now + 60, 60), (now + 90, 90)):
-            house.asking.muting.learn(GROUP, Member("member", muted_until))
+            house.muting.learn(GROUP, Member("member", muted_until))
             assert mutes.until(GROUP) == (house.clock.monotonic() + left if left else 0)
-        house.asking.muting.learn(GROUP, Member("member", now - 1))
+        house.muting.learn(GROUP, Member("member", now - 1))
         assert not mutes.may_hold_in(GROUP)

@@ -136,7 +136,7 @@ async def test_two_bots_that_answer_each_other_are_cut_off_and_the_owner_is_told
         looped = [one.until for one in house.verdicts if one.reason == Silence.LOOP]
         assert looped == [house.clock.time - len(looped) + 600] * len(looped)  # from the first of them on
         assert [one.until for one in house.verdicts if one.wakes] == [0] * 6
-        assert house.asking.verdicts.end(said("hi", user=6), Silence.LOOP) == 0
+        assert house.wake_classifier.end(said("hi", user=6), Silence.LOOP) == 0
         house.clock.time += 600
         await house.take(said("still there?", user=5))
         assert house.transport.texts[-1] == "again"
@@ -164,7 +164,7 @@ async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() 
         for user, text in ((5, "one"), (777, "two")):
             await house.dispatcher.handle(said(text, user=user))
         await until(lambda: house.store.of("turn_opened"))
-        await house.ground.quiet_overrides.keep(GROUP, QuietOverride(is_mute=True))
+        await house.quiet_overrides.keep(GROUP, QuietOverride(is_mute=True))
         gate.set()
         await house.lanes.wait_idle()
         assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, Silence.SILENCED))
@@ -173,7 +173,7 @@ async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() 
 
 async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no_call() -> None:
     async with hall(rules=Rules(names=("小霜",), chance=1.0)) as house:
-        await house.ground.quiet_overrides.keep(GROUP, QuietOverride(is_mute=False, until=house.clock.now() + 600))
+        await house.quiet_overrides.keep(GROUP, QuietOverride(is_mute=False, until=house.clock.now() + 600))
         house.transport.known["q"] = said("x", at=False, message_id="q")
         await house.take(said("anybody?", at=False), said((Quote("q"), Text("小霜，看看")), at=False))
         assert (house.model.requests, verdicts(house)) == ([], [(True, "name"), (False, Silence.QUIET)])

@@ -20,7 +20,6 @@ from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, waiting_line
 from bot.policy.wake import Silence, Wake
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
-from bot.wiring.service import build_inquiries
 from tests.bot.conversation.interruptions.test_stop_handler import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import Hall, became, hall, muted, recalled
@@ -83,7 +82,7 @@ async def test_a_mute_of_the_whole_group_ends_runs_once_the_server_says_that_the
         await house.dispatcher.handle(muted(-1, user_id=0))
         assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
         assert house.mutes.holds_in(GROUP)
-        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+        async with background(house.group_probe().run()):
             await until(lambda: not house.live.at(GROUP) if ends else not house.mutes.holds_in(GROUP))
         assert [one.message_id for one in house.verdicts if one.reason == Silence.MUTED] == ["q1"] * ends
         assert len(house.live.at(GROUP)) == (not ends)
@@ -104,7 +103,7 @@ async def doubted(house: Hall, where: Conversation) -> None:
 async def test_a_mute_of_the_whole_group_ends_nothing_where_the_server_does_not_know_who_the_bot_is() -> None:
     async with hanging() as house:
         await house.dispatcher.handle(muted(-1, user_id=0))
-        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+        async with background(house.group_probe().run()):
             await until(lambda: asked_of_bot(house))
             await doubted(house, OTHER)
         assert asked_of_bot(house) == [GROUP, OTHER]
@@ -116,7 +115,7 @@ async def test_who_the_bot_is_is_asked_only_where_that_matters() -> None:
         house.transport.members[GROUP, BOT] = Member("member")
         for event in (muted(0, user_id=0), muted(60, user_id=5), muted(0)):
             await house.dispatcher.handle(event)
-        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+        async with background(house.group_probe().run()):
             for where in (OTHER, GROUP, OTHER):
                 await doubted(house, where)
         assert asked_of_bot(house) == [OTHER, GROUP, OTHER]
@@ -142,7 +141,7 @@ async def test_whether_who_becomes_an_admin_is_still_muted_himself_is_asked() ->
         await house.dispatcher.handle(became("promoted"))
         assert house.mutes.holds_in(GROUP)
         house.transport.members[GROUP, BOT] = Member("admin")
-        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+        async with background(house.group_probe().run()):
             await until(lambda: not house.mutes.holds_in(GROUP))
 
 
@@ -154,7 +153,7 @@ async def test_who_is_no_admin_any_more_may_not_speak_on_where_the_group_is_sile
         house.transport.groups = [JoinedGroup(GROUP, silenced)]
         house.transport.members[GROUP, BOT] = Member("member")
         await house.dispatcher.handle(became("demoted"))
-        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+        async with background(house.group_probe().run()):
             await until(lambda: asked_of_bot(house))
             await doubted(house, OTHER)
         assert [live.is_stopped for live in house.live.at(GROUP)] == [False] * (not ends)
@@ -167,7 +166,7 @@ async def test_somebody_elses_role_is_nothing_to_a_mute(change: MemberChange) ->
         await house.dispatcher.handle(muted(-1, user_id=0))
         await house.dispatcher.handle(became(change, user_id=5))
         assert house.mutes.holds_in(GROUP)
-        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+        async with background(house.group_probe().run()):
             await until(lambda: asked_of_bot(house))
             await doubted(house, OTHER)
         assert asked_of_bot(house) == [GROUP, OTHER]
@@ -179,7 +178,7 @@ async def test_a_mute_that_is_found_when_the_account_connects_ends_a_run_too(rol
         house.transport.groups = [JoinedGroup(GROUP)]
         house.transport.members[GROUP, BOT] = Member(role, house.clock.time + 60)
         await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
-        async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+        async with background(house.group_probe().run()):
             await until(lambda: not house.live.at(GROUP))
         assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
 
@@ -243,7 +242,7 @@ async def test_a_run_that_waits_for_an_owners_word_still_waits() -> None:
 
 def allow(house: Hall) -> None:
     """An owner allows the one call that waits."""
-    requests = house.answering.requests
+    requests = house.requests
     (request,) = requests.open.values()
     assert requests.decide(request, Allow(), "allowed", by="主人")
 
@@ -283,7 +282,7 @@ async def test_a_run_that_an_owner_allows_meanwhile_goes_on_when_the_mute_ends(
             case _:
                 house.transport.groups = [JoinedGroup(GROUP)]
                 await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
-                async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+                async with background(house.group_probe().run()):
                     await until(lambda: not house.suspensions.waiting())
         await house.lanes.wait_idle()
         await house.outbox.wait_idle()
@@ -307,7 +306,7 @@ async def test_a_run_that_an_owner_allowed_says_nothing_after_a_reconnect_as_lon
         await house.dispatcher.handle(Connected(self_id=BOT, time=0.0))
         house.lanes.release(GROUP)
         if answer != "nobody asks":
-            async with background(build_inquiries(house.ground, house.asking, house.transport).run()):
+            async with background(house.group_probe().run()):
                 await until(lambda: house.transport.members_asked)
         house.clock.time += 49
         await house.patience.advance(49)

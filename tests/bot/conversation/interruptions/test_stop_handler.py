@@ -44,7 +44,7 @@ async def hanging(*after: Step, steers: bool = True) -> AsyncIterator[Hall]:
 
     async with hall(calls(("hang", "")), *after, rules=RULES, steers=steers) as house:
         house.toolset.register(hang)
-        async with house.ground.gestures.open():
+        async with house.gestures.open():
             await house.dispatcher.handle(said("go", message_id="q1"))
             await begun.wait()
             yield house
@@ -187,7 +187,7 @@ async def test_a_question_that_waits_is_not_asked_where_it_is_all_there_is_of_on
 async def test_words_of_a_turn_that_is_over_do_not_leave_any_more() -> None:
     async with hall(rules=RULES) as house:
         with house.live.going_on(said("go", message_id="q1")) as live:
-            live.begin(await house.answering.context_builder.begin(live.message, None))
+            live.begin(await house.context_builder.begin(live.message, None))
         turn_id = house.live.ended(GROUP)[0].turn_id
         house.transport.failures.append(NotConnected("gone"))
         house.outbox.post(SendMessage(GROUP, (Text("so"),)), turn_id=turn_id)

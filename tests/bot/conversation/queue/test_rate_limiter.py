@@ -30,7 +30,7 @@ def refusals(house: Hall) -> list[str]:
 
 
 async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_sign_then_not_at_all() -> None:
-    async with hall(*[words("ok")] * 5, rules=TWO) as house, house.ground.gestures.open():
+    async with hall(*[words("ok")] * 5, rules=TWO) as house, house.gestures.open():
         for number in range(5):
             await house.take(said(f"question {number}", message_id=str(number)))
         await house.outbox.wait_idle()
@@ -68,7 +68,7 @@ class Spent(NoLimit):
 
 
 async def test_whose_day_is_spent_is_told_once_that_day_and_then_shown_by_a_sign_each_time() -> None:
-    async with hall() as house, house.ground.gestures.open():
+    async with hall() as house, house.gestures.open():
         stile = house.rate_limiter
         stile._rungs = Spent(house.clock, ends=house.clock.time + 20_000)
         for number in range(4):
@@ -100,7 +100,7 @@ async def test_a_persons_questions_are_counted_wherever_they_are_asked_and_an_ow
 
 async def test_a_group_is_counted_over_all_in_it_and_told_so_once_a_minute_the_others_by_a_sign() -> None:
     rules = Rules(group_rate=Rate(2, 100))
-    async with hall(*[words("ok")] * 2, rules=rules) as house, house.ground.gestures.open():
+    async with hall(*[words("ok")] * 2, rules=rules) as house, house.gestures.open():
         for user in (1, 2, 3, 4):
             await house.take(said("hello", user=user, message_id=str(user)))
         await house.outbox.wait_idle()
@@ -125,7 +125,7 @@ async def test_a_command_is_one_of_its_senders_questions_wherever_it_is_typed_an
 
 
 async def test_where_lines_of_the_service_wait_already_a_sign_says_it() -> None:
-    async with hall(rules=Rules(user_rate=Rate(1, 60))) as house, house.ground.gestures.open():
+    async with hall(rules=Rules(user_rate=Rate(1, 60))) as house, house.gestures.open():
         for user in range(1, 1 + MAX_LINES + 2):
             house.rate_limiter.lets_type(said("/help", user=user))
             house.rate_limiter.lets_type(said("/help", user=user, message_id=str(user)))
@@ -176,7 +176,7 @@ async def test_what_joins_a_question_that_waits_is_none_of_its_own() -> None:
 
 
 async def test_each_question_that_nobody_comes_to_is_counted_and_its_asker_sees_a_sign_once_a_minute() -> None:
-    async with hall() as house, house.ground.gestures.open():
+    async with hall() as house, house.gestures.open():
         elsewhere = structs.replace(HERE, session_id=1)
         for number, user, where in ((1, 7, HERE), (2, 7, HERE), (3, 8, HERE), (4, 7, elsewhere)):
             house.rate_limiter.turn_away(said("?", user=user, where=where, message_id=str(number)))

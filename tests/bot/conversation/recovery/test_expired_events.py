@@ -34,7 +34,7 @@ async def test_one_that_waited_for_less_than_anybody_waits_for_an_answer_is_answ
 
 
 async def test_of_older_ones_people_see_it_once_a_minute_in_each_place_and_the_owners_hear_once() -> None:
-    async with hall() as house, house.ground.gestures.open():
+    async with hall() as house, house.gestures.open():
         house.owner.connected(BOT)
         await house.take(
             waited(1, YOUNG), waited(2, 300), waited(3, 300, where=ELSEWHERE), waited(4, 300, text="嗯", at=False)
@@ -57,7 +57,7 @@ async def test_of_what_was_lost_people_see_that_it_was_and_nothing_else_comes_of
         message = said("在吗", at=at, where=where, message_id=str(number))
         return MessageLost(self_id=BOT, time=message.time, message=message)
 
-    async with hall() as house, house.ground.gestures.open():
+    async with hall() as house, house.gestures.open():
         house.owner.connected(BOT)
         await house.take(lost(1, at=False), lost(2), lost(3), lost(4, where=ELSEWHERE))
         house.clock.time += 60
@@ -90,6 +90,6 @@ async def test_a_server_whose_messages_are_lost_is_not_deaf() -> None:
 
 async def test_a_message_that_came_and_whose_second_copy_was_lost_is_answered_and_has_no_sign() -> None:
     message = said("在吗", message_id="1")
-    async with hall(words("here")) as house, house.ground.gestures.open():
+    async with hall(words("here")) as house, house.gestures.open():
         await house.take(message, MessageLost(self_id=BOT, time=message.time, message=message))
         assert (house.transport.texts, house.rate_limiter.overflow) == (["here"], 0)

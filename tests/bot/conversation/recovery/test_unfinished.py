@@ -32,7 +32,7 @@ def unfinished_of(house: Hall, model: ChatModel) -> Unfinished:
     return Unfinished(
         store=house.store,
         history=house.history,
-        context_builder=house.answering.context_builder,
+        context_builder=house.context_builder,
         model=failover_of(model),
         toolset=house.toolset,
         clock=house.clock,
@@ -118,7 +118,7 @@ async def test_pictures_of_the_question_count_where_they_are_seen() -> None:
     taken = []
     for sight in (None, Blurred()):
         async with restarted() as (house, unfinished):
-            house.ground.perception._senses = Senses(sight)
+            house.perception._senses = Senses(sight)
             question = said((Text("hi"), Picture("a.png"), Picture("b.png")))
             house.store.recovery = Recovery(turns=(cut_off(question),))
             await unfinished.read()

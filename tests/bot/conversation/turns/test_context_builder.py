@@ -197,7 +197,7 @@ async def test_a_conversation_in_english_is_told_in_english_unless_one_language_
 
 async def test_the_owner_has_no_authority_beside_the_words_of_whoever_was_quoted_among_others() -> None:
     async with living() as house:
-        begin = house.answering.context_builder.begin
+        begin = house.context_builder.begin
         house.history.know(said("hm", user=5, message_id="1"))
         for segments in ((Text("hi"),), (Quote("1"), Text("hi"))):
             house.history.overhear(said(segments, user=OWNER, at=False))
@@ -212,7 +212,7 @@ async def test_a_retry_whose_words_may_be_others_too_has_nobodys_authority() -> 
         alone, user=UserMessage(f"[群聊记录]\n小红#5: hi\n{alone.user.text}", sources=("1", *alone.user.sources))
     )
     async with living() as house:
-        begin = house.answering.context_builder.begin
+        begin = house.context_builder.begin
         askers = [(await begin(question, retry)).run.asker for retry in (alone, crowded)]
     assert [asker.authority for asker in askers] == [Audience.OWNER, Audience.EVERYONE]
 
@@ -228,7 +228,7 @@ async def test_a_turn_that_goes_on_has_no_more_authority_than_it_had_or_is_left(
         house.history.speakers.learn(GROUP, [])
         assert [house.history.speakers.number(GROUP, user) for user in (OWNER, 5)] == [1, 2]
         house.history.add_round(GROUP, "t0", UserMessage(f"[提问]\n{meanwhile}", sources=("1",)), [])
-        asker = house.answering.context_builder.go_on("t1", waiting).run.asker
+        asker = house.context_builder.go_on("t1", waiting).run.asker
     left = Audience.EVERYONE if "小红" in meanwhile else before
     assert (asker.authority, asker.overheard) == (Audience.GROUP_ADMIN, left)
 

@@ -42,11 +42,20 @@ async def test_lines_that_nobody_read_are_given_back_with_why_it_was_stopped(mut
             assert not live.state.steering
 
 
+async def test_the_question_of_a_turn_is_known_by_its_run_while_it_goes_on() -> None:
+    async with hall() as house:
+        with house.live.going_on(QUESTION) as live:
+            turn = live.begin(await house.context_builder.begin(QUESTION, None))
+            assert house.live.question_of(GROUP, turn.run.id) == QUESTION
+            assert house.live.question_of(GROUP, "another") is None
+        assert house.live.question_of(GROUP, turn.run.id) is None
+
+
 async def test_a_line_that_is_dropped_with_its_turn_is_part_of_it_in_the_journal() -> None:
     came_back: list[tuple[str, str]] = []
     async with hall() as house:
         with house.live.going_on(QUESTION) as live:
-            live.begin(await house.answering.context_builder.begin(QUESTION, None))
+            live.begin(await house.context_builder.begin(QUESTION, None))
             live.say(line("1", came_back))
             live.close(dropped=True)
         (steered,) = house.store.of("turn_steered")
@@ -160,7 +169,7 @@ async def test_what_is_recalled_while_a_question_is_prepared_is_not_told_with_it
         talk = said("a secret", at=False, user=5, message_id="m1")
         await house.dispatcher.handle(talk)
         with house.live.going_on(QUESTION) as live:
-            prepared = await house.answering.context_builder.begin(QUESTION, None)
+            prepared = await house.context_builder.begin(QUESTION, None)
             assert "a secret" in prepared.user.text
             live.recall("m1")
             begun = live.begin(prepared)

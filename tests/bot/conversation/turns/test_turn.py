@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from bot.conversation.approval.approvals import Approvers
-from bot.conversation.approval.join_request_store import JoinRequestStore
+from bot.conversation.approval.approvals import Approvals, Approvers
+from bot.conversation.approval.requests import Requests
 from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.mutes import Mutes
@@ -17,9 +17,13 @@ from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.conversation.turns.context_builder import Turn
+from bot.conversation.turns.context_builder import ContextBuilder, Turn
+from bot.conversation.turns.finalizer import Finalizer
 from bot.conversation.turns.live import LiveTurn, LiveTurns
+from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.turn import Turns
 from bot.conversation.turns.turn_budget import TurnBudget
+from bot.conversation.turns.turn_journal import TurnJournal
 from bot.domain.actions import (
     Attachment,
     MediaKind,
@@ -45,9 +49,10 @@ from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
 from bot.policy.budget import NO_LIMITS, Budget, BudgetShare, Limits
+from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner_alerts import Owner
-from bot.wiring.conversation import Ground, build_answering
+from bot.speaking.postbox import Postbox
 from tests.bot.speaking.post import build_outbox, build_shadow
 from tests.cases import each_case
 from tests.fakes import (
@@ -112,37 +117,56 @@ class House:
         engine = Engine(
             model=model, toolset=self.toolset, clock=clock, observer=Recorder(store=self.store, clock=clock)
         )
-        self.ground = Ground(
-            lanes=self.lanes,
-            mutes=self.mutes,
-            ages=self.ages,
-            perception=Perception(transport=self.transport, history=self.history, senses=Senses(sight)),
-            history=self.history,
-            store=self.store,
-            outbox=self.outbox,
-            gestures=Gestures(transport=self.transport, clock=self.patience),
-            live=LiveTurns(store=self.store, clock=clock),
-            prompt_context=PromptContext(history=self.history, speakers=self.history.speakers),
-            quiet_overrides=QuietOverrides(store=self.store, choices=self.store, clock=clock),
-            pokes=AnsweredPokes(store=self.store, choices=self.store, clock=clock),
-            register=JoinRequestStore(store=self.store, choices=self.store, clock=clock),
-            modes=Modes(store=self.store, choices=self.store, clock=clock),
-            shadow=build_shadow(self.store, queues, clock),
-            clock=clock,
-        )
+        self.perception = Perception(transport=self.transport, history=self.history, senses=Senses(sight))
+        self.gestures = Gestures(transport=self.transport, clock=self.patience)
+        self.live = LiveTurns(store=self.store, clock=clock)
+        self.prompt_context = PromptContext(history=self.history, speakers=self.history.speakers)
+        self.quiet_overrides = QuietOverrides(store=self.store, choices=self.store, clock=clock)
+        self.pokes = AnsweredPokes(store=self.store, choices=self.store, clock=clock)
+        self.modes = Modes(store=self.store, choices=self.store, clock=clock)
+        self.shadow = build_shadow(self.store, queues, clock)
+        self.postbox = Postbox(outbox=self.outbox, history=self.history, clock=clock)
         self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
-        self.answering = build_answering(
-            self.ground,
-            engine=engine,
+        self.approvers = Approvers(frozenset({OWNER}), self.asked.append)
+        self.requests = Requests(runs=self.lanes, clock=clock, tongue=self.approvers.tongue)
+        self.approvals = Approvals(approvers=self.approvers, requests=self.requests, postbox=self.postbox, clock=clock)
+        self.ledger = TurnJournal(self.store, self.history, clock)
+        self.suspensions = Suspensions(
+            store=self.store,
+            approvals=self.approvals,
+            requests=self.requests,
+            turn_journal=self.ledger,
+            history=self.history,
+        )
+        manner = Manner(name=lambda where: self.personas.of(where).name)
+        delivery = Delivery(outbox=self.outbox, history=self.history, clock=clock, manner=manner)
+        self.context_builder = ContextBuilder(
+            perception=self.perception,
+            prompt_context=self.prompt_context,
+            delivery=delivery,
             personas=self.personas,
-            approvers=Approvers(frozenset({OWNER}), self.asked.append),
             owners=frozenset({OWNER}),
             ports={Media: AnyMedia()},
             turn_budget=TurnBudget(limits),
             ids=CountingIds(),
         )
-        self.turns, self.suspensions = self.answering.turns, self.answering.suspensions
-        self.approvals, self.ledger = self.answering.approvals, self.answering.ledger
+        self.turns = Turns(
+            engine=engine,
+            context_builder=self.context_builder,
+            finalizer=Finalizer(
+                delivery=delivery,
+                history=self.history,
+                approvals=self.approvals,
+                store=self.store,
+                turn_journal=self.ledger,
+                shadow=self.shadow,
+            ),
+            suspensions=self.suspensions,
+            history=self.history,
+            turn_journal=self.ledger,
+            live=self.live,
+            gestures=self.gestures,
+        )
 
 
 @asynccontextmanager
@@ -347,7 +371,7 @@ async def test_whoever_asked_sees_a_sign_once_the_model_has_thought_for_long() -
         await thought.wait()
         return words("a")
 
-    async with living(think) as house, asyncio.TaskGroup() as group, house.ground.gestures.open():
+    async with living(think) as house, asyncio.TaskGroup() as group, house.gestures.open():
         asking = group.create_task(house.turns.take(said("hi", message_id="7")))
         await house.patience.advance(LONG)
         assert house.transport.gestures == [React(GROUP, "7", WORKING)]

@@ -1,6 +1,4 @@
-"""The fetcher of urls for the service, loaded at the first of them: httpx is large, and an idle bot
-has none of it.
-"""
+"""A web client that is made at its first request: httpx is large, an idle bot does without it."""
 
 from __future__ import annotations
 
@@ -9,29 +7,20 @@ from typing import TYPE_CHECKING
 
 from adapters.fetching.limits import FetchLimits
 from bot.domain.ports import Clock, WebResponse
-from bot.runtime.version import version
-from config.settings import Settings
 
 if TYPE_CHECKING:
     from adapters.fetching.client import HttpxWeb
 
 
-def user_agent(settings: Settings) -> str:
-    """Who asks, and how to reach whoever runs it."""
-    return f"FrostAgent/{version()}" + (
-        f" (+{settings.tools_contact})" if settings.tools_contact else ""
-    )
-
-
-class LateWeb:
-    """Fits `Web`: an `HttpxWeb` (see there), made by the first `get`."""
+class LazyWeb:
+    """Fits `Web`: an `HttpxWeb` with these arguments (see there), made by the first `get`."""
 
     def __init__(
         self,
-        settings: Settings,
         *,
         clock: Clock,
         user_agent: str,
+        base_urls: Mapping[str, str],
         limits: FetchLimits | None = None,
         foreign: bool = False,
     ) -> None:
@@ -41,7 +30,7 @@ class LateWeb:
             return HttpxWeb(
                 clock=clock,
                 user_agent=user_agent,
-                base_urls=settings.tools_mirrors,
+                base_urls=base_urls,
                 limits=limits,
                 foreign=foreign,
             )

@@ -8,9 +8,9 @@ from bot.domain.errors import ConfigError
 from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.ports import ChatModel
 from bot.domain.traits import Audience
+from bot.memory.persona_files import PersonaFiles
 from bot.memory.personas import House, Persona, Personas
 from bot.policy.day_limits import LimitOverride
-from bot.wiring.personas import PersonaFiles
 from config.settings import Settings
 from tests.fakes import ManualClock, RecordingStore, ScriptedModel
 

@@ -19,13 +19,14 @@ from adapters.openai.client import make_session
 from adapters.openai.deadlines import Timeouts
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from bot.app import open_service
+from bot.app import as_it_is, open_service
+from bot.chat_models import ChatModels
+from bot.conversation.context.prompt_size import history_room_of
 from bot.domain.errors import ConfigError, ModelError
 from bot.domain.model_messages import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.domain.ports import ChatModel
 from bot.models.failover import ATTEMPTS
 from bot.models.meter import Meter
-from bot.wiring.models import Models, build_models, told_of_history
 from config.settings import Settings
 from tests.adapters.openai.conftest import Vendor
 from tests.cases import each_case
@@ -120,7 +121,7 @@ async def serving(*plays: Setup) -> AsyncIterator[Vendor]:
 class House:
     """The models over some servers, in order of asking; the clock's waits take no time."""
 
-    models: Models
+    models: ChatModels
     vendors: tuple[Vendor, ...]
     clock: ManualClock
     metrics: Metrics
@@ -151,10 +152,10 @@ async def open_house(
         main = {"llm_base_url": first.url, "llm_api_key": key, "llm_model": "m", "llm_fallbacks": fallbacks}
         settings = Settings.model_validate(main | more)
         metrics, told = Metrics(tools=[], clock=(clock := ManualClock())), list[str]()
-        models = build_models(
+        models = ChatModels(
             settings,
             session=await stack.enter_async_context(make_session()),
-            wrap=lambda model: model,
+            wrap=as_it_is,
             meter=Meter(None, clock=clock, ids=CountingIds(), count=metrics.asked),
             clock=clock,
             ids=CountingIds(),
@@ -294,21 +295,33 @@ async def test_pictures_go_to_the_model_for_them_where_the_one_asked_is_blind() 
             assert " ".join(asked.body["model"] for asked in house.vendors[0].asked) == answers
 
 
+async def test_pictures_go_to_the_main_model_where_a_cheap_one_or_a_personas_is_blind() -> None:
+    for main, named, answers in (
+        ("gpt-4o", "blind", "gpt-4o blind"),
+        ("gpt-4o", "gpt-4o-mini", "gpt-4o-mini gpt-4o-mini"),
+        ("blind", "too", "too too"),
+    ):
+        async with open_house((hello,), llm_model=main) as house:
+            other = house.models.named(named)
+            assert [await house.ask(SHOWN, model=other), await house.ask(model=other)] == ["hello", "hello"]
+            assert " ".join(asked.body["model"] for asked in house.vendors[0].asked) == answers
+
+
 async def test_who_sees_is_the_operators_word_or_what_is_known(tmp_path: Path) -> None:
     async with open_house((hello,), llm_vision_model="m") as house:
-        assert (house.models.see, house.models.vision) == (True, None)
+        assert (house.models.main_sees, house.models.vision) == (True, None)
     async with open_house((hello,), llm_model="gpt-4o") as house:
-        assert house.models.see
+        assert house.models.main_sees
     async with open_house((hello,)) as house:
-        assert (house.models.see, house.models.vision) == (False, None)
+        assert (house.models.main_sees, house.models.vision) == (False, None)
     async with open_house((hello,), llm_vision_model="v") as house:
-        assert not house.models.see
+        assert not house.models.main_sees
         assert await house.ask(model=house.models.vision) == "hello"
         assert house.vendors[0].asked[-1].body["model"] == "v"
     prices = tmp_path / "prices.toml"
     prices.write_text('[[model]]\nname = "m"\npictures = true\n', "utf-8")
     async with open_house((hello,), llm_prices=prices) as house:
-        assert house.models.see
+        assert house.models.main_sees
 
 
 # --- what it cost -----------------------------------------------------------------------------------
@@ -336,10 +349,10 @@ async def test_where_nobody_knows_the_price_nobody_knows_the_cost() -> None:
 
 async def test_a_conversation_is_told_as_long_as_the_operator_pays_for_where_the_model_takes_so_much() -> None:
     async with open_house((hello,)) as house:
-        room = told_of_history(house.models.main, REQUEST, most=12_000)
+        room = history_room_of(house.models.main, REQUEST, most=12_000)
         assert room() == 12_000
     async with open_house((hello,), llm_context=8192) as house:
-        room = told_of_history(house.models.main, REQUEST, most=12_000)
+        room = history_room_of(house.models.main, REQUEST, most=12_000)
         small = room()
         assert 2900 < small < 3072  # 8192, without the answer's 2048, and half of the rest is for the question
         await house.models.main.complete(REQUEST)  # it counts a million tokens, three times ours at most is believed

@@ -1,4 +1,4 @@
-"""Who the bot is, put together from the settings and the files they name, and read again."""
+"""Reads the files that say who the bot is: personas and groups."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from itertools import starmap
 
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.model_messages import AssistantMessage, Message, UserMessage
-from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.query_results import Choices
+from bot.domain.ports import ChatModel
 from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
-from bot.memory.spending import Spending
 from bot.policy.day_limits import AS_USUAL, LimitOverride
 from bot.policy.quiet import Hours, Quiet
 from bot.runtime.reloading import Reload
@@ -20,16 +18,15 @@ from config.persona_files import PersonaFile, by_group, read_personas
 from config.settings import Settings, read_persona
 from config.tables import GroupRow, read_groups
 
-ModelOf = Callable[[str], ChatModel]
-"""Makes the model of a name, at the base url of the settings."""
-
 
 @dataclass(frozen=True, slots=True)
 class PersonaFiles:
-    """Reads them; what is wrong is told, and not used."""
+    """Reads the files that the settings name; a broken file is reported and not used. `model_of`
+    makes the model of a name, at the base url of the settings.
+    """
 
     settings: Settings
-    model_of: ModelOf
+    model_of: Callable[[str], ChatModel]
 
     def cast(self) -> Cast:
         """All there are. Raises ConfigError for a file that cannot be used."""
@@ -109,23 +106,6 @@ class PersonaFiles:
 
     def _others(self, files: Mapping[str, PersonaFile]) -> dict[str, Persona]:
         return {key: self.persona(file) for key, file in files.items()}
-
-
-def build_personas(
-    settings: Settings,
-    model_of: ModelOf,
-    choices: Choices,
-    store: Store,
-    clock: Clock,
-    spending: Spending,
-) -> Personas:
-    """Who the bot is, where, and what days of single groups may take. Raises ConfigError for a file
-    that cannot be used.
-    """
-    cast, others = PersonaFiles(settings, model_of).cast(), spending.neighbours
-    personas = Personas(cast, store=store, choices=choices, clock=clock, neighbours=others)
-    spending.own.filed = personas.days
-    return personas
 
 
 def _examples(file: PersonaFile) -> Iterator[Message]:

@@ -14,7 +14,7 @@ import pytest
 import tools
 from bot.domain.errors import Problem
 from bot.engine.toolset import Toolset
-from bot.wiring.discovery import Discovered, Finder, PackagedTools, ToolFolder, discover, report
+from bot.runtime.tool_discovery import Discovered, Finder, PackagedTools, ToolFolder, discover, report
 from tests.fakes import ManualClock, tool_context
 
 ROOT = Path(__file__).parents[3]

@@ -1,24 +1,20 @@
-"""The subagents, put together from the settings: the Coder, and those of SUBAGENTS_FILE, with
-models and tools.
-"""
+"""The subagents that the settings name: the Coder, and those of SUBAGENTS_FILE."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
-from functools import partial
 
 from pydantic import SecretStr
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.ports import Clock, Speaker, Subagents
+from bot.domain.ports import ChatModel, Clock, Observer, Speaker, Subagents
 from bot.domain.traits import SideEffects
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
-from bot.wiring.models import Models
 from config import values
 from config.endpoints import Endpoint, in_order
 from config.settings import Settings
@@ -34,20 +30,26 @@ from config.tables import (
 logger = logging.getLogger(__name__)
 
 
-class Staff:
-    """Who can be asked. `subagents` is the port of runs; the tool that asks them, in `toolset`,
-    says who they are.
+class SubagentRegistry:
+    """Reads the subagents, and reads them again. `subagents` is the port of runs; the tool that
+    asks them, in `toolset`, lists who they are. `model_at` makes the model that asks these
+    endpoints in order.
 
-    Raises ConfigError for a file that cannot be used. A tool of an allow-list that is not there
-    (its own file may be broken) is told to the log, and left out.
+    Raises ConfigError for a file that cannot be used. A name in an allow-list that no tool has (its
+    file may be broken) is logged and ignored.
     """
 
     def __init__(
-        self, settings: Settings, *, models: Models, toolset: Toolset, clock: Clock
+        self,
+        settings: Settings,
+        *,
+        model_at: Callable[[tuple[Endpoint, ...]], ChatModel],
+        toolset: Toolset,
+        clock: Clock,
     ) -> None:
         self.subagents = NamedSubagents(clock=clock)
         self._settings = settings
-        self._models = models
+        self._model_at = model_at
         self.toolset = toolset
         self._clock = clock
         self._tool = toolset.get(NESTED)
@@ -56,42 +58,47 @@ class Staff:
             raise ConfigError(*problems)
         for problem in strange_tools(rows, toolset):
             logger.warning("%s", problem)
-        self._appoint(rows)
+        self._replace_all(rows)
 
     def reload(self) -> tuple[Problem, ...]:
-        """Read the file again; what is wrong with it. Where anything is, all stay who they were."""
+        """Read the file again and return its problems; with any problem, nothing changes."""
         rows, problems = self._read()
         problems = (*problems, *strange_tools(rows, self.toolset))
         if not problems:
-            self._appoint(rows)
+            self._replace_all(rows)
         return problems
 
     def _read(self) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
         return read_subagents(self._settings.subagents_file, self._settings.subagent_keys)
 
-    def _appoint(self, rows: tuple[SubagentRow, ...]) -> None:
+    def _replace_all(self, rows: tuple[SubagentRow, ...]) -> None:
         has_coder = any(row.is_coder for row in rows)
         everybody = rows if has_coder else (SubagentRow(name=CODER), *rows)
-        self.subagents.replace_all([self._hire(row) for row in everybody])
+        self.subagents.replace_all([self._build(row) for row in everybody])
         if self._tool is not None and Subagents in self._tool.needs:
             self.toolset.register(self.subagents.described_tool(self._tool), replace=True)
 
-    def _hire(self, row: SubagentRow) -> Subagent:
+    def _build(self, row: SubagentRow) -> Subagent:
         tools = self.toolset.part(row.tools)
-        runner = partial(
-            Engine,
-            model=self._models.at(endpoints_of(row, self._settings)),
-            toolset=tools,
-            clock=self._clock,
-            batches=Batches(tools.calls, max_calls=self._settings.tools_max_calls),
-            max_steps=row.max_steps,
-            deadline=row.deadline,
-        )
+        model = self._model_at(endpoints_of(row, self._settings))
+        batches = Batches(tools.calls, max_calls=self._settings.tools_max_calls)
+
+        def runner(observer: Observer) -> Engine:
+            return Engine(
+                model=model,
+                toolset=tools,
+                clock=self._clock,
+                observer=observer,
+                batches=batches,
+                max_steps=row.max_steps,
+                deadline=row.deadline,
+            )
+
         return Subagent(
             name=row.name,
             description=row.description.strip() or CODER_DESCRIPTION,
             prompt=row.prompt.strip() or CODER_PROMPT,
-            runner=lambda observer: runner(observer=observer),
+            runner=runner,
             deadline=row.deadline,
             max_tokens=row.max_tokens,
             speaks=any(Speaker in tool.needs for tool in tools.list()),

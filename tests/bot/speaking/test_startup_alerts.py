@@ -6,7 +6,7 @@ import pytest
 
 from bot.domain.language import Language
 from bot.speaking.owner_alerts import Owner
-from bot.wiring.startup_alerts import StartupAlerts
+from bot.speaking.startup_alerts import StartupAlerts
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 
@@ -31,7 +31,7 @@ async def test_the_owner_is_told_once_in_his_language_of_troubles_that_differ_in
             passing.cancel()
             troubles.tell(("太晚了", "too late"))
     assert transport.texts == texts
-    assert [record.message for record in caplog.records if record.name == "bot.wiring.startup_alerts"] == ["too late"]
+    assert [record.message for record in caplog.records if record.name == "bot.speaking.startup_alerts"] == ["too late"]
 
 
 def test_what_every_bot_of_a_cluster_sees_is_told_by_the_one_that_speaks_and_is_in_each_log(

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from pydantic import SecretStr
 
 from adapters.openai.client import make_session
+from bot.app import as_it_is
+from bot.chat_models import ChatModels
 from bot.domain.errors import ConfigError, InvalidArguments
 from bot.domain.ports import Subagents
 from bot.domain.tool import Tool, tool
@@ -19,8 +21,7 @@ from bot.domain.traits import SideEffects
 from bot.engine.toolset import Toolset
 from bot.models.meter import Meter
 from bot.runtime.clock import RandomIds
-from bot.wiring.models import build_models
-from bot.wiring.subagents import Staff, endpoints_of
+from bot.subagents import SubagentRegistry, endpoints_of
 from config.loading import load_settings
 from config.settings import Settings
 from config.tables import SubagentRow
@@ -29,7 +30,7 @@ from tests.fakes import ManualClock, tool_context
 from tools.send_message import send_message
 from tools.use_subagent import use_subagent
 
-DOCS = Path(__file__).parents[3] / "docs" / "subagents.md"
+DOCS = Path(__file__).parents[2] / "docs" / "subagents.md"
 
 
 @tool(side_effects="none")
@@ -48,19 +49,20 @@ ALL = (get_weather, ring_bell, send_message, use_subagent)
 
 
 @asynccontextmanager
-async def hired(settings: Settings, *tools: Tool) -> AsyncIterator[Staff]:
+async def hired(settings: Settings, *tools: Tool) -> AsyncIterator[SubagentRegistry]:
     clock = ManualClock()
     async with make_session() as session:
-        models = build_models(
+        models = ChatModels(
             settings,
             session=session,
-            wrap=lambda model: model,
+            wrap=as_it_is,
             meter=Meter(None, clock=clock, ids=RandomIds()),
             clock=clock,
             ids=RandomIds(),
             tell=lambda _: None,
         )
-        yield Staff(settings, models=models, toolset=Toolset(tools or ALL, clock=clock), clock=clock)
+        toolset = Toolset(tools or ALL, clock=clock)
+        yield SubagentRegistry(settings, model_at=models.at, toolset=toolset, clock=clock)
 
 
 @asynccontextmanager

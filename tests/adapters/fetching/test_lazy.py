@@ -8,10 +8,9 @@ import sys
 
 import pytest
 
+from adapters.fetching.lazy import LazyWeb
 from bot.runtime.clock import SystemClock
-from bot.runtime.version import version
-from bot.wiring.fetching import LateWeb, user_agent
-from config.settings import Settings
+from bot.runtime.version import user_agent, version
 from tests.documents import ROOT
 
 
@@ -20,12 +19,12 @@ def test_a_service_loads_no_httpx_before_a_fetch_no_metrics_library_before_a_scr
     script = (
         "import sys, bot.cli.cli, bot.app, adapters.logs.output\n"
         "late = {'httpx', 'httpcore', 'prometheus_client', 'rich', 'pygments'}\n"
-        "print((late | {'bot.wiring.fetching'}) & set(sys.modules))"
+        "print((late | {'adapters.fetching.lazy'}) & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
     )
-    assert (done.stdout, done.stderr) == ("{'bot.wiring.fetching'}\n", "")
+    assert (done.stdout, done.stderr) == ("{'adapters.fetching.lazy'}\n", "")
 
 
 async def test_a_connection_that_the_first_fetch_made_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,8 +41,7 @@ async def test_a_connection_that_the_first_fetch_made_is_closed(monkeypatch: pyt
 
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as server:
         mirrors = {"public.example": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"}
-        settings = Settings.model_validate({"tools_mirrors": mirrors})
-        web = LateWeb(settings, clock=SystemClock(), user_agent="test")
+        web = LazyWeb(clock=SystemClock(), user_agent="test", base_urls=mirrors)
         await web.aclose()
         assert (await web.get("https://public.example/")).body == b"x"
         await web.aclose()
@@ -52,5 +50,5 @@ async def test_a_connection_that_the_first_fetch_made_is_closed(monkeypatch: pyt
 
 
 def test_who_asks_says_its_version_and_whom_to_tell() -> None:
-    assert user_agent(Settings()) == f"FrostAgent/{version()}"
-    assert user_agent(Settings(tools_contact="me@example.org")) == f"FrostAgent/{version()} (+me@example.org)"
+    assert user_agent() == f"FrostAgent/{version()}"
+    assert user_agent("me@example.org") == f"FrostAgent/{version()} (+me@example.org)"

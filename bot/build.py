@@ -1,0 +1,1253 @@
+"""Builds the objects of a bot from its settings, top to bottom. `bot/app.py` opens and closes them.
+
+Everything that has state and is looked at from outside, by lifetimes, pages, commands of the
+terminal and other bots of a cluster, is a field of `App`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from pathlib import Path
+from typing import Protocol
+
+from aiohttp import ClientSession
+
+import tools
+from adapters.fetching.lazy import LazyWeb
+from adapters.fetching.limits import FetchLimits
+from adapters.media.attachments import PictureSight, TextReader, Transcribe, VoiceEar
+from adapters.media.decoder_process import DecoderProcess
+from adapters.media.folder import MAX_BASE64, DraftFiles, MediaFolder
+from adapters.metrics.metrics import Metrics
+from adapters.onebot.peers import Account
+from adapters.onebot.transport import MOST_INLINE, AnyTransport
+from adapters.openai.endpoint import join_url
+from adapters.openai.transcription import Transcription
+from adapters.storage.files import free_at
+from adapters.storage.store import SqlStore
+from adapters.storage.url import file_of, read_url
+from adapters.web.file_offers import FileOffers
+from adapters.words.word_file import WordFile
+from bot.chat_models import ChatModels, Wrap
+from bot.commands.commands import Commands
+from bot.commands.context import ContextSize, context_command, measure_context
+from bot.commands.digest import digest_command
+from bot.commands.errors import Failures, errors_command
+from bot.commands.forget import forget_command
+from bot.commands.groups import groups_command, mode_commands
+from bot.commands.help import stop_command, with_help
+from bot.commands.limit import limit_command
+from bot.commands.me import me_command
+from bot.commands.model import model_command
+from bot.commands.mute import mute_command, unmute_command
+from bot.commands.persona import persona_command
+from bot.commands.quiet import quiet_command
+from bot.commands.reset import reset_command
+from bot.commands.status import StatusReader
+from bot.commands.usage import usage_command
+from bot.commands.why import why_command
+from bot.conversation.approval.approval_replies import ApprovalReplies
+from bot.conversation.approval.approvals import Approvals, Approvers, Say
+from bot.conversation.approval.draft_replies import DraftReplies
+from bot.conversation.approval.group_approval import GroupApproval
+from bot.conversation.approval.join_request_store import JoinRequestStore
+from bot.conversation.approval.join_requests import JoinRequests
+from bot.conversation.approval.owner_replies import OwnerReplies
+from bot.conversation.approval.pending import PendingDecisions
+from bot.conversation.approval.publishing import Publishing
+from bot.conversation.approval.requests import Requests
+from bot.conversation.context.attachment_opener import AttachmentOpener
+from bot.conversation.context.describing import DescribedSight
+from bot.conversation.context.forwards import Forwards
+from bot.conversation.context.group_admin import GroupAdmin
+from bot.conversation.context.perception import LOOKING, Perception, Senses
+from bot.conversation.context.prompt_context import PromptContext
+from bot.conversation.context.prompt_size import (
+    history_room_of,
+    longest_head,
+    longest_head_of_all,
+)
+from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
+from bot.conversation.intake.active_conversations import ActiveConversations
+from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
+from bot.conversation.intake.group_probe import BotDetection, GroupProbe
+from bot.conversation.intake.message_log import MessageLog, SelfMessages
+from bot.conversation.intake.mutes import Mutes
+from bot.conversation.intake.pokes import AnsweredPokes, Pokes
+from bot.conversation.intake.quiet_hours import QuietHours
+from bot.conversation.intake.server_clock import ServerClock
+from bot.conversation.intake.vetoes import BlockedWordFilter, Vetoes
+from bot.conversation.intake.wake_classifier import WakeClassifier
+from bot.conversation.interruptions.active_work import ActiveWork
+from bot.conversation.interruptions.erasure_cancel import ErasureCancel
+from bot.conversation.interruptions.expiry import Expiry
+from bot.conversation.interruptions.muting import Muting
+from bot.conversation.interruptions.recalls import Recalls
+from bot.conversation.interruptions.steering import Steering
+from bot.conversation.interruptions.stop_handler import StopHandler
+from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.deferred import DeferredQuestions
+from bot.conversation.queue.lane import Order
+from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.queue.quotes import Quotes
+from bot.conversation.queue.rate_limiter import RateLimiter
+from bot.conversation.recovery.catchup import Catchup, HeldLanes, ReconnectQueue
+from bot.conversation.recovery.deafness import DeafnessWatch
+from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
+from bot.conversation.recovery.recovery import Recoverer
+from bot.conversation.recovery.unconfirmed_checker import UnconfirmedChecker
+from bot.conversation.recovery.unfinished import Unfinished
+from bot.conversation.tasks import Work, due_of, person_of
+from bot.conversation.turns.context_builder import ContextBuilder
+from bot.conversation.turns.finalizer import Finalizer
+from bot.conversation.turns.live import LiveTurns
+from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.turn import Turns
+from bot.conversation.turns.turn_budget import TurnBudget
+from bot.conversation.turns.turn_journal import TurnJournal
+from bot.conversation.way import LaneWay, MessageWay
+from bot.domain.cluster_messages import ALONE, ClusterPeers
+from bot.domain.cluster_queries import ClusterClient
+from bot.domain.drafts import ShadowMode
+from bot.domain.events import Conversation
+from bot.domain.group_admin import Chair, Topic
+from bot.domain.language import Language
+from bot.domain.masking import Mask
+from bot.domain.memories import Notebook
+from bot.domain.model_messages import Message, ModelRequest
+from bot.domain.ports import (
+    Approver,
+    ChatLog,
+    Clock,
+    Ids,
+    JournalObserver,
+    Looking,
+    Media,
+    Members,
+    Observer,
+    PictureReader,
+    Speaker,
+    Store,
+    Subagents,
+    TurnFollower,
+    VoiceListener,
+    Web,
+)
+from bot.domain.tool import Tool
+from bot.domain.traits import Rate
+from bot.engine.batches import Batches
+from bot.engine.engine import Engine
+from bot.engine.toolset import Toolset
+from bot.memory.attachments import Attachments
+from bot.memory.chat_log import StoredChatLog
+from bot.memory.drafts import Drafts
+from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
+from bot.memory.forgetting import Forgetting
+from bot.memory.history import History
+from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
+from bot.memory.modes import Modes
+from bot.memory.newest import Newest
+from bot.memory.own_limits import OwnLimits
+from bot.memory.persona_files import PersonaFiles
+from bot.memory.personas import Personas
+from bot.memory.quiet_overrides import QuietOverrides
+from bot.memory.recorder import Recorder
+from bot.memory.remembering import Remembering
+from bot.memory.speakers import Speakers
+from bot.memory.spending import Spending
+from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
+from bot.models.meter import CountedSpeech, Meter
+from bot.policy.budget import Limits
+from bot.policy.day_limits import Cap, DayLimits
+from bot.policy.drafts import FORGOTTEN
+from bot.policy.new_groups import mode_of_new_groups
+from bot.policy.prices import read_known
+from bot.policy.quiet import Hours, Quiet
+from bot.policy.wake import Rules
+from bot.prompt.stored_rounds import tell_round
+from bot.runtime.observers import LogObserver, Observers
+from bot.runtime.reloading import Reload
+from bot.runtime.tool_discovery import Discovered, FoundTools, PackagedTools, ToolFolder, discover
+from bot.runtime.version import user_agent
+from bot.speaking.carrier import Carrier
+from bot.speaking.delivery import Delivery, Manner
+from bot.speaking.gestures import Gestures
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner_alerts import Alarm, Owner
+from bot.speaking.postbox import Postbox
+from bot.speaking.queues import Queues
+from bot.speaking.screening import Screen, Screened, as_they_are
+from bot.speaking.sends import Rows
+from bot.speaking.shadow import Shadow
+from bot.speaking.startup_alerts import StartupAlerts
+from bot.subagents import SubagentRegistry
+from config.secrets import secrets_of
+from config.settings import KNOWN, Settings
+from tools import _group
+from tools.get_game_version.games import Games
+from tools.get_weather.requests import WeatherKeys
+from tools.get_weather.sources import WeatherSources
+
+logger = logging.getLogger(__name__)
+
+CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
+DESCRIBING = 25.0  # seconds until all pictures of a question are described
+LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
+MAX_LOGGED = 200  # characters of a line that is looked up
+SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
+
+TOOL_PORTS: frozenset[type] = frozenset(
+    {
+        Chair,
+        ChatLog,
+        Games,
+        Looking,
+        Media,
+        Notebook,
+        Speaker,
+        Subagents,
+        Topic,
+        WeatherSources,
+        Web,
+    }
+)
+"""The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP.
+"""
+
+
+class Connections(Protocol):
+    """Who is connected, as the pages and commands show it."""
+
+    @property
+    def reconnects(self) -> int: ...
+
+    @property
+    def refused(self) -> str: ...
+
+    def accounts(self) -> tuple[Account, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """The objects of a bot, connected with each other."""
+
+    # the edge
+    journal: SqlStore
+    transport: AnyTransport
+    peers: Connections
+    others: ClusterClient
+    offers: FileOffers | None
+    metrics: Metrics
+    clock: Clock
+    # models, tools, and what tools can use
+    models: ChatModels
+    toolset: Toolset
+    ports: Mapping[type, object]
+    decoder: DecoderProcess
+    web_clients: Sequence[LazyWeb]
+    senses: Senses
+    reloads: Mapping[str, Reload]
+    # memory
+    store: Store
+    newest: Newest
+    spending: Spending
+    personas: Personas
+    history: History
+    summaries: Summaries
+    extraction: Extraction | None
+    prompt_head: Callable[[Conversation], ModelRequest]
+    quiet_overrides: QuietOverrides
+    modes: Modes
+    pokes: AnsweredPokes
+    forgetting: Forgetting
+    # speaking
+    outbox: Outbox
+    gestures: Gestures
+    owner: Owner
+    shadow: Shadow
+    # approvals
+    requests: Requests
+    approvals: Approvals
+    approval_replies: ApprovalReplies
+    group_approval: GroupApproval
+    publishing: Publishing
+    draft_replies: DraftReplies
+    join_requests: JoinRequests
+    pending: PendingDecisions
+    # the way of a message
+    dispatcher: Dispatcher
+    deduplicator: Deduplicator
+    seen: SeenMessages
+    active_conversations: ActiveConversations
+    message_log: MessageLog
+    rate_limiter: RateLimiter
+    lanes: Lanes[Work]
+    lane_way: LaneWay
+    context_builder: ContextBuilder
+    turn_journal: TurnJournal
+    suspensions: Suspensions
+    expiry: Expiry
+    # recovery
+    recoverer: Recoverer
+    catchup: Catchup
+    deafness: DeafnessWatch
+    unconfirmed_checker: UnconfirmedChecker
+    group_probe: GroupProbe
+    # commands
+    commands: Commands
+    failures: Failures
+    status: StatusReader
+
+
+def build_app(
+    settings: Settings,
+    *,
+    found: Discovered,
+    wrap: Wrap,
+    journal: SqlStore,
+    session: ClientSession,
+    transport: AnyTransport,
+    peers: Connections,
+    neighbours: ClusterPeers,
+    others: ClusterClient,
+    offers: FileOffers | None,
+    metrics: Metrics,
+    followers: Sequence[TurnFollower],
+    is_watched: bool,
+    terminal: Say | None,
+    alerts: StartupAlerts,
+    mask: Mask,
+    clock: Clock,
+    ids: Ids,
+) -> App:
+    """Build a bot; nothing of it is open yet. `wrap` may put something around each port.
+
+    `neighbours` are the other bots of a cluster, which are told things, `others` the same, to be
+    asked. `is_watched`: there may be a console. Whoever reads the `terminal` is asked instead of
+    the owners about calls that need an approval. `alerts` keeps what owners should know until it
+    can be sent. Raises ConfigError for a file that cannot be used.
+    """
+    tongue = owners_language(settings)
+    owners = settings.bot_owners
+    books = journal.books
+
+    # --- the journal, and what a day may take -----------------------------------------------------
+
+    journaled = wrap(journal)
+    own_limits = OwnLimits(store=journaled, choices=books, clock=clock, neighbours=neighbours)
+    day_limits = DayLimits(
+        Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
+        Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
+        Cap(settings.bot_day_cost_all, settings.bot_day_tokens_all),
+    )
+    if neighbours is ALONE:
+        spending = Spending(
+            day_limits,
+            own=own_limits,
+            book=books,
+            owners=owners,
+            clock=clock,
+            tell=alerts.tell,
+        )
+    else:
+        # Only a cluster needs these.
+        from adapters.storage.day_totals import counting
+        from bot.memory.shared_spending import SharedSpending
+
+        spending = shared = SharedSpending(
+            day_limits,
+            own=own_limits,
+            book=books,
+            owners=owners,
+            clock=clock,
+            tell=alerts.tell,
+            neighbours=neighbours,
+        )
+        journal.write_by(counting(shared, clock.now))  # the journal counts what all bots take
+    newest = Newest()
+    journal_observers: list[JournalObserver] = [metrics]
+    if settings.log_content:
+        journal_observers.append(ContentLog())
+    journal_observers += followers
+    if is_watched:
+        journal_observers.append(newest)
+    journal_observers.append(spending)
+    store: Store = ObservedStore(journaled, journal_observers)
+
+    # --- models, tools, and what tools can use ----------------------------------------------------
+
+    meter = Meter(
+        store,
+        clock=clock,
+        ids=ids,
+        reserves=spending.has_limits,
+        refuses=spending.refuses,
+        count=metrics.asked,
+    )
+    models = ChatModels(
+        settings,
+        session=session,
+        wrap=wrap,
+        meter=meter,
+        clock=clock,
+        ids=ids,
+        tell=alerts.tell,
+    )
+    agent = user_agent(settings.tools_contact)
+    web = LazyWeb(clock=clock, user_agent=agent, base_urls=settings.tools_mirrors)
+    # Two clients for urls that others name: what people send is small and wanted at once, what the
+    # bot sends may be large.
+    received = LazyWeb(
+        clock=clock, user_agent=agent, base_urls=settings.tools_mirrors, foreign=True
+    )
+    sent = sent_media_client(settings, clock=clock)
+    media = build_media_folder(settings, client=sent)
+    decoder = DecoderProcess()
+    games = Games(clock=clock, file=settings.games_file)
+    games.check()
+    words = None if settings.words_file is None else WordFile(settings.words_file)
+    toolset = build_toolset(settings, found.tools, clock=clock)
+    subagents = SubagentRegistry(settings, model_at=models.at, toolset=toolset, clock=clock)
+    common_ports = build_ports(
+        settings, subagents=subagents.subagents, media=media, web=web, games=games, clock=clock
+    )
+    transcribe: Transcribe | None = None
+    if settings.stt_base_url:
+        dictation = Transcription(
+            session=session,
+            base_url=settings.stt_base_url,
+            api_key=settings.stt_api_key.get_secret_value(),
+            model=settings.stt_model,
+        )
+        price = read_known(settings.llm_prices).price(
+            settings.stt_model, join_url(settings.stt_base_url).host or ""
+        )
+        transcribe = CountedSpeech(
+            dictation, name=dictation.name, price=price, meter=meter, clock=clock
+        )
+    wire = wrap(transport)
+
+    # --- what is taken in besides words -----------------------------------------------------------
+
+    # Pictures go to the main model if it is known to see, else LLM_VISION_MODEL describes them,
+    # else nobody looks.
+    sight: PictureReader | None = None
+    ear: VoiceListener | None = None
+    looking = LOOKING
+    if models.main_sees or models.vision is not None:
+        sight = PictureSight(
+            web=received, ask=transport.get_image, decode=decoder.decode, tell=alerts.tell
+        )
+    if sight is not None and models.vision is not None and not models.main_sees:
+        looking = DESCRIBING
+        sight = DescribedSight(sight, model=models.vision, store=store, clock=clock)
+    if transcribe is not None:
+        ear = VoiceEar(web=received, ask=transport.get_record, transcribe=transcribe)
+    senses = Senses(sight, ear, TextReader(web=received, ask=transport.get_file), looking)
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    persona_files = PersonaFiles(settings, models.named)
+    personas = Personas(
+        persona_files.cast(), store=store, choices=books, clock=clock, neighbours=neighbours
+    )
+    spending.own.filed = personas.days
+    attachments = Attachments(store=store, kinds=senses.kinds)
+    speakers = Speakers(store=store)
+    first_token = settings.llm_first_token or LONGEST_FIRST_TOKEN
+    remembering: Remembering | None = None
+    extraction: Extraction | None = None
+    if settings.bot_memory:
+        remembering = Remembering(
+            memories=journal.memories,
+            speakers=speakers,
+            store=store,
+            clock=clock,
+            ids=ids,
+            tongue=tongue,
+        )
+        extraction = Extraction(
+            model=models.cheap,
+            remembering=remembering,
+            speakers=speakers,
+            store=store,
+            clock=clock,
+            open_talks=OpenTalks(store=store, choices=books, clock=clock),
+            is_spent=spending.is_spent,
+            patience=PICKED_WITHIN + first_token,
+        )
+        store = shown_first(
+            store, extraction
+        )  # from here on, facts are picked from what is written
+    summaries = Summaries(
+        model=models.cheap,
+        store=store,
+        clock=clock,
+        one_by_one=settings.llm_parallel == 1,
+        continues=settings.cheap_models == settings.main_models,
+        is_spent=spending.is_spent,
+        patience=SUMMED_UP_WITHIN + first_token,
+    )
+    history_room = history_room_of(
+        models.main,
+        longest_head_of_all(personas.cast, toolset),
+        most=settings.bot_history_tokens,
+    )
+
+    def tell_stored_round(
+        where: Conversation, messages: tuple[Message, ...]
+    ) -> tuple[Message, ...]:
+        return tell_round(personas.of(where).names, where, messages)
+
+    history = History(
+        store=store,
+        room=history_room,
+        told=tell_stored_round,
+        folding=summaries,
+        speakers=speakers,
+        by_member=settings.bot_scope == "member",
+        attachments=attachments,
+    )
+    prompt_context = PromptContext(history=history, speakers=speakers, remembering=remembering)
+
+    def prompt_head(where: Conversation) -> ModelRequest:
+        return longest_head(personas.of(where), toolset)
+
+    quiet_overrides = QuietOverrides(store=store, choices=books, clock=clock, neighbours=neighbours)
+    modes = Modes(
+        store=store,
+        choices=books,
+        clock=clock,
+        usual=mode_of_new_groups(
+            settings.bot_new_group,
+            has_owners=bool(owners),
+            has_listed_groups=bool(settings.bot_groups),
+        ),
+        # Owners who listed no groups hear of new ones.
+        told=bool(owners) and not settings.bot_groups,
+    )
+    pokes = AnsweredPokes(store=store, choices=books, clock=clock)
+    perception = Perception(transport=wire, history=history, senses=senses)
+
+    # --- the way out ------------------------------------------------------------------------------
+
+    rows = Rows(store=store, clock=clock, ids=ids)
+    mutes = Mutes(clock=clock)
+    carrier = Carrier(
+        transport=wire,
+        rows=rows,
+        clock=clock,
+        ids=ids,
+        rate=settings.bot_send_rate,
+        burst=settings.bot_send_burst,
+        mutes=mutes,
+    )
+    queues = Queues(rows=rows, carrier=carrier)
+    owner = Owner(
+        owners=owners,
+        queues=queues,
+        clock=clock,
+        mask=mask,
+        quiet=owners.quiet,
+        tongue=tongue,
+        neighbours=neighbours,
+    )
+    carrier.unreachable.follow(owner.tell_of_unreachable)
+    screened: Screened = as_they_are
+    if words is not None:
+        screened = Screen(words=words, owner=owner, owners=owners)
+    live = LiveTurns(store=store, clock=clock)
+    shadow = Shadow(
+        modes=modes,
+        drafts=Drafts(
+            store=store,
+            choices=books,
+            clock=clock,
+            shelf=DraftFiles(settings.media_dir, journal.share),
+            forgotten=FORGOTTEN[tongue],
+        ),
+        rows=rows,
+        queues=queues,
+        owner=owner,
+        asked=live.question_of,
+        clock=clock,
+        tongue=tongue,
+    )
+    outbox = Outbox(
+        rows=rows,
+        carrier=carrier,
+        queues=queues,
+        tell=owner.tell_of_send,
+        screened=screened,
+        shadow=shadow,
+    )
+    gestures = Gestures(transport=wire, clock=clock, unseen=shadow.is_active_in)
+    postbox = Postbox(outbox=outbox, history=history, clock=clock)
+    # What an owner asked is said in a shadow too.
+    open_postbox = Postbox(outbox=outbox, history=history, clock=clock, openly=True)
+
+    # --- the engine, and the ports of a run in a chat ---------------------------------------------
+
+    approvers = Approvers(owners, terminal, tongue)
+    ports: dict[type, object] = {
+        **common_ports,
+        Members: speakers,
+        Approver: approvers,
+        ShadowMode: shadow,
+        Looking: AttachmentOpener(
+            prompt_context=prompt_context,
+            forwards=Forwards(wire),
+            senses=senses,
+            owners=owners,
+        ),
+        ChatLog: StoredChatLog(
+            store=store,
+            members=speakers,
+            render=lambda message: prompt_context.line(message, limit=MAX_LOGGED),
+            owners=owners,
+            clock=clock,
+        ),
+    }
+    if remembering is not None:
+        ports[Notebook] = remembering
+    if settings.tools_group:
+        ports[Chair] = GroupAdmin(wire, name=speakers.name, screened=outbox.screened, tongue=tongue)
+    failures = Failures(clock=clock, mask=mask)
+    run_observers: list[Observer] = [
+        Recorder(store=store, clock=clock),
+        LogObserver(),
+        Alarm(owner, mask=mask),
+        failures,
+        metrics,
+        *followers,
+    ]
+    engine = Engine(
+        model=models.main,
+        toolset=toolset,
+        clock=clock,
+        observer=Observers(run_observers),
+        # Each step is written down; a call that may change something waits for that.
+        batches=Batches(toolset.calls, max_calls=settings.tools_max_calls, recorded=store.commit),
+        max_steps=settings.bot_max_steps,
+    )
+
+    # --- turns ------------------------------------------------------------------------------------
+
+    def due(work: Work) -> float:
+        return due_of(work, muted_until=mutes.until)
+
+    # People take turns; with BOT_SCOPE=member some are answered side by side.
+    order = Order(person_of, due, SIDE_BY_SIDE if settings.bot_scope == "member" else 1)
+    lanes = Lanes[Work](clock=clock, order=order, max_waiting=settings.bot_lane)
+    server_clock = ServerClock(clock)
+    turn_budget = TurnBudget(
+        Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_max_sends),
+        spending,
+        (
+            None
+            if settings.llm_cheap_model in {"", settings.llm_model}
+            else models.named(settings.llm_cheap_model)
+        ),
+        toolset.list,
+    )
+    subagents.subagents.leaner = turn_budget.leaner
+    delivery = Delivery(
+        outbox=outbox,
+        history=history,
+        clock=clock,
+        manner=Manner(settings.bot_pace, lambda where: personas.of(where).name, tongue),
+    )
+    turn_journal = TurnJournal(store, history, clock, reserves=spending.has_limits)
+    requests = Requests(runs=lanes, clock=clock, tongue=tongue)
+    approvals = Approvals(approvers=approvers, requests=requests, postbox=postbox, clock=clock)
+    suspensions = Suspensions(
+        store=store,
+        approvals=approvals,
+        requests=requests,
+        turn_journal=turn_journal,
+        history=history,
+    )
+    context_builder = ContextBuilder(
+        perception=perception,
+        prompt_context=prompt_context,
+        delivery=delivery,
+        personas=personas,
+        owners=owners,
+        ports=ports,
+        turn_budget=turn_budget,
+        ids=ids,
+    )
+    turns = Turns(
+        engine=engine,
+        context_builder=context_builder,
+        finalizer=Finalizer(
+            delivery=delivery,
+            history=history,
+            approvals=approvals,
+            store=store,
+            turn_journal=turn_journal,
+            shadow=shadow,
+        ),
+        suspensions=suspensions,
+        history=history,
+        turn_journal=turn_journal,
+        live=live,
+        gestures=gestures,
+    )
+
+    # --- what owners decide -----------------------------------------------------------------------
+
+    group_approval = GroupApproval(
+        modes=modes,
+        approvers=approvers,
+        postbox=postbox,
+        server_clock=server_clock,
+        clock=clock,
+    )
+    approval_replies = ApprovalReplies(
+        approvers=approvers,
+        requests=requests,
+        postbox=open_postbox,
+        server_clock=server_clock,
+        clock=clock,
+    )
+    publishing = Publishing(
+        drafts=shadow.drafts,
+        outbox=outbox,
+        store=store,
+        history=history,
+        clock=clock,
+        tongue=tongue,
+    )
+    draft_replies = DraftReplies(
+        drafts=shadow.drafts,
+        publishing=publishing,
+        postbox=postbox,
+        server_clock=server_clock,
+    )
+    join_request_store = JoinRequestStore(store=store, choices=books, clock=clock)
+    join_requests = JoinRequests(
+        # Requests of blocked people get no answer.
+        accept=lambda user_id: "none" if user_id in settings.bot_block else settings.bot_accept,
+        owners=owners,
+        admitting=wire,
+        request_store=join_request_store,
+        postbox=postbox,
+        server_clock=server_clock,
+        clock=clock,
+        tongue=tongue,
+    )
+    owner_replies = OwnerReplies(
+        join_requests,
+        group_approval,
+        draft_replies,
+        approval_replies,
+        owners=frozenset(owners),
+        history=history,
+        look_up=perception.quoted_there,
+        server_clock=server_clock,
+        runs=lanes,
+        postbox=postbox,
+        tongue=tongue,
+    )
+    pending = PendingDecisions(requests, join_requests, modes, shadow.drafts)
+
+    # --- from a message to a question that waits --------------------------------------------------
+
+    rules = build_rules(settings)
+    seen = SeenMessages(clock=clock)
+    bot_detection = BotDetection()
+    reconnect_queue = ReconnectQueue(lanes=lanes, unconfirmed=outbox.unconfirmed, clock=clock)
+    active_conversations = ActiveConversations(arrive=reconnect_queue.take, clock=clock)
+    quiet_hours = QuietHours(
+        rules=rules,
+        local=personas.rules,
+        quiet_overrides=quiet_overrides,
+        modes=modes,
+        clock=clock,
+    )
+    vetoes = Vetoes(
+        rules=rules,
+        server_clock=server_clock,
+        mutes=mutes,
+        quiet_hours=quiet_hours,
+        outbox=outbox,
+        owner=owner,
+        clock=clock,
+        blocked_words=BlockedWordFilter(words, history.known, speakers.name),
+    )
+    wake_classifier = WakeClassifier(
+        rules=rules,
+        history=history,
+        vetoes=vetoes,
+        accounts=active_conversations.accounts,
+        bot_detection=bot_detection,
+        clock=clock,
+        ids=ids,
+        local=personas.rules,
+    )
+    message_log = MessageLog(
+        store=store,
+        history=history,
+        active_conversations=active_conversations,
+        ends=wake_classifier.end,
+    )
+    rate_limiter = RateLimiter(rules, seen, spending, postbox, gestures, clock)
+    question_queue = QuestionQueue(
+        lanes=lanes,
+        seen=seen,
+        server_clock=server_clock,
+        active_conversations=active_conversations,
+        rate_limiter=rate_limiter,
+        message_log=message_log,
+        turn_journal=turn_journal,
+        clock=clock,
+    )
+    coalescer = Coalescer(
+        lanes=lanes,
+        question_queue=question_queue,
+        message_log=message_log,
+        clock=clock,
+        debounce=settings.bot_debounce,
+    )
+    deferred = DeferredQuestions(
+        wake_classifier=wake_classifier,
+        coalescer=coalescer,
+        question_queue=question_queue,
+        lanes=lanes,
+        clock=clock,
+    )
+    muting = Muting(
+        mutes=mutes,
+        server_clock=server_clock,
+        live=live,
+        lanes=lanes,
+        question_queue=question_queue,
+        message_log=message_log,
+    )
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    forgetting = Forgetting(
+        journal.erasing,
+        history,
+        asked=ErasureCancel(
+            lanes=lanes,
+            live=live,
+            deferred=deferred,
+            suspensions=suspensions,
+            store=store,
+            postbox=postbox,
+            put_back=question_queue.put_back,
+        ),
+        waiting=join_request_store,
+        now=clock.now,
+        then=(shadow.forget,) if extraction is None else (extraction.forget, shadow.forget),
+        neighbours=neighbours,
+    )
+    forgetting.follow(outbox.forget)
+    forgetting.follow(owner.forget)
+    status = StatusReader(
+        count_pending=pending.count,
+        free_space=lambda: free_at(data_folder(settings)),
+        cluster=others,
+    )
+
+    async def measure(where: Conversation) -> ContextSize:
+        return await measure_context(history, where, head=prompt_head(where), room=history_room())
+
+    commands = Commands(
+        with_help(
+            (
+                stop_command(),
+                usage_command(books, spending),
+                limit_command(spending, speakers, owners),
+                context_command(measure),
+                why_command(books, has_fallbacks=bool(settings.llm_fallbacks)),
+                me_command(journal.memories),
+                forget_command(forgetting, speakers),
+                reset_command(store, history),
+                persona_command(personas),
+                quiet_command(quiet_overrides, quiet_hours.is_hour, quiet_hours.end),
+                mute_command(quiet_overrides),
+                unmute_command(quiet_overrides, quiet_hours.is_hour),
+                model_command(models.upstreams, clock.monotonic),
+                groups_command(books, modes),
+                *mode_commands(modes, shadow.lift),
+                digest_command(books, status.everywhere),
+                errors_command(failures),
+            ),
+            found.commands,
+        ),
+        postbox=open_postbox,
+        history=history,
+        owners=owners,
+        hears=wake_classifier.hears,
+        commanders=quiet_hours.commanders,
+        lets=rate_limiter.lets_type,
+        clock=clock,
+    )
+
+    # --- the way of a message, and of what else comes ---------------------------------------------
+
+    deduplicator = Deduplicator(
+        seen=seen,
+        server_clock=server_clock,
+        meet=lambda message: group_approval.meet(message, wake_classifier.calls, owner.tell),
+    )
+    self_messages = SelfMessages(history, outbox)
+    active_work = ActiveWork(
+        live=live,
+        turns=turns,
+        suspensions=suspensions,
+        lanes=lanes,
+        question_queue=question_queue,
+        outbox=outbox,
+    )
+    message_way = MessageWay(
+        deduplicator=deduplicator,
+        active_conversations=active_conversations,
+        self_messages=self_messages,
+        word=owner_replies,
+        stop_handler=StopHandler(
+            active_work=active_work,
+            server_clock=server_clock,
+            message_log=message_log,
+            history=history,
+            gestures=gestures,
+            rules=rules,
+            local=personas.rules,
+        ),
+        commands=commands,
+        wake_classifier=wake_classifier,
+        steering=Steering(
+            live=live,
+            message_log=message_log,
+            coalescer=coalescer,
+            history=history,
+            prompt_context=prompt_context,
+            stops=wake_classifier.stops,
+            owners=rules.owners,
+            is_on=settings.bot_steer,
+        ),
+        message_log=message_log,
+        coalescer=coalescer,
+    )
+    lane_way = LaneWay(
+        word=owner_replies,
+        wake_classifier=wake_classifier,
+        rate_limiter=rate_limiter,
+        message_log=message_log,
+        question_queue=question_queue,
+        quotes=Quotes(
+            perception=perception,
+            deferred=deferred,
+            question_queue=question_queue,
+            message_log=message_log,
+            lanes=lanes,
+        ),
+        turns=turns,
+        outbox=outbox,
+    )
+    late_messages = LateMessages(
+        seen=seen,
+        server_clock=server_clock,
+        active_conversations=active_conversations,
+        way=message_way,
+        deferred=deferred,
+        history=history,
+        clock=clock,
+    )
+    deafness = DeafnessWatch(
+        transport=wire, active_conversations=active_conversations, owner=owner, clock=clock
+    )
+    dispatcher = Dispatcher(
+        way=ExpiredEvents(
+            way=message_way,
+            late_messages=late_messages,
+            seen=seen,
+            wake_classifier=wake_classifier,
+            rate_limiter=rate_limiter,
+            owner=owner,
+        ),
+        recalls=Recalls(
+            let_go=(
+                message_log.forget,
+                seen.forget,
+                suspensions.recall,
+                deferred.drop,
+                shadow.recall,
+            ),
+            history=history,
+            question_queue=question_queue,
+            turns=turns,
+            live=live,
+            lanes=lanes,
+        ),
+        mutes=muting,
+        active_conversations=active_conversations,
+        on_connected=ConnectedHandler(
+            mutes=mutes,
+            owner=owner,
+            outbox=outbox,
+            gestures=gestures,
+            active_conversations=active_conversations,
+            deferred=deferred,
+            deafness=deafness,
+        ),
+        pokes=Pokes(wake_classifier, postbox, pokes, clock, tongue=tongue),
+        join_requests=join_requests,
+        self_messages=self_messages,
+        unreachable=outbox.unreachable,
+        deafness=deafness,
+    )
+    expiry = Expiry(suspensions=suspensions, approvals=approvals, lanes=lanes, clock=clock)
+
+    # --- what an earlier process left, and what was missed ----------------------------------------
+
+    recoverer = Recoverer(
+        unfinished=Unfinished(
+            store=store,
+            history=history,
+            context_builder=context_builder,
+            model=models.main,
+            toolset=toolset,
+            clock=clock,
+        ),
+        seen=seen,
+        rate_limiter=rate_limiter,
+        late_messages=late_messages,
+        suspensions=suspensions,
+        turn_journal=turn_journal,
+        outbox=outbox,
+        toolset=toolset,
+        clock=clock,
+    )
+    catchup = Catchup(
+        transport=wire,
+        reconnect_queue=reconnect_queue,
+        late_messages=late_messages,
+        held=HeldLanes(lanes=lanes, seen=seen, deferred=deferred, question_queue=question_queue),
+        lanes=lanes,
+        outbox=outbox,
+        store=store,
+        clock=clock,
+    )
+    unconfirmed_checker = UnconfirmedChecker(
+        transport=wire,
+        outbox=outbox,
+        store=store,
+        history=history,
+        clock=clock,
+        settled=[metrics.settled, newest.settled, *(one.settled for one in followers)],
+    )
+    group_probe = GroupProbe(
+        transport=wire,
+        told=muting,
+        mutes=mutes,
+        bot_detection=bot_detection,
+        active_conversations=active_conversations,
+        clock=clock,
+    )
+
+    # --- what `reload` reads again ----------------------------------------------------------------
+
+    reloads: dict[str, Reload] = persona_files.reloads(personas)
+    if settings.games_file is not None:
+        reloads["the table of games"] = games.reload
+    if settings.subagents_file is not None:
+        reloads["the file of subagents"] = subagents.reload
+    if words is not None:
+        reloads["the word list"] = words.reload
+
+    return App(
+        journal=journal,
+        transport=transport,
+        peers=peers,
+        others=others,
+        offers=offers,
+        metrics=metrics,
+        clock=clock,
+        models=models,
+        toolset=toolset,
+        ports=common_ports,
+        decoder=decoder,
+        web_clients=(web, received, sent),
+        senses=senses,
+        reloads=reloads,
+        store=store,
+        newest=newest,
+        spending=spending,
+        personas=personas,
+        history=history,
+        summaries=summaries,
+        extraction=extraction,
+        prompt_head=prompt_head,
+        quiet_overrides=quiet_overrides,
+        modes=modes,
+        pokes=pokes,
+        forgetting=forgetting,
+        outbox=outbox,
+        gestures=gestures,
+        owner=owner,
+        shadow=shadow,
+        requests=requests,
+        approvals=approvals,
+        approval_replies=approval_replies,
+        group_approval=group_approval,
+        publishing=publishing,
+        draft_replies=draft_replies,
+        join_requests=join_requests,
+        pending=pending,
+        dispatcher=dispatcher,
+        deduplicator=deduplicator,
+        seen=seen,
+        active_conversations=active_conversations,
+        message_log=message_log,
+        rate_limiter=rate_limiter,
+        lanes=lanes,
+        lane_way=lane_way,
+        context_builder=context_builder,
+        turn_journal=turn_journal,
+        suspensions=suspensions,
+        expiry=expiry,
+        recoverer=recoverer,
+        catchup=catchup,
+        deafness=deafness,
+        unconfirmed_checker=unconfirmed_checker,
+        group_probe=group_probe,
+        commands=commands,
+        failures=failures,
+        status=status,
+    )
+
+
+# --- parts that commands of the terminal build by themselves --------------------------------------
+
+
+def build_rules(settings: Settings) -> Rules:
+    """Whom the bot listens to."""
+    return Rules(
+        names=(settings.bot_name, *settings.bot_aliases),
+        owners=settings.bot_owners,
+        groups=settings.bot_groups,
+        users=settings.bot_users,
+        blocked=settings.bot_block,
+        prefixes=settings.bot_prefixes,
+        at_all=settings.bot_at_all,
+        robots=settings.bot_robots,
+        chance=settings.bot_chance,
+        stale=settings.bot_stale,
+        loop=settings.bot_loop,
+        user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,
+        group_rate=Rate(*settings.bot_group_rate) if settings.bot_group_rate else None,
+        quiet=tuple(starmap(Hours, settings.bot_quiet)),
+        quiet_mode=Quiet(settings.bot_quiet_mode),
+    )
+
+
+def owners_language(settings: Settings) -> Language:
+    """The language of messages to owners: English if BOT_LANGUAGE says so."""
+    return Language.ENGLISH if settings.bot_language == "en" else Language.CHINESE
+
+
+def data_folder(settings: Settings) -> Path:
+    """The folder of the journal; that of the media if the journal is on a database server."""
+    file = file_of(read_url(settings.store_url.get_secret_value()))
+    return settings.media_dir if file is None else file.parent
+
+
+class GroupTools:
+    """Finds the tools that do things in a group: there are none unless the operator wants them."""
+
+    def find(self) -> FoundTools:
+        """All of them."""
+        return FoundTools(tuple((tool, "tools/_group.py") for tool in _group.ALL))
+
+
+def find_tools(settings: Settings) -> Discovered:
+    """The bot's own tools, and the operator's in TOOLS_DIR. Imports them."""
+    return discover(
+        PackagedTools(tools),
+        *([GroupTools()] if settings.tools_group else []),
+        *([] if settings.tools_dir is None else [ToolFolder(settings.tools_dir)]),
+    )
+
+
+def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:
+    """The tools as the settings allow them; names in the settings that no tool has are logged."""
+    toolset = Toolset(
+        found,
+        clock=clock,
+        mask=Mask(secrets_of(settings)),
+        deny=settings.tools_deny,
+        approve=settings.tools_approve,
+        configured=[name for name in KNOWN if getattr(settings, name.lower())],
+    )
+    toolset.beware()
+    for name in unknown_tools(settings, toolset):
+        logger.warning(
+            "TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names %s, but there is no such tool", name
+        )
+    return toolset
+
+
+def unknown_tools(settings: Settings, toolset: Toolset) -> list[str]:
+    """The names in TOOLS_DENY, TOOLS_APPROVE and TOOLS_AUDIENCE that no tool has."""
+    own = {name for name in settings.tools_audience if toolset.get(name) is None}
+    return sorted(own.union(toolset.unknown_names()))
+
+
+def build_ports(
+    settings: Settings,
+    *,
+    subagents: Subagents | None,
+    media: Media,
+    web: Web,
+    games: Games,
+    clock: Clock,
+) -> dict[type, object]:
+    """What tools can use in any run. No subagents if there is no model for them."""
+    ports: dict[type, object] = {
+        Media: media,
+        Web: web,
+        Games: games,
+        WeatherSources: WeatherSources(
+            web=web, clock=clock, keys=WeatherKeys.from_settings(settings)
+        ),
+    }
+    if subagents is not None:
+        ports[Subagents] = subagents
+    return ports
+
+
+def sent_media_client(settings: Settings, *, clock: Clock) -> LazyWeb:
+    """The client for files that the bot sends by their url."""
+    return LazyWeb(
+        clock=clock,
+        user_agent=user_agent(settings.tools_contact),
+        base_urls=settings.tools_mirrors,
+        limits=FetchLimits(
+            request_seconds=60.0, total_seconds=60.0, body_bytes=largest_file(settings)
+        ),
+        foreign=True,
+    )
+
+
+def build_media_folder(settings: Settings, *, client: Web) -> MediaFolder:
+    """What the bot sends besides words: files of MEDIA_DIR, and urls fetched by the `client`."""
+    return MediaFolder(
+        settings.media_dir,
+        web=client if settings.media_urls == "fetch" else None,
+        mode=settings.media_send,
+        max_bytes=largest_file(settings),
+    )
+
+
+def largest_file(settings: Settings) -> int:
+    """The bytes of the largest file that can be sent."""
+    return CARRIED if settings.has_broker and not settings.media_url else MAX_BASE64

@@ -1,0 +1,125 @@
+"""The models that the settings name: who is asked for what, in which order, by which keys."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from aiohttp import ClientSession
+
+from adapters.openai.client import OpenAIModel
+from adapters.openai.deadlines import Timeouts
+from adapters.openai.endpoint import join_url
+from bot.domain.language import NotifyOwners
+from bot.domain.ports import ChatModel, Clock, Ids
+from bot.models.failover import Failover
+from bot.models.meter import Meter
+from bot.models.upstreams import Upstream
+from bot.policy.prices import Price, read_known
+from config.endpoints import Endpoint
+from config.settings import Settings
+
+T = TypeVar("T")
+
+
+class Wrap(Protocol):
+    """Puts something around a port."""
+
+    def __call__(self, port: T, /) -> T: ...
+
+
+class ChatModels:
+    """The models that answer and the Coder's; what is learnt of an endpoint counts for all.
+
+    `cheap` is asked for what nobody waits for, summaries and facts: the main one if none is named.
+    `main_sees`: the main one is known to take pictures; `vision` is one that does if it is another.
+    Raises ConfigError for a table of prices with a mistake.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        session: ClientSession,
+        wrap: Wrap,
+        meter: Meter,
+        clock: Clock,
+        ids: Ids,
+        tell: NotifyOwners,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self._settings = settings
+        self._known = read_known(settings.llm_prices)
+        self._session = session
+        self._wrap = wrap
+        self._meter = meter
+        self._clock = clock
+        self._ids = ids
+        self._tell = tell
+        self._timeouts = timeouts or Timeouts(first_token=settings.llm_first_token)
+        self._upstreams: dict[Endpoint, Upstream] = {}
+        self.main_sees = self._sees(settings.llm_model)
+        self.main = self._answering(settings.llm_model, settings.main_models)
+        self.coder = self.at(settings.coder_models)
+        self.cheap = self.at(settings.cheap_models)
+        self.vision = self.at(settings.vision_models) if settings.vision_models else None
+
+    def at(self, endpoints: tuple[Endpoint, ...], vision: tuple[Endpoint, ...] = ()) -> Failover:
+        """A model that asks these endpoints in order, and `vision` for what has pictures."""
+        return Failover(
+            tuple(map(self._upstream, endpoints)),
+            vision=tuple(map(self._upstream, vision)),
+            clock=self._clock,
+            ids=self._ids,
+            tell=self._tell,
+            meter=self._meter,
+        )
+
+    def named(self, name: str) -> Failover:
+        """A model that asks the one of this name first."""
+        return self._answering(name, self._settings.models_named(name))
+
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All that are asked."""
+        return (*self.main.upstreams, *self.cheap.upstreams, *self.coder.upstreams)
+
+    def _answering(self, name: str, endpoints: tuple[Endpoint, ...]) -> Failover:
+        main = self._settings.main_models if self.main_sees else ()
+        return self.at(endpoints, () if self._sees(name) else self._settings.vision_models or main)
+
+    def _sees(self, name: str) -> bool:
+        return name == self._settings.llm_vision_model or self._known.sees(name)
+
+    def _upstream(self, endpoint: Endpoint) -> Upstream:
+        if endpoint not in self._upstreams:
+            host = join_url(endpoint.base_url).host or ""
+            self._upstreams[endpoint] = Upstream(
+                *(self._client(endpoint, key) for key in endpoint.keys),
+                window=endpoint.context or self._known.window(endpoint.model),
+                price=self._known.price(endpoint.model, host),
+            )
+        return self._upstreams[endpoint]
+
+    def _client(self, endpoint: Endpoint, key: str) -> ChatModel:
+        return self._wrap(
+            OpenAIModel(
+                session=self._session,
+                base_url=endpoint.base_url,
+                api_key=key,
+                model=endpoint.model,
+                dialect=endpoint.dialect,
+                timeouts=self._timeouts,
+                now=self._clock.now,
+            )
+        )
+
+
+def prices_asked(settings: Settings, *more: Endpoint) -> tuple[tuple[str, Price | None], ...]:
+    """Each model that is asked for answers, and these, with its price if that is known. Raises
+    ConfigError for a table of prices with a mistake.
+    """
+    known = read_known(settings.llm_prices)
+    main, cheap = settings.main_models, settings.cheap_models
+    asked = dict.fromkeys((*main, *cheap, *settings.coder_models, *settings.vision_models, *more))
+    return tuple(
+        (one.model, known.price(one.model, join_url(one.base_url).host or "")) for one in asked
+    )
