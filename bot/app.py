@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
 
@@ -24,22 +24,14 @@ from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.build import App, build_app, find_tools
 from bot.chat_models import Wrap
-from bot.cluster.line import (
-    ClusterLine,
-    Seat,
-    build_line,
-    hearing_of,
-    neighbours_of,
-    offers_of,
-    others_of,
-    startup_alerts_of,
-)
+from bot.cluster.line import ClusterLine, build_line
 from bot.cluster.singletons import run_singletons
 from bot.console.console import Link
 from bot.conversation.approval.approvals import Say
 from bot.conversation.dispatcher import StartupBarrier
 from bot.domain.cancellation import background
-from bot.domain.cluster_messages import WHOLE
+from bot.domain.cluster_messages import ALONE, WHOLE
+from bot.domain.cluster_queries import NO_OTHERS, ClusterHandlers
 from bot.domain.console_views import Doctor
 from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
@@ -52,9 +44,13 @@ from bot.runtime.reloading import ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.owner_alerts import of_stalls
-from bot.web import metrics_of, open_web
+from bot.speaking.startup_alerts import StartupAlerts
+from bot.web import build_file_offers, build_metrics, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
+
+if TYPE_CHECKING:  # of clusters alone
+    from bot.cluster.broker import Seat
 
 T = TypeVar("T")
 
@@ -141,7 +137,7 @@ async def open_service(
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         found = find_tools(settings) if aside is None else aside
-        alerts = startup_alerts_of(seat)
+        alerts = StartupAlerts(speaks=seat is None or seat.share.is_first)
         stack.enter_context(alerts.logged_at_the_end())
         journal = await enter(
             open_store(
@@ -166,7 +162,7 @@ async def open_service(
                 stack.enter_context(run_log.writing())
                 followers.append(run_log)
         report(found.problems)
-        offers = seat.offers if seat else offers_of(settings)
+        offers = seat.offers if seat else build_file_offers(settings)
         session = await enter(make_session())
         line = build_line(settings, seat, offers, clock=clock, ids=ids, troubles=alerts)
         app = build_app(
@@ -177,10 +173,10 @@ async def open_service(
             session=session,
             transport=line.transport,
             peers=line.peers,
-            neighbours=neighbours_of(seat),
-            others=others_of(seat),
+            neighbours=seat.neighbours if seat else ALONE,
+            others=seat.asks if seat else NO_OTHERS,
             offers=offers,
-            metrics=seat.metrics if seat else metrics_of(found.names, clock),
+            metrics=seat.metrics if seat else build_metrics(found.names, clock),
             followers=followers,
             is_watched=bool(settings.console_port) or trying is not None,
             terminal=terminal,
@@ -236,8 +232,13 @@ async def running(
             stalled = of_stalls(app.owner, app.metrics.stalled)
             await enter(background(Watchdog(clock=app.clock, stalled=stalled).run()))
             await enter(open_web(settings, app.metrics, lambda: (app,), offers=app.offers))
-        hearing = hearing_of(app, startup_barrier.opened)
-        port = await enter(line.open(sink, app.store.commit, hearing))
+
+        def build_cluster_handlers() -> ClusterHandlers:
+            from bot.cluster.cluster_events import build_handlers  # of clusters alone
+
+            return build_handlers(app, startup_barrier.opened)
+
+        port = await enter(line.open(sink, app.store.commit, build_cluster_handlers))
         await app.spending.start()
         await app.personas.start()
         await app.quiet_overrides.start()

@@ -1,4 +1,4 @@
-"""The other composition root: a gateway holds sockets and nothing else (BOT_ROLE=gateway).
+"""The composition root of a gateway, which holds sockets and nothing else (BOT_ROLE=gateway).
 
 adapters/onebot --events--> adapters/broker -> RabbitMQ -> a worker (bot/app.py)
                 <--actions-                <-
@@ -15,10 +15,10 @@ from typing import Final
 
 from adapters.broker.gateway import Gateway
 from adapters.onebot.peers import PeerRegistry
-from adapters.onebot.sockets import Sockets
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.cluster.broker import build_gateway
+from bot.cluster.line import build_sockets
 from bot.domain.cancellation import background
 from bot.domain.language import Language, Pair
 from bot.domain.masking import text_for_log
@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A gateway at work: its accounts are the `peers`, its events go out by the `gateway`; it
-    listens on a port, 0 in forward mode.
+class RunningGateway:
+    """`peers` are its accounts, and `gateway` publishes its events. `port` is the one it listens
+    on, 0 in forward mode.
     """
 
     port: int
@@ -43,39 +43,33 @@ class Held:
 
 
 @asynccontextmanager
-async def open_gateway(settings: Settings) -> AsyncIterator[Held]:
+async def open_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
     """Hold sockets while the block runs.
 
-    At the end the sockets close first, then what came over them is published, within 5 s. Raises
-    ConfigError, inside a group, for a port that is taken and for a broker of another cluster.
+    At the end the sockets close first; then events that came over them are published, for 5 s at
+    most. Raises ConfigError, inside a group, for a port that is taken and for a broker of another
+    cluster.
     """
     clock, ids = SystemClock(), RandomIds()
-    sockets = Sockets(
-        host=settings.onebot_host,
-        port=settings.onebot_port,
-        url=settings.onebot_url if settings.onebot_mode == "forward" else "",
-        token=settings.access_tokens.common,
-        account_tokens=settings.access_tokens.accounts,
-        pass_urls=settings.media_urls == "pass",
-        clock=clock,
-        ids=ids,
-    )
-    gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=_log)
+    sockets = build_sockets(settings, clock=clock, ids=ids)
+    gateway = build_gateway(settings, sockets, clock=clock, ids=ids, trouble=_log_trouble)
     async with background(gateway.run()):
         try:
             async with sockets.open(gateway) as port:
-                held = Held(port, sockets.peers, gateway, _attendance(sockets.peers, gateway))
+                held = RunningGateway(
+                    port, sockets.peers, gateway, _attendance(sockets.peers, gateway)
+                )
                 async with _open_web(settings, held):
                     yield held
         finally:
-            await _publish_the_last(gateway)
+            await _publish_waiting(gateway)
 
 
-def _log(line: Pair) -> None:
+def _log_trouble(line: Pair) -> None:
     logger.warning(text_for_log(line[Language.ENGLISH]))
 
 
-async def _publish_the_last(gateway: Gateway) -> None:
+async def _publish_waiting(gateway: Gateway) -> None:
     try:
         async with asyncio.timeout(LAST_EVENTS):
             await gateway.wait_published()
@@ -92,15 +86,13 @@ def _attendance(peers: PeerRegistry, gateway: Gateway) -> Attendance:
 
 
 @asynccontextmanager
-async def _open_web(settings: Settings, held: Held) -> AsyncIterator[None]:
-    """/healthz, /readyz and /metrics of a gateway; those of a process that is a worker as well are
-    the worker's.
-    """
+async def _open_web(settings: Settings, held: RunningGateway) -> AsyncIterator[None]:
+    """Serve /healthz, /readyz and /metrics, unless the process is a worker as well, which does."""
     if settings.bot_role != "gateway" or not settings.web_port:
         yield
         return
 
-    async def show() -> bytes:
+    async def render_metrics() -> bytes:
         from adapters.metrics.cluster import GatewayVitals, render_gateway
 
         peers, gateway = held.peers, held.gateway
@@ -122,7 +114,7 @@ async def _open_web(settings: Settings, held: Held) -> AsyncIterator[None]:
         host=settings.web_host,
         port=settings.web_port,
         ready=held.ready,
-        metrics=show,
+        metrics=render_metrics,
         required="web_port" in settings.model_fields_set,
     ):
         yield

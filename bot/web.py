@@ -1,4 +1,4 @@
-"""The pages others may look at: whether the bot lives, can answer, and its counts."""
+"""The web pages of a process for its operators: /healthz, /readyz, /metrics, and offered files."""
 
 from __future__ import annotations
 
@@ -36,15 +36,19 @@ REASONS: Final[Mapping[str, str]] = {
     Silence.LATE: "late",
     Silence.FULL: "full",
 }
-"""In a word, why a message is not answered."""
-
+"""The label of each reason why a message is not answered."""
 
 STANDING_BY: Final = "standing by: other workers have all accounts"
 
 
-def metrics_of(tools: Collection[str], clock: Clock) -> Metrics:
-    """The metrics, with these tools."""
+def build_metrics(tools: Collection[str], clock: Clock) -> Metrics:
+    """The metrics of a process whose bots have these tools."""
     return Metrics(tools=tools, reasons=REASONS, clock=clock)
+
+
+def build_file_offers(settings: Settings) -> FileOffers | None:
+    """Where a process offers files too large for a frame; None if it has no address or port."""
+    return FileOffers(settings.media_url) if settings.media_url and settings.web_port else None
 
 
 @asynccontextmanager
@@ -57,16 +61,16 @@ async def open_web(
     work: Work | None = None,
     offers: FileOffers | None = None,
 ) -> AsyncIterator[None]:
-    """Show whether the bots of this process live, can answer, and what they count, and give what is
-    on `offers`; not with WEB_PORT=0. `cut_off` says why there is nobody; empty where somebody is.
-    Of a cluster's worker its `work` is shown, too.
+    """Serve the pages of these bots and the files on `offers` while the block runs, unless WEB_PORT
+    is 0. `cut_off` tells why the process has no bot; empty if it has one. `work` is that of a
+    cluster's worker.
     """
 
-    async def show() -> bytes:
+    async def render_metrics() -> bytes:
         free = await free_at(data_folder(settings))
         from adapters.metrics.exposition import DiskCollector, render
 
-        vitals = together([vitals_of(one) for one in bots()])
+        vitals = together([read_vitals(one) for one in bots()])
         if work is None:
             return render(metrics, vitals, DiskCollector(free))
         from adapters.metrics.cluster import WorkCollector
@@ -79,27 +83,27 @@ async def open_web(
         case port:
             from adapters.web.server import WebServer
 
-            # A default that is taken is no reason to be silent in QQ; what somebody asked for must
-            # be had.
+            # A bot serves QQ also if the default port is taken, but not without a port that the
+            # operator chose.
             asked_for = "web_port" in settings.model_fields_set or offers is not None
-            ready = attendance_of(bots, cut_off)
+            ready = build_attendance(bots, cut_off)
             async with WebServer(
                 host=settings.web_host,
                 port=port,
                 ready=ready,
-                metrics=show,
+                metrics=render_metrics,
                 required=asked_for,
                 offers=offers,
             ):
                 yield
 
 
-def attendance_of(
+def build_attendance(
     bots: Callable[[], Sequence[App]], cut_off: Callable[[], str] = str
 ) -> Attendance:
-    """Whether any account of theirs is there, and online."""
+    """Tells whether any account of these bots is connected and online."""
 
-    def stopping() -> bool:  # one that hands its accounts to another worker does not end the others
+    def stopping() -> bool:  # all of them: one alone may hand its accounts to another worker
         return bool(ends := [one.lanes.finishing for one in bots()]) and all(ends)
 
     return Attendance(
@@ -111,8 +115,8 @@ def attendance_of(
     )
 
 
-def vitals_of(app: App) -> Vitals:
-    """The figures of now."""
+def read_vitals(app: App) -> Vitals:
+    """The figures of a bot that are read when its metrics are asked for."""
     online = [account.online is not False for account in app.peers.accounts()]
     lanes, screen = app.lanes, app.outbox.screened
     return Vitals(
@@ -127,12 +131,12 @@ def vitals_of(app: App) -> Vitals:
         waiting=app.pending.count(),
         ended=app.requests.ended,
         commands=app.commands.taken,
-        today=today_of(app.spending),
+        today=read_today(app.spending),
     )
 
 
-def today_of(spending: Spending) -> Today | None:
-    """The sum that everybody took today; None until it is known."""
+def read_today(spending: Spending) -> Today | None:
+    """What all requests took today; None until it is known."""
     if not spending.is_known:
         return None
     taken, cap = spending.taken(ALL), spending.cap(ALL)

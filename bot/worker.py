@@ -17,7 +17,7 @@ from adapters.metrics.work import Work
 from adapters.storage.leases import Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
 from bot.build import find_tools
-from bot.cluster.line import Seat, offers_of
+from bot.cluster.broker import Seat
 from bot.cluster.partition_manager import PartitionManager
 from bot.domain.cancellation import background
 from bot.domain.cluster_messages import ClusterPartition
@@ -26,7 +26,7 @@ from bot.domain.masking import Mask
 from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.owner_alerts import of_stalls
-from bot.web import STANDING_BY, metrics_of, open_web
+from bot.web import STANDING_BY, build_file_offers, build_metrics, open_web
 from config.settings import Settings
 
 
@@ -42,8 +42,11 @@ async def open_worker(
     have `grace` seconds. Raises ConfigError, inside a group.
     """
     clock, ids, holder = SystemClock(), RandomIds(), holder_of_process()
-    metrics, work = metrics_of(find_tools(settings).names, clock), Work(settings.broker_partitions)
-    offers = offers_of(settings)
+    metrics, work = (
+        build_metrics(find_tools(settings).names, clock),
+        Work(settings.broker_partitions),
+    )
+    offers = build_file_offers(settings)
 
     def open_partition(share: ClusterPartition) -> AbstractAsyncContextManager[Service]:
         lease = Lease(name_of(share.partition), holder=holder)

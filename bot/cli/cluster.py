@@ -19,7 +19,7 @@ from bot.domain.ports import Clock
 from config.settings import Settings
 
 if TYPE_CHECKING:  # a worker loads nothing of it
-    from bot.gateway import Held
+    from bot.gateway import RunningGateway
 
 WITHIN: Final = 4.0  # seconds until a part has said how it is
 REREAD_WITHIN: Final = 8.0  # until it has read its files: who asks waits 15
@@ -38,7 +38,7 @@ class GatewayCommands:
     it began (seconds, 1970).
     """
 
-    held: Held
+    held: RunningGateway
     settings: Settings
     clock: Clock
     version: str
@@ -74,7 +74,7 @@ class GatewayCommands:
         return {"pid": os.getpid()}
 
 
-def events_of(held: Held) -> Mapping[str, Any]:
+def events_of(held: RunningGateway) -> Mapping[str, Any]:
     """The fates of a gateway's events."""
     gateway = held.gateway
     return {
@@ -85,7 +85,7 @@ def events_of(held: Held) -> Mapping[str, Any]:
     }
 
 
-def with_events(status: Command, held: Held) -> Command:
+def with_events(status: Command, held: RunningGateway) -> Command:
     """The status of a worker that is a gateway as well."""
 
     async def both() -> Mapping[str, Any]:

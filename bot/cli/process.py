@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bot.app import Service
     from bot.domain.console_views import Finding
     from bot.domain.model_messages import Usage
-    from bot.gateway import Held
+    from bot.gateway import RunningGateway
 
     Commands: TypeAlias = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
     Bots: TypeAlias = Callable[[], Sequence[Service]]
@@ -169,7 +169,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     from bot.runtime.clock import SystemClock
     from bot.runtime.garbage_collection import relax_collector
     from bot.runtime.version import version
-    from bot.web import STANDING_BY, attendance_of
+    from bot.web import STANDING_BY, build_attendance
 
     logger, clock = logging.getLogger("bot"), SystemClock()
     control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
@@ -181,7 +181,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     ):
         desk = BotCommands(
             bots=bots,
-            ready=attendance_of(
+            ready=build_attendance(
                 lambda: [bot.app for bot in bots()], lambda: "" if bots() else STANDING_BY
             ),
             settings=settings,
@@ -202,7 +202,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
 
 @contextlib.asynccontextmanager
 async def reached_by_all(
-    settings: Settings, own: Commands, held: Held | None = None
+    settings: Settings, own: Commands, held: RunningGateway | None = None
 ) -> AsyncIterator[Commands]:
     """The commands of this process while the block runs. In a cluster other parts ask for them,
     too, and what is asked here reaches those.
@@ -284,7 +284,7 @@ async def serve_gateway(settings: Settings) -> None:
 
 
 @contextlib.asynccontextmanager
-async def gateway_beside(settings: Settings) -> AsyncIterator[Held | None]:
+async def gateway_beside(settings: Settings) -> AsyncIterator[RunningGateway | None]:
     """A gateway while the block runs, where this process is to be one; nothing else loads it."""
     if not settings.has_broker or settings.bot_role == "worker":
         yield None
@@ -294,7 +294,7 @@ async def gateway_beside(settings: Settings) -> AsyncIterator[Held | None]:
 
 
 @contextlib.asynccontextmanager
-async def open_held(settings: Settings) -> AsyncIterator[Held]:
+async def open_held(settings: Settings) -> AsyncIterator[RunningGateway]:
     """A gateway while the block runs."""
     from bot.gateway import open_gateway
 

@@ -1,8 +1,8 @@
-"""The same line over a broker: what gateways do with their sockets, what workers do without."""
+"""The line over a broker: for workers, which have no sockets, and for gateways, which have them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,15 +10,22 @@ from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.gateway import Gateway
 from adapters.broker.link import BrokerLink
+from adapters.broker.notes import NoteExchange
 from adapters.broker.partition_consumer import PartitionConsumer
 from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
+from adapters.broker.requests import RequestExchange
 from adapters.broker.worker import Worker
+from adapters.metrics.metrics import Metrics
+from adapters.metrics.work import Work
 from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import OneBotTransport
-from bot.cluster.line import Durable, Hearing, Seat
+from adapters.storage.leases import Lease
+from adapters.web.file_offers import FileOffers
 from bot.domain.cancellation import background
+from bot.domain.cluster_messages import ALONE, ClusterPartition, ClusterPeers
+from bot.domain.cluster_queries import ClusterHandlers
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.language import NotifyOwners
 from bot.domain.ports import Clock, EventSink, Ids
@@ -27,8 +34,28 @@ from config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
+class Seat:
+    """The place of one of several bots in a cluster: its partition and the lease on that, and its
+    exchanges with the other bots. `metrics`, `work` and `offers` are those of its process.
+    """
+
+    share: ClusterPartition
+    lease: Lease
+    metrics: Metrics
+    notices: NoteExchange
+    asks: RequestExchange
+    work: Work
+    offers: FileOffers | None = None
+
+    @property
+    def neighbours(self) -> ClusterPeers:
+        """The other bots; none if the cluster has a single partition."""
+        return self.notices if self.share.partitions > 1 else ALONE
+
+
+@dataclass(frozen=True, slots=True)
 class RemotePeers:
-    """The accounts of a share, at all gateways. Each is called by its number."""
+    """The accounts of a partition, at all gateways. Each is called by its number."""
 
     where: AccountLocations
     link: BrokerLink
@@ -40,26 +67,26 @@ class RemotePeers:
 
     @property
     def refused(self) -> str:
-        """Who was refused last, and why; that nobody can be reached, where that is so."""
+        """Whom a gateway refused last, and why; or that the broker cannot be reached."""
         return self.where.refused if self.link.is_up else "the broker cannot be reached"
 
     def caller(self, account: int) -> int:
-        """The account itself. Raises NotConnected where no gateway has it."""
+        """The account itself. Raises NotConnected if no gateway has it."""
         self.where.gateway_of(account)
         return account
 
     def server(self, account: int) -> str:
-        """The name and version of its server."""
+        """The name and version of the account's server."""
         return self.where.server(account)
 
     def accounts(self) -> tuple[Account, ...]:
-        """All that can be asked to do something now."""
+        """All accounts that a gateway has now."""
         return tuple(Account(one.self_id, one.online, one.server) for one in self.where.accounts())
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteCalls:
-    """Calls that a gateway makes for us."""
+    """Calls that gateways make for a worker."""
 
     calls: GatewayCalls
 
@@ -88,17 +115,23 @@ class BrokerLine:
     worker: Worker
 
     @asynccontextmanager
-    async def open(self, sink: EventSink, durable: Durable, ears: Hearing, /) -> AsyncIterator[int]:
-        """Take events from the broker while the block runs; nothing is listened on."""
-        async with background(self.worker.run(sink, durable, ears())):
+    async def open(
+        self,
+        sink: EventSink,
+        durable: Callable[[], Awaitable[bool]],
+        build_handlers: Callable[[], ClusterHandlers],
+        /,
+    ) -> AsyncIterator[int]:
+        """Take events from the broker while the block runs; no port is listened on."""
+        async with background(self.worker.run(sink, durable, build_handlers())):
             yield 0
 
 
 def build_broker_line(
     settings: Settings, seat: Seat, *, clock: Clock, ids: Ids, troubles: StartupAlerts
 ) -> BrokerLine:
-    """The line of a worker's share of the accounts, not open yet. Every bot of the process sees
-    that the broker is away: one of them tells it.
+    """The line of one partition of a worker, not open yet. Gateways find the partition's worker by
+    the lease of the `seat`.
     """
     share, lease = seat.share, seat.lease
     where = AccountLocations(share=share, clock=clock)
@@ -133,9 +166,9 @@ def build_broker_line(
 def build_gateway(
     settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: NotifyOwners
 ) -> Gateway:
-    """The composition behind the sockets of a gateway."""
+    """A gateway between these sockets and the broker. `trouble` is told if the broker is away."""
 
-    async def put(call: GatewayCall) -> CallEnd:
+    async def make_call(call: GatewayCall) -> CallEnd:
         try:
             peer = sockets.peers.caller(call.account)
             reply = await sockets.calls.make(peer, call.action, call.params, beside=call.beside)
@@ -147,7 +180,7 @@ def build_gateway(
             return CallEnd("unanswered", wording=str(error))
         return CallEnd("answered", reply.ok, reply.retcode, reply.data, reply.wording)
 
-    def accounts() -> Presence:
+    def read_presence() -> Presence:
         here = tuple(
             AccountPresence(one.self_id, one.online, one.server) for one in sockets.peers.accounts()
         )
@@ -157,7 +190,7 @@ def build_gateway(
         f"frost.gateway.{ids.trace()}",
         link=BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
         partitions=settings.broker_partitions,
-        calls=put,
-        accounts=accounts,
+        calls=make_call,
+        accounts=read_presence,
         clock=clock,
     )

@@ -1,4 +1,4 @@
-"""Tasks that run once for all bots of a cluster: the owners' daily line and the console."""
+"""What runs once for all bots of a cluster: the owners' daily digest and the console."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def run_daily_tasks(settings: Settings, app: App) -> AbstractAsyncContextManager[None]:
-    """While it is open, owners get a daily digest, and alarms: a disk that fills up, a model that
-    became dearer, a stuck lane, people near their limits, new groups. If another share of the
-    journal is the first, only the alarms of this share.
+    """Send owners the daily digest, and alarms about a disk that fills up, a model that became
+    dearer, a stuck lane, people near their limits and new groups. A bot that does not have the
+    first partition sends only the alarms about its own.
     """
     books, is_first = app.journal.books, app.journal.share.is_first
     alarms = AlarmMonitor(
@@ -62,10 +62,9 @@ async def run_singletons(
     trying: Trial | None = None,
     doctor: Doctor | None = None,
 ) -> AsyncIterator[Link | None]:
-    """Run the console and the daily tasks while the block runs; `open_service` opens the
-    services of trials.
-    Yields what makes links to the console; None if another share of the journal is the first, which
-    has the console.
+    """Run the daily tasks and the console while the block runs; `open_service` opens the services
+    of trials. Yields what makes links to the console; None if there is none here, as on every bot
+    that does not have the first partition.
     """
     async with run_daily_tasks(settings, app):
         if not app.journal.share.is_first:

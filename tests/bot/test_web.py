@@ -10,7 +10,7 @@ import pytest
 from bot.app import open_service
 from bot.domain.cluster_messages import WHOLE, ClusterPartition
 from bot.domain.errors import ConfigError
-from bot.web import attendance_of
+from bot.web import build_attendance
 from tests.e2e.test_watching import settings
 
 
@@ -47,11 +47,11 @@ def bot(account: int, share: ClusterPartition = WHOLE, *, finishing: bool = Fals
 
 
 def test_a_worker_is_ready_while_one_of_its_bots_is_and_says_why_it_is_not() -> None:
-    assert [seen.account for seen in attendance_of(lambda: [bot(1), bot(2, finishing=True)])().accounts] == [1, 2]
-    assert attendance_of(lambda: [bot(1), bot(2, finishing=True)])().ready
-    ends = attendance_of(lambda: [bot(1, finishing=True), bot(2, finishing=True)])()
+    assert [seen.account for seen in build_attendance(lambda: [bot(1), bot(2, finishing=True)])().accounts] == [1, 2]
+    assert build_attendance(lambda: [bot(1), bot(2, finishing=True)])().ready
+    ends = build_attendance(lambda: [bot(1, finishing=True), bot(2, finishing=True)])()
     assert (ends.ready, ends.reason) == (False, "stopping")
-    nobody = attendance_of(list, lambda: "standing by")()
+    nobody = build_attendance(list, lambda: "standing by")()
     assert (nobody.ready, nobody.reason) == (False, "standing by")
 
 
@@ -60,7 +60,7 @@ def test_an_account_that_another_worker_has_now_is_not_missed() -> None:
         next(number for number in range(1, 99) if ClusterPartition(place, 2).has(number)) for place in (0, 1)
     )
     bots = [bot(one, ClusterPartition(0, 2)), bot(another, ClusterPartition(1, 2))]
-    attend = attendance_of(lambda: bots)
+    attend = build_attendance(lambda: bots)
     assert [seen.account for seen in attend().accounts] == [one, another]
     del bots[1]
     assert [(seen.account, seen.state) for seen in attend().accounts] == [(one, "online")]

@@ -18,7 +18,7 @@ from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, BotCommands, socket_o
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
-from bot.web import STANDING_BY, attendance_of
+from bot.web import STANDING_BY, build_attendance
 from config.settings import Settings
 from config.values import Owners
 from tests.bot.test_app import TOKEN, settings
@@ -54,7 +54,7 @@ async def test_a_status_fits_on_a_screen_and_says_what_is_wrong(
             since = time.time() - 3 * 3600 - 61
             desk = BotCommands(
                 bots=lambda: (service,),
-                ready=attendance_of(lambda: [service.app]),
+                ready=build_attendance(lambda: [service.app]),
                 settings=given,
                 clock=SystemClock(),
                 version="1.2.3",
@@ -101,7 +101,7 @@ async def test_a_person_or_a_group_is_forgotten_by_the_bot_itself(
         async with open_service(given) as service:
             desk = BotCommands(
                 bots=lambda: (service,),
-                ready=attendance_of(lambda: [service.app]),
+                ready=build_attendance(lambda: [service.app]),
                 settings=given,
                 clock=SystemClock(),
                 version="1.2.3",
@@ -131,7 +131,7 @@ async def test_a_worker_that_stands_by_says_so(tmp_path: Path, monkeypatch: pyte
     )
     desk = BotCommands(
         bots=lambda: (),
-        ready=attendance_of(list, lambda: STANDING_BY),
+        ready=build_attendance(list, lambda: STANDING_BY),
         settings=given,
         clock=SystemClock(),
         version="1",

@@ -18,15 +18,15 @@ from adapters.storage.batches import Transactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
 from bot.app import open_service
-from bot.cluster.broker import BrokerLine
-from bot.cluster.line import Seat, build_line, neighbours_of, offers_of, startup_alerts_of
+from bot.cluster.broker import BrokerLine, Seat
+from bot.cluster.line import build_line
 from bot.domain.cluster_messages import ALONE, ClusterMessage, ClusterPartition
 from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.domain.events import Event
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
 from bot.speaking.startup_alerts import StartupAlerts
-from bot.web import metrics_of
+from bot.web import build_file_offers, build_metrics
 from config.settings import Settings
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, until
@@ -66,7 +66,7 @@ def test_the_line_follows_the_seat() -> None:
     seat = Seat(
         ClusterPartition(),
         Lease(),
-        metrics_of((), clock),
+        build_metrics((), clock),
         NoteExchange("me"),
         RequestExchange("me", ClusterPartition()),
         Work(1),
@@ -85,8 +85,8 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
-    seat = Seat(share, Lease(), metrics_of((), clock), NoteExchange("me"), RequestExchange("me", share), Work(1))
-    troubles = startup_alerts_of(seat)
+    seat = Seat(share, Lease(), build_metrics((), clock), NoteExchange("me"), RequestExchange("me", share), Work(1))
+    troubles = StartupAlerts(speaks=seat.share.is_first)
     line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
         async with line.open(
@@ -103,7 +103,7 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 def test_large_files_are_offered_where_somebody_listens_at_an_address_that_is_known(
     url: str, port: int, offers: bool
 ) -> None:
-    found = offers_of(Settings(media_url=url, web_port=port))
+    found = build_file_offers(Settings(media_url=url, web_port=port))
     assert (found is not None) == offers
     if found is not None:
         with found.offer("AAAA") as offered:
@@ -112,13 +112,12 @@ def test_large_files_are_offered_where_somebody_listens_at_an_address_that_is_kn
 
 def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
     def seat_of(share: ClusterPartition) -> Seat:
-        metrics = metrics_of((), ManualClock())
+        metrics = build_metrics((), ManualClock())
         return Seat(share, Lease(), metrics, NoteExchange("me"), RequestExchange("me", share), Work(share.partitions))
 
     one_of_two = seat_of(ClusterPartition(1, 2))
-    assert neighbours_of(one_of_two) is one_of_two.notices
-    assert neighbours_of(seat_of(ClusterPartition())) is ALONE
-    assert neighbours_of(None) is ALONE
+    assert one_of_two.neighbours is one_of_two.notices
+    assert seat_of(ClusterPartition()).neighbours is ALONE
 
 
 async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp_path: Path) -> None:
@@ -136,7 +135,7 @@ async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp
         (ClusterPartition(1, 2), SharedSpending, CountingTransactions),
     ):
         seat = Seat(
-            share, Lease(), metrics_of((), ManualClock()), NoteExchange("me"), RequestExchange("me", share), Work(2)
+            share, Lease(), build_metrics((), ManualClock()), NoteExchange("me"), RequestExchange("me", share), Work(2)
         )
         async with open_service(given, seat=seat) as service:
             transactions = service.app.journal._batches._transactions

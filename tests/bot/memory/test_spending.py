@@ -20,7 +20,7 @@ from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel
 from bot.runtime.clock import SystemClock
-from bot.web import today_of
+from bot.web import read_today
 from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import ELSEWHERE, Empty, Till, opened, till_of
 from tests.bot.memory.traffic import WAYS, Traffic
@@ -182,7 +182,7 @@ async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_ow
     assert not await till.spending.start()
     till.takes(10)
     assert [till.rung(), till.rung(who=999)] == [LimitLevel.BARE, LimitLevel.ALL]
-    assert today_of(till.spending) is None
+    assert read_today(till.spending) is None
     till.book.away = False
     await till.spending.run()
     assert await till.spending.start()
@@ -277,7 +277,7 @@ async def compare(spending: Spending, store: SqlStore, day: Traffic) -> None:
             used = [used for _, used in told.models]
             sums = sum(one.prompt + one.completion for one in used), sum(one.cost for one in used)
             assert sums == pytest.approx((taken.tokens, taken.cost)), key
-    figures = today_of(spending)
+    figures = read_today(spending)
     assert figures is not None
     assert figures.used is None  # there is no limit
     assert (figures.tokens, figures.cost) == (spending.taken(ALL).tokens, spending.taken(ALL).known_cost)
