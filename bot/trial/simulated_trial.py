@@ -12,7 +12,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from adapters.simulator.console import REPLY, parse_mentions, render, render_ges
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.build import App
+from bot.chat_models import Wrap
 from bot.domain.console_views import ConsoleQueries
 from bot.domain.errors import ConfigError, MediaError
 from bot.domain.events import Conversation, Identity
@@ -35,6 +36,14 @@ from bot.runtime.tool_discovery import Discovered
 from bot.trial.trial_budget import TrialBudget
 from config.settings import Settings
 
+SETTLED_WITHIN: Final = 600.0  # seconds for one line; a run itself ends sooner
+FOUND_WITHIN: Final = 30.0
+"""Seconds for a line that nobody heard: the bot may come back and find it in the history."""
+MAX_LINES: Final = 200
+MAX_PICTURE: Final = 8 * 2**20  # bytes
+MAX_PICTURES: Final = 16 * 2**20  # bytes of all pictures together
+MISSED: Final = "Nobody heard that: the bot is not connected, or its account is offline."
+FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
 LONGEST_NAME: Final = 40  # characters
 MOST_GUESTS: Final = 8
 """If more join, the first to have joined leaves."""
@@ -74,18 +83,6 @@ class Guests:
         )
 
 
-T = TypeVar("T")
-
-SETTLED_WITHIN: Final = 600.0  # seconds for one line; a run itself ends sooner
-FOUND_WITHIN: Final = 30.0
-"""Seconds for a line that nobody heard: the bot may come back and find it in the history."""
-MAX_LINES: Final = 200
-MAX_PICTURE: Final = 8 * 2**20  # bytes
-MAX_PICTURES: Final = 16 * 2**20  # bytes of all pictures together
-MISSED: Final = "Nobody heard that: the bot is not connected, or its account is offline."
-FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
-
-
 class TriedService(Protocol):
     """What a trial needs of its service: one of `bot/app.py`, which this module cannot import."""
 
@@ -97,12 +94,6 @@ class TriedService(Protocol):
     async def wait_settled(self, identity: Identity) -> None: ...
 
 
-class WrapPort(Protocol):
-    """Puts something around a port, or returns it unchanged."""
-
-    def __call__(self, port: T, /) -> T: ...
-
-
 class OpenService(Protocol):
     """Opens a service beside the bot's own, with the tools of `aside` alone."""
 
@@ -110,7 +101,7 @@ class OpenService(Protocol):
         self,
         settings: Settings,
         *,
-        wrap: WrapPort,
+        wrap: Wrap,
         aside: Discovered,
         mask: Mask,
         ousted: Callable[[ConfigError], None],
