@@ -2,6 +2,6 @@
 
 tables.py says what is kept, rows.py how an entry becomes rows, batches.py writes them (in a
 thread), writer.py decides when (in the event loop), ahead.py makes a few of them durable before
-that; reads.py brings them back, and unfinished.py what an earlier process left. baseline.py says
-which older journals are read.
+that; queries/ brings them back, a module for each subject, and reading.py runs those functions in
+threads that only read. baseline.py says which older journals are read.
 """

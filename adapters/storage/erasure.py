@@ -44,9 +44,9 @@ from sqlalchemy import (
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.failures import Unusable, words
-from adapters.storage.memories import drop
-from adapters.storage.reads import NOWHERE
-from adapters.storage.retention import LONGEST_DAY
+from adapters.storage.queries.conversations import NOWHERE
+from adapters.storage.queries.unfinished import ACTIVE
+from adapters.storage.retention import LONGEST_DAY, drop_facts
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
     BY_TURN,
@@ -72,7 +72,6 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
-from adapters.storage.unfinished import ACTIVE
 from bot.domain import codec
 from bot.domain.actions import (
     SEND_PREFIXES,
@@ -393,7 +392,7 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     there = usage.c.turn_id.in_(every_turn)  # who pays for these, they say themselves
     connection.execute(delete(usage).where(usage.c.step == PAYER, there))
     gone[messages.name] += blanked
-    return gone | drop(connection, rows(memories, *whose.memories))
+    return gone | drop_facts(connection, rows(memories, *whose.memories))
 
 
 def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -> set[int]:

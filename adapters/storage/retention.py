@@ -1,4 +1,5 @@
-"""How long rows are kept: old rows go in small batches, so that nothing else waits for long.
+"""How long rows are kept: old rows go in small batches, so that nothing else waits for long; and
+days that are over are added up once: to add ninety days of rows takes 300 ms.
 
 By age (STORE_KEEP_DAYS) goes everything; by number (STORE_KEEP_MESSAGES) only messages, the oldest
 first, never one that is still needed to know an event again. What a turn has made of them stays as
@@ -10,16 +11,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, exists, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 
-from adapters.storage.memories import drop
+from adapters.storage.queries.unfinished import SEEN
+from adapters.storage.queries.usage import midnight, parts
 from adapters.storage.tables import (
     BY_TURN,
+    PAYER,
+    SHARED,
     audit,
     day_tools,
     day_totals,
     day_usage,
     memories,
+    memory_terms,
     messages,
     pictures,
     sends,
@@ -29,11 +47,11 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
-from adapters.storage.unfinished import SEEN
 
 DAY = 86_400.0
 LONGEST_DAY = 25 * 3600.0  # in seconds: what was taken in it may be of today
 DESCRIBED = 30  # days that a picture is known by its description
+LATE = 2 * 3600.0  # seconds after midnight: then a day is added up
 ROWS = 500  # of one table in one transaction
 TURNS = 50  # in one transaction, with all that belongs to them
 
@@ -93,7 +111,7 @@ def _delete_things(connection: Connection, until: float) -> bool:
 def _delete_memories(connection: Connection, now: float) -> bool:
     """They say themselves when they end, whatever is kept of the talk they were taken from."""
     old = select(memories.c.id).where(memories.c.expires <= now).limit(ROWS)
-    return drop(connection, memories.c.id.in_(old))["memories"] > 0
+    return drop_facts(connection, memories.c.id.in_(old))["memories"] > 0
 
 
 def _delete_usage(connection: Connection, until: float) -> bool:
@@ -144,3 +162,64 @@ def _delete_turns(connection: Connection, horizon: float) -> bool:
     )
     connection.execute(delete(turns).where(turns.c.id.in_([row.id for row in old])))
     return bool(old)
+
+
+def drop_facts(connection: Connection, which: ColumnElement[bool]) -> dict[str, int]:
+    """Delete these facts with the words they are found by; how many rows of each table went."""
+    ids = select(memories.c.memory_id).where(which)
+    terms = connection.execute(delete(memory_terms).where(memory_terms.c.memory_id.in_(ids)))
+    gone = connection.execute(delete(memories).where(which))
+    return {"memories": gone.rowcount, "memory_terms": terms.rowcount}
+
+
+def add_up(connection: Connection, *, now: float) -> bool:
+    """Add up the oldest day that is over and was not added up yet; whether there was one."""
+    is_usage, is_tools = (_add_up_next(connection, one, now) for one in (day_usage, day_tools))
+    return is_usage or is_tools
+
+
+def _add_up_next(connection: Connection, table: Table, now: float) -> bool:
+    """Each table by itself: of days from before there was one it is behind."""
+    last = connection.scalar(select(func.max(table.c.day)))
+    since = 0.0 if last is None else midnight(last, later=1)
+    used = usage.c.at >= since, usage.c.at < midnight(now - LATE)
+    first = connection.scalar(select(func.min(usage.c.at)).where(*used))
+    if first is None:
+        return False
+    work = _add_up if table is day_usage else _add_up_tools
+    work(connection, midnight(first), midnight(first, later=1))
+    return True
+
+
+def _add_up(connection: Connection, day: float, end: float) -> None:
+    """Whose turn was erased meanwhile is nobody (erasure.py)."""
+    turn = select(turns.c.id).where(turns.c.turn_id == usage.c.turn_id).exists()
+    is_theirs = and_(usage.c.conversation != "", turn)
+    theirs = (
+        select(
+            case((is_theirs, usage.c.conversation), else_="").label("conversation"),
+            case((is_theirs, usage.c.asker), else_=0).label("asker"),
+            *(usage.c[name] for name in ("model", "prompt", "completion", "cached", "cost")),
+        )
+        .where(usage.c.at >= day, usage.c.at < end, usage.c.step != PAYER)
+        .subquery()
+    )
+    by = theirs.c.conversation, theirs.c.asker, theirs.c.model
+    sums = select(
+        literal(day),
+        *by,
+        func.count(),
+        func.sum(theirs.c.prompt),
+        func.sum(theirs.c.completion),
+        func.sum(theirs.c.cached),
+        func.count() - func.count(theirs.c.cost),
+        func.coalesce(func.sum(theirs.c.cost), 0.0),
+    ).group_by(*by)
+    names = ("day", "conversation", "asker", "model", "requests", "prompt", "completion", "cached")
+    connection.execute(insert(day_usage).from_select((*names, "unpriced", "cost"), sums))
+
+
+def _add_up_tools(connection: Connection, day: float, end: float) -> None:
+    by_tool = parts(usage.c.at >= day, usage.c.at < end).subquery()
+    sums = select(literal(day), *by_tool.c)
+    connection.execute(insert(day_tools).from_select(("day", "tool", *SHARED), sums))

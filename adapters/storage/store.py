@@ -12,37 +12,39 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapp
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from adapters.storage import reads, unfinished
 from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import EntryBatches
-from adapters.storage.books import SqlBooks
 from adapters.storage.claim import Away, JournalTaken, SelfCheck
-from adapters.storage.console_queries import SqlShown
 from adapters.storage.database import READERS, Database, Migrate
-from adapters.storage.day_sums import add_up
 from adapters.storage.erasure import SqlErasing
-from adapters.storage.failures import Blame, fault, words
-from adapters.storage.memories import SqlMemories
+from adapters.storage.failures import words
 from adapters.storage.notices import DAMAGED, MEND
-from adapters.storage.retention import Retention
+from adapters.storage.queries import conversations, unfinished
+from adapters.storage.reading import (
+    ConsoleReader,
+    Reader,
+    SqlConsoleQueries,
+    SqlJournalQueries,
+    SqlMemories,
+    reads,
+)
+from adapters.storage.retention import Retention, add_up
 from adapters.storage.writer import Writer
 from bot.domain.cluster_messages import WHOLE, ClusterPartition
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import Conversation
 from bot.domain.journal import (
     Entry,
     KnownLine,
-    LogQuery,
     MessageErased,
     MessageObserved,
     MessageOverheard,
     Recovery,
     Remembered,
-    Spoken,
 )
 from bot.domain.language import NotifyOwners, Pair, fill_pair
 from bot.domain.memories import MemoryKept
@@ -51,7 +53,6 @@ from bot.domain.ports import Clock
 if TYPE_CHECKING:  # of clusters alone
     from adapters.storage.leases import Lease
 
-READING, IN_TROUBLE = 10.0, 1.0  # seconds a read may take; while the database cannot be written
 WATCH = 5.0  # seconds between two looks whether the journal is there and ours
 SELF_CHECK = 2.0  # seconds after the start
 FIRST_SWEEP, SWEEPS = 60.0, 3600.0  # seconds: after the start, between two
@@ -60,8 +61,6 @@ BETWEEN = 0.05  # seconds between two batches of a sweep
 
 NOTED = frozenset({MessageObserved, MessageOverheard, MemoryKept, MessageErased})
 """The entries that the store itself remembers something of."""
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -74,9 +73,10 @@ class SqlStore:
         database: Database,
         writer: Writer,
         batches: EntryBatches,
-        threads: Executor,
         *,
         writing: Executor,
+        reading: Executor,
+        pages: Executor,
         clock: Clock,
         share: ClusterPartition = WHOLE,
     ) -> None:
@@ -84,16 +84,16 @@ class SqlStore:
         self._database = database
         self._writer = writer
         self._batches = batches
-        self._threads = threads
         self._writing = writing
         self._clock = clock
         # The conversations that may have a past, and those of which this process knows one. Others
         # are not read about.
         self._with_past: set[Conversation] | None = None  # None while nobody has looked
         self._met: set[Conversation] = set()
-        self.memories = SqlMemories(read=self._read, peek=self._peek, clock=clock)
-        self.books = SqlBooks(self._read, share)
-        self.shown = SqlShown(database, threads)
+        self.reader = Reader(database, reading, writer=writer, batches=batches)
+        self.memories = SqlMemories(self.reader, clock)
+        self.books = SqlJournalQueries(self.reader, share)
+        self.shown = SqlConsoleQueries(ConsoleReader(database, pages))
         self.erasing = SqlErasing(
             database=database,
             batches=batches,
@@ -147,15 +147,11 @@ class SqlStore:
         self._met.add(conversation)
         if is_new and self._with_past is not None and conversation not in self._with_past:
             return Remembered()
-        return await self._read(lambda connection: reads.remember(connection, conversation), None)
+        return await self.reader.read(conversations.remember, conversation)
 
-    async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
-        """The latest stored message of this id there, the bot's own included; None where it cannot
-        be read.
-        """
-        return await self._read(
-            lambda connection: reads.find(connection, conversation, message_id), None
-        )
+    find = reads(conversations.find)
+    search = reads(conversations.search)
+    spoken = reads(unfinished.spoken)
 
     async def heard(
         self, conversation: Conversation, message_ids: Collection[str]
@@ -165,9 +161,7 @@ class SqlStore:
         """
         if not await self._writer.commit():  # what waits to be written was observed, too
             return None
-        return await self._read(
-            lambda connection: reads.heard(connection, conversation, message_ids), None
-        )
+        return await self.reader.read(conversations.heard, conversation, message_ids)
 
     async def latest(self, conversation: Conversation) -> tuple[KnownLine, ...] | None:
         """The latest messages that were observed there, or sent from here; None where it cannot be
@@ -175,19 +169,11 @@ class SqlStore:
         """
         if not await self._writer.commit():
             return None
-        return await self._read(lambda connection: reads.latest(connection, conversation), None)
-
-    async def search(self, query: LogQuery) -> tuple[MessageReceived, ...] | None:
-        """The messages that the query is about; None where they cannot be read."""
-        return await self._read(lambda connection: reads.search(connection, query), None)
+        return await self.reader.read(conversations.latest, conversation)
 
     async def described(self, digest: str) -> str:
         """The description of the picture of this digest; empty where that is not known."""
-        return await self._read(lambda connection: reads.described(connection, digest), "")
-
-    async def spoken(self, turn_id: str) -> Spoken | None:
-        """The words a turn has said; None where it cannot be read, or its question was recalled."""
-        return await self._read(lambda connection: unfinished.spoken(connection, turn_id), None)
+        return await self.reader.read(conversations.described, digest) or ""
 
     async def recover(self) -> Recovery | None:
         """Everything left unfinished before anything was put; None where it cannot be read, or
@@ -208,8 +194,8 @@ class SqlStore:
             if not await self._writer.commit():
                 return None
             recalls = self._recalls
-            self._with_past = await self._peek(reads.conversations, None)
-            recovery = await self._peek(recover, None)
+            self._with_past = await self.reader.peek(conversations.conversations)
+            recovery = await self.reader.peek(recover)
             if recalls == self._recalls:  # else what was read may tell what nobody is to read
                 return None if self._writer.in_trouble else recovery
 
@@ -232,7 +218,7 @@ class SqlStore:
             await self._clock.sleep(pause)
             pause = SWEEPS
             now = self._clock.now()
-            surplus = await self._read(partial(retention.surplus, now=now), 0.0)
+            surplus = await self.reader.read(retention.surplus, now=now) or 0.0
             works = partial(add_up, now=now), partial(retention.sweep, now=now, surplus=surplus)
             try:
                 for work in works:
@@ -251,31 +237,6 @@ class SqlStore:
         while True:
             await self._clock.sleep(every)
             self._writer.retry()
-
-    async def _read(self, query: Callable[[Connection], T], nothing: T) -> T:
-        """Run the query once all that was put is written; in trouble, on what was written."""
-        await self._writer.commit()
-        return await self._peek(query, nothing)
-
-    async def _peek(self, query: Callable[[Connection], T], nothing: T) -> T:
-        """Run the query on what is written."""
-        if not self._database.ready:
-            return nothing
-
-        def read() -> T:
-            with self._database.reading() as connection:
-                return query(connection)
-
-        try:
-            async with asyncio.timeout(IN_TROUBLE if self._writer.in_trouble else READING):
-                return await asyncio.get_running_loop().run_in_executor(self._threads, read)
-        except Exception as error:
-            logger.warning("the journal cannot be read: %s", words(error))
-            logger.debug("reading failed", exc_info=True)
-            if fault(error) is Blame.DAMAGE:
-                self._batches.condemn(words(error))
-                self._writer.retry()
-            return nothing
 
 
 @asynccontextmanager
@@ -323,9 +284,16 @@ async def open_store(
             ousted=ousted,
             ahead=ahead,
         )
-        parts = database, writer, batches, threads
-        store = SqlStore(*parts, writing=thread, clock=clock, share=share)
-        store.shown = SqlShown(database, thread_shown)
+        store = SqlStore(
+            database,
+            writer,
+            batches,
+            writing=thread,
+            reading=threads,
+            pages=thread_shown,
+            clock=clock,
+            share=share,
+        )
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 await _begin_in_trouble(writer, reason, database)

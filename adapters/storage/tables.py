@@ -296,7 +296,7 @@ day_tools = table(
     *(Column(name, Double, nullable=False) for name in SHARED),
     Index("day_tools_by_day", "day"),
 )
-"""The same by the tools whose results requests were the first to read (`day_sums.py`)."""
+"""The same by the tools whose results requests were the first to read (`retention.py`)."""
 
 day_totals = table(
     "day_totals",

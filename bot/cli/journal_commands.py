@@ -47,7 +47,7 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
     """Everything stored about a conversation, on standard output: one JSON object a line, with its
     type.
     """
-    from adapters.storage.export import export as lines_of
+    from adapters.storage.queries.export import export as lines_of
     from bot.domain.events import Conversation, NotAConversation
 
     try:

@@ -19,7 +19,7 @@ from pydantic_core import to_jsonable_python
 
 from adapters.logs.output import UNSAFE
 from adapters.storage.database import Database
-from adapters.storage.export import lines_of_run, run_lines
+from adapters.storage.queries.export import lines_of_run, run_lines
 from adapters.traces.run_log import Line, RunSummary, chain, interrupted, read_lines, summaries
 from bot.domain.journal import Undelivered
 from bot.domain.run import Stop

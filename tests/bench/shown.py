@@ -16,13 +16,15 @@ from typing import Any
 from sqlalchemy import Connection, Table, Text, cast, create_engine, func, insert, literal, select, text
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.chats import chat, chats
-from adapters.storage.console_queries import _trace, costs, ends, tool_uses
 from adapters.storage.database import Database
-from adapters.storage.day_sums import add_up, day_counts, midnight
 from adapters.storage.migrate import migrate
+from adapters.storage.queries.conversations import chat, chats
+from adapters.storage.queries.days import day_counts, ends, tool_uses
+from adapters.storage.queries.traces import trace
+from adapters.storage.queries.turns import rows
+from adapters.storage.queries.usage import costs, midnight
+from adapters.storage.retention import add_up
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
-from adapters.storage.turn_queries import rows
 from adapters.storage.url import read_url
 from bot.domain.console_views import UNANSWERED, TurnQuery
 from bot.domain.journal import Entry
@@ -107,7 +109,7 @@ def readings(middle: int) -> dict[str, Callable[[Connection], object]]:
     today, month = midnight(END), midnight(END, later=-30)
     return {
         **{name: partial(rows, query=query) for name, query in queries.items()},
-        "a trace": partial(_trace, turn_id="t1-9"),
+        "a trace": partial(trace, turn_id="t1-9"),
         "a chat": partial(chat, where=GROUP, before=0),
         "chats": partial(chats, before=0),
         "today": partial(day_counts, since=today, until=END + 1),

@@ -13,9 +13,9 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.storage.books import settings as place_settings
 from adapters.storage.database import Database, checked_revision
 from adapters.storage.failures import words
+from adapters.storage.queries.conversations import settings as place_settings
 from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
 from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings

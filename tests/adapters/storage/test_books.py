@@ -4,8 +4,11 @@ from msgspec.structs import replace
 from sqlalchemy import update
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.books import CALLS, audited, choices, groups, places, settings, spent, story
 from adapters.storage.database import Database
+from adapters.storage.queries.conversations import busiest, choices, groups, settings
+from adapters.storage.queries.days import audited
+from adapters.storage.queries.traces import CALLS, story
+from adapters.storage.queries.usage import spent
 from adapters.storage.tables import tool_calls
 from bot.domain.events import Conversation
 from bot.domain.journal import (
@@ -214,8 +217,8 @@ def test_groups_are_known_by_what_was_said_or_by_those_who_had_a_number(
 
 def test_places_are_told_the_busiest_first(batches: EntryBatches, database: Database) -> None:
     write(batches, heard("1", where=ELSEWHERE), heard("2"), heard("3"))
-    assert read(database, places, NOW) == (PlaceSum(GROUP, 2, NOW), PlaceSum(ELSEWHERE, 1, NOW))
-    assert read(database, places, NOW + 1) == ()
+    assert read(database, busiest, NOW) == (PlaceSum(GROUP, 2, NOW), PlaceSum(ELSEWHERE, 1, NOW))
+    assert read(database, busiest, NOW + 1) == ()
 
 
 def test_what_was_done_in_the_console_is_told_the_latest_first(batches: EntryBatches, database: Database) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import func, select
 
-from adapters.storage import chats as module
 from adapters.storage.batches import EntryBatches
-from adapters.storage.chats import chat, chats, line
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
+from adapters.storage.queries import conversations as module
+from adapters.storage.queries.conversations import chat, chats, line
 from adapters.storage.tables import messages
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased, MessageObserved, WindowMoved

@@ -9,13 +9,12 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select
 
-from adapters.storage import books
 from adapters.storage.batches import EntryBatches
-from adapters.storage.console_queries import costs
 from adapters.storage.database import Database
-from adapters.storage.day_sums import LATE, add_up, day, midnight
 from adapters.storage.erasure import forget_group, forget_user
-from adapters.storage.retention import LONGEST_DAY
+from adapters.storage.queries.days import day
+from adapters.storage.queries.usage import costs, midnight, spent, taken
+from adapters.storage.retention import LATE, LONGEST_DAY, add_up
 from adapters.storage.tables import PAYER, day_usage, usage
 from bot.domain.journal import UsageAdded
 from bot.domain.model_messages import Usage, UserMessage
@@ -83,13 +82,13 @@ def test_what_a_run_takes_that_was_erased_before_its_first_request_is_still_whoe
     stays = opening("t-stays", said("?", user=779, where=ELSEWHERE))
     batches.write(put(opening("t-own", said("?", user=USER)), told, uncalled, stays, took("t-stays", NOW)))
     with database.reading() as connection:
-        before = set(books.taken(connection, NOW - 1, NOW)), books.spent(connection, NOW - 1, None, None)
+        before = set(taken(connection, NOW - 1, NOW)), spent(connection, NOW - 1, None, None)
     batches.close()
     whom = USER if forget is forget_user else GROUP.session_id
     assert forget(database, whom, now=lambda: NOW)["usage"] == 0
     with database.reading() as connection:
-        sums = {one for one in books.taken(connection, NOW - 1, NOW) if one.tokens or one.cost}
-        assert (sums, books.spent(connection, NOW - 1, None, None)) == before
+        sums = {one for one in taken(connection, NOW - 1, NOW) if one.tokens or one.cost}
+        assert (sums, spent(connection, NOW - 1, None, None)) == before
         assert [row.usage.requests for row in costs(connection, NOW - 1, "asker")] == [before[1].requests]
         assert [row.usage.requests for row in costs(connection, NOW - 1, "day")] == [before[1].requests]
         assert sum(used.requests for _, used in day(connection, NOW - 1, NOW + 1, None).models) == before[1].requests
@@ -100,7 +99,7 @@ def test_what_a_run_takes_that_was_erased_before_its_first_request_is_still_whoe
         }
     batches.write(put(*(took(one, NOW) for one in ("t-own", "t-told", "t-uncalled", "t-stays")), closing(stays)))
     with database.reading() as connection:
-        after = {one for one in books.taken(connection, NOW - 1, NOW) if one.tokens or one.cost}
+        after = {one for one in taken(connection, NOW - 1, NOW) if one.tokens or one.cost}
         own, other, nobody = (SpentSum(GROUP, who, 15, 0.5) for who in (USER, 778, 0))
         assert {own, other, nobody, SpentSum(ELSEWHERE, 779, 30, 1.0)} <= after
     assert batches.run(lambda connection: add_up(connection, now=NOW + LONGEST_DAY + 86_400))

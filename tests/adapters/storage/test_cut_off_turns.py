@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from adapters.storage import unfinished
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
+from adapters.storage.queries import unfinished
 from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.model_messages import Usage
 from tests.adapters.storage.entries import NOW, asked, opening, put, read, sending, step

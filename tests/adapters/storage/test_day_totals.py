@@ -18,10 +18,10 @@ from sqlalchemy import Connection, Engine, create_engine, select, text
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.database import Database
-from adapters.storage.day_sums import midnight
 from adapters.storage.day_totals import ALL, CountingTransactions, counting
 from adapters.storage.leases import Lease, name_of
 from adapters.storage.migrate import migrate
+from adapters.storage.queries.usage import midnight
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url

@@ -9,11 +9,14 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, select
 
-from adapters.storage import books, reads
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
+from adapters.storage.queries import conversations
+from adapters.storage.queries.conversations import busiest
+from adapters.storage.queries.days import audited
+from adapters.storage.queries.usage import taken
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec
@@ -167,7 +170,7 @@ def test_no_table_names_who_is_forgotten_though_an_operator_or_an_invite_did(
     assert not contains(filled, SECRET)
     assert places_of(filled, USER) == set()
     with filled.reading() as connection:
-        assert [done.object for done in books.audited(connection, 9)] == [str(GROUP), ""]
+        assert [done.object for done in audited(connection, 9)] == [str(GROUP), ""]
 
 
 def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Database) -> None:
@@ -213,7 +216,7 @@ def test_what_was_taken_today_counts_until_the_day_has_ended_without_a_word_of_t
 
     def sums() -> set[SpentSum]:
         with filled.reading() as connection:
-            return set(books.taken(connection, today, NOW))
+            return set(taken(connection, today, NOW))
 
     before, rows = sums(), numbers(filled)["usage"]
     batches.close()
@@ -253,7 +256,7 @@ def test_who_is_forgotten_is_forgotten_by_number_and_nobody_gets_it(batches: Ent
     batches.write(put(numbered(2, USER, SECRET)))
     assert not contains(filled, SECRET)
     with filled.reading() as connection:
-        remembered = reads.remember(connection, GROUP)
+        remembered = conversations.remember(connection, GROUP)
     assert remembered.members == (numbered(1, 99, "other"), numbered(2, 0, ""))
     assert [(one.sender.user_id, one.segment is None) for one in remembered.things] == [(777, False), (0, True)]
     assert [round_.turn_id for round_ in remembered.rounds] == ["t-others", "t-another"]
@@ -276,8 +279,8 @@ def test_a_summary_goes_where_they_said_something_and_stays_elsewhere(batches: E
     batches.close()
     forget_user(filled, USER)
     with filled.reading() as connection:
-        assert reads.remember(connection, GROUP).summary == ""
-        assert reads.remember(connection, ELSEWHERE).summary == "elsewhere said elsewhere"
+        assert conversations.remember(connection, GROUP).summary == ""
+        assert conversations.remember(connection, ELSEWHERE).summary == "elsewhere said elsewhere"
 
 
 def test_a_summary_that_names_a_person_goes(batches: EntryBatches, filled: Database) -> None:
@@ -285,7 +288,7 @@ def test_a_summary_that_names_a_person_goes(batches: EntryBatches, filled: Datab
     batches.close()
     forget_user(filled, USER)
     with filled.reading() as connection:
-        assert reads.remember(connection, ELSEWHERE).summary == ""
+        assert conversations.remember(connection, ELSEWHERE).summary == ""
 
 
 def test_others_mentions_of_a_person_stay_without_the_name(batches: EntryBatches, filled: Database) -> None:
@@ -295,7 +298,7 @@ def test_others_mentions_of_a_person_stay_without_the_name(batches: EntryBatches
     forget_user(filled, USER)
     assert not contains(filled, SECRET)
     with filled.reading() as connection:
-        found = reads.find(connection, GROUP, "m")
+        found = conversations.find(connection, GROUP, "m")
     assert found is not None
     assert found.segments == (Mention(USER), Mention(7, "小红"), Text(" hi"))
 
@@ -395,12 +398,12 @@ def test_what_was_forgotten_is_known_as_taken_by_its_id_alone_so_that_no_history
     forget_group(filled, USER)
     assert not contains(filled, str(USER))
     with filled.reading() as connection:
-        assert reads.heard(connection, private, ["private", "50"]) == {"private"}
-        assert reads.heard(connection, group, ["group", "50"]) == {"group"}
-        assert reads.heard(connection, GROUP, ["52", "53", "54"]) == {"52", "53"}
-        assert reads.find(connection, GROUP, "52") is None
-        assert reads.remember(connection, private) == Remembered()
-        assert [place.where for place in books.places(connection, 0.0)] == [GROUP, ELSEWHERE]
+        assert conversations.heard(connection, private, ["private", "50"]) == {"private"}
+        assert conversations.heard(connection, group, ["group", "50"]) == {"group"}
+        assert conversations.heard(connection, GROUP, ["52", "53", "54"]) == {"52", "53"}
+        assert conversations.find(connection, GROUP, "52") is None
+        assert conversations.remember(connection, private) == Remembered()
+        assert [place.where for place in busiest(connection, 0.0)] == [GROUP, ELSEWHERE]
 
 
 def test_what_was_remembered_begins_after_the_gap(batches: EntryBatches, database: Database) -> None:
@@ -409,7 +412,7 @@ def test_what_was_remembered_begins_after_the_gap(batches: EntryBatches, databas
     batches.close()
     forget_user(database, USER)
     with database.reading() as connection:
-        assert reads.remember(connection, GROUP) == Remembered()
+        assert conversations.remember(connection, GROUP) == Remembered()
 
 
 def test_bytes_deleted_long_ago_are_gone_as_well(sqlite: str) -> None:

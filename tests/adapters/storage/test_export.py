@@ -8,7 +8,7 @@ from typing import Any
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.export import TYPES, export
+from adapters.storage.queries.export import TYPES, export
 from adapters.storage.tables import metadata
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, MemberNumbered, SendChanged, SendState, WindowMoved

@@ -5,7 +5,7 @@ from sqlalchemy import func, select
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.memories import listed, recall
+from adapters.storage.queries.memories import listed, recall
 from adapters.storage.tables import memories, memory_terms
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageErased

@@ -8,15 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from adapters.storage import console_queries, turn_queries
 from adapters.storage.batches import EntryBatches
-from adapters.storage.books import story
 from adapters.storage.database import Database
-from adapters.storage.day_sums import day_counts
-from adapters.storage.export import run_lines
+from adapters.storage.queries.days import day_counts, ends
+from adapters.storage.queries.export import run_lines
+from adapters.storage.queries.traces import story
+from adapters.storage.queries.turns import rows
+from adapters.storage.queries.unfinished import spoken
 from adapters.storage.tables import messages, runs, sends, steps, turns, usage, verdicts
-from adapters.storage.turn_queries import rows
-from adapters.storage.unfinished import spoken
 from bot.domain.actions import SendMessage
 from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery
 from bot.domain.events import Conversation
@@ -252,7 +251,7 @@ def test_the_counts_of_a_day_add_up_to_the_rows_that_each_of_them_lists_whatever
         """The outcomes of the rows on all pages."""
         told, query = list[str](), TurnQuery(since=since, outcome=outcome)
         for _ in range(100):
-            found = read(database, turn_queries.rows, query)
+            found = read(database, rows, query)
             told += [row.outcome for row in found.rows]
             if found.next is None:
                 return told
@@ -260,12 +259,12 @@ def test_the_counts_of_a_day_add_up_to_the_rows_that_each_of_them_lists_whatever
         raise AssertionError("the pages have no end")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turn_queries, "ROWS", size)
-        patch.setattr(turn_queries, "WALK", walk)
+        patch.setattr("adapters.storage.queries.turns.ROWS", size)
+        patch.setattr("adapters.storage.queries.turns.WALK", walk)
         day = read(database, day_counts, since, 0.0)
         counts = Counter(dict(day.turns) | {UNANSWERED: day.unanswered})
         assert (day.questions, Counter(listed())) == (counts.total(), counts)
         for outcome in (*ENDINGS, UNANSWERED):
             assert listed(outcome) == [outcome] * counts[outcome]
-        ended, failed = read(database, console_queries.ends, since)
+        ended, failed = read(database, ends, since)
         assert failed == counts[Stop.FAILED] <= ended

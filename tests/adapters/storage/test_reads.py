@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 from sqlalchemy import Connection, delete, event, text, update
 
-from adapters.storage import reads, unfinished
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
+from adapters.storage.queries import conversations, unfinished
 from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
@@ -77,12 +77,12 @@ def test_what_is_remembered_is_what_was_put(
         batch = put(*entries[begin : begin + size])
         assert batches.write(batch) == Written(len(batch))
     batches.open()
-    remembered = read(database, reads.remember, where)
+    remembered = read(database, conversations.remember, where)
     assert remembered == model.remembered()
     # `via_group` is no part of a conversation's identity, so the comparison above does not see it.
     assert all(message.conversation.via_group == where.via_group for message in remembered.overheard)
     for message_id in ("1", "2", "-3", "four", "五", "never"):
-        assert read(database, reads.find, where, message_id) == model.find(message_id)
+        assert read(database, conversations.find, where, message_id) == model.find(message_id)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
@@ -98,10 +98,10 @@ def test_everything_comes_back_byte_for_byte(
     action = SendMessage(where, segments)
     queued = SendQueued(send_id=f"s{number}", turn_id=opened.turn_id, action=action, final=True, at=NOW)
     batches.write(put(MessageObserved(question, overheard=True), queued, opened, closed))
-    (found,) = read(database, reads.remember, where).rounds
+    (found,) = read(database, conversations.remember, where).rounds
     assert codec.write(found.messages) == codec.write(round_)
     if question.message_id:
-        assert read(database, reads.find, where, question.message_id) == question
+        assert read(database, conversations.find, where, question.message_id) == question
     sends = {send.send_id: send for send in read(database, unfinished.recover, NOW).sends}
     assert sends[f"s{number}"] == StoredSend(
         send_id=f"s{number}", turn_id=opened.turn_id, action=action, final=True, at=NOW, state=SendState.QUEUED
@@ -113,8 +113,8 @@ def test_everything_comes_back_byte_for_byte(
 
 def test_nothing_is_remembered_of_a_conversation_without_a_word(batches: EntryBatches, database: Database) -> None:
     batches.open()
-    assert read(database, reads.remember, GROUP) == Remembered()
-    assert read(database, reads.find, GROUP, "1") is None
+    assert read(database, conversations.remember, GROUP) == Remembered()
+    assert read(database, conversations.find, GROUP, "1") is None
     recovery = read(database, unfinished.recover, NOW)
     assert recovery == type(recovery)()
 
@@ -124,7 +124,7 @@ def test_only_the_last_sixty_overheard_are_remembered_and_a_recalled_one_takes_n
 ) -> None:
     batches.write(put(*[heard(str(number), message_id=str(number)) for number in range(80)]))
     batches.write(put(MessageErased(GROUP, "40")))
-    remembered = read(database, reads.remember, GROUP)
+    remembered = read(database, conversations.remember, GROUP)
     found = [message.message_id for message in remembered.overheard]
     assert found == [str(number) for number in range(19, 80) if number != 40]
     assert remembered.missed == 19
@@ -143,7 +143,7 @@ def test_a_round_follows_those_that_ended_before_it_however_early_its_turn_began
         batches.write(put(replace(closing(turns[name]), at=NOW + second)))
 
     def remembered() -> str:
-        return "".join(round_.turn_id for round_ in read(database, reads.remember, GROUP).rounds)
+        return "".join(round_.turn_id for round_ in read(database, conversations.remember, GROUP).rounds)
 
     assert remembered() == "bcda"
     batches.write(put(WindowMoved(GROUP, "c")))
@@ -164,7 +164,7 @@ def test_what_is_told_shortened_and_what_was_before_is_known_whatever_was_forgot
         batches.write(put(replace(closing(turns[name]), at=NOW + second)))
 
     def remembered() -> tuple[str, int, str]:
-        found = read(database, reads.remember, GROUP)
+        found = read(database, conversations.remember, GROUP)
         return "".join(round_.turn_id for round_ in found.rounds), found.light, found.summary
 
     assert remembered() == ("bcdae", 0, "")
@@ -182,17 +182,17 @@ def test_what_is_told_shortened_and_what_was_before_is_known_whatever_was_forgot
 def test_what_was_taken_is_known_though_it_was_recalled(batches: EntryBatches, database: Database) -> None:
     elsewhere = heard(message_id="3", where=Conversation(BOT, "group", 1))
     batches.write(put(asked(message_id="1"), heard(message_id="2"), MessageErased(GROUP, "2"), elsewhere))
-    assert read(database, reads.heard, GROUP, ["1", "2", "3", "4"]) == {"1", "2"}
-    assert read(database, reads.heard, GROUP, []) == set()
+    assert read(database, conversations.heard, GROUP, ["1", "2", "3", "4"]) == {"1", "2"}
+    assert read(database, conversations.heard, GROUP, []) == set()
 
 
 def test_what_was_sent_from_here_is_known_too(batches: EntryBatches, database: Database) -> None:
     elsewhere = sending("s2", "", where=Conversation(BOT, "group", 1))
     sent = [SendChanged(send_id=name, state=SendState.CONFIRMED, at=NOW, message_id="7") for name in ("s1", "s2")]
     batches.write(put(elsewhere, sent[1], sending("s3", "")))
-    assert read(database, reads.heard, GROUP, ["7", ""]) == set()
+    assert read(database, conversations.heard, GROUP, ["7", ""]) == set()
     batches.write(put(sending("s1", ""), sent[0]))
-    assert read(database, reads.heard, GROUP, ["7", "8", ""]) == {"7"}
+    assert read(database, conversations.heard, GROUP, ["7", "8", ""]) == {"7"}
 
 
 def test_a_message_that_was_overheard_after_all_is_read_by_the_next_turn(
@@ -200,22 +200,22 @@ def test_a_message_that_was_overheard_after_all_is_read_by_the_next_turn(
 ) -> None:
     maybe = said("maybe for you", message_id="5")
     batches.write(put(MessageObserved(maybe, overheard=False), opening("t1"), MessageOverheard(maybe)))
-    assert read(database, reads.remember, GROUP).overheard == (maybe,)
+    assert read(database, conversations.remember, GROUP).overheard == (maybe,)
     batches.write(put(opening("t2")))
-    assert read(database, reads.remember, GROUP).overheard == ()
+    assert read(database, conversations.remember, GROUP).overheard == ()
 
 
 def test_conversations_do_not_mix(batches: EntryBatches, database: Database) -> None:
     elsewhere = Conversation(BOT, "private", 4242)
     batches.write(put(heard("a", message_id="1"), heard("b", message_id="1", where=elsewhere)))
-    (message,) = read(database, reads.remember, elsewhere).overheard
+    (message,) = read(database, conversations.remember, elsewhere).overheard
     assert message.segments == (Text("b"),)
-    assert read(database, reads.find, elsewhere, "1") == message
+    assert read(database, conversations.find, elsewhere, "1") == message
 
 
 def test_the_words_of_a_recalled_message_are_gone(batches: EntryBatches, database: Database) -> None:
     batches.write(put(heard("secret", message_id="1"), MessageErased(GROUP, "1")))
-    assert read(database, reads.find, GROUP, "1") is None
+    assert read(database, conversations.find, GROUP, "1") is None
     with database.reading() as connection:
         assert connection.scalar(text("SELECT segments FROM messages")) == "[]"
     ((identity, _),) = read(database, unfinished.recover, NOW).seen
@@ -225,11 +225,11 @@ def test_the_words_of_a_recalled_message_are_gone(batches: EntryBatches, databas
 def test_the_latest_things_are_remembered_and_of_a_recalled_message_only_that_there_were_some(
     batches: EntryBatches, database: Database
 ) -> None:
-    batches.write(put(*(thing(number, message_id=str(number)) for number in range(1, reads.THINGS + 3))))
+    batches.write(put(*(thing(number, message_id=str(number)) for number in range(1, conversations.THINGS + 3))))
     batches.write(put(thing(1, where=Conversation(BOT, "private", 4242)), MessageErased(GROUP, "302")))
-    things = read(database, reads.remember, GROUP).things
-    assert [one.number for one in things] == [*range(3, reads.THINGS + 3)]
-    assert things[:-1] == tuple(thing(number, message_id=str(number)) for number in range(3, reads.THINGS + 2))
+    things = read(database, conversations.remember, GROUP).things
+    assert [one.number for one in things] == [*range(3, conversations.THINGS + 3)]
+    assert things[:-1] == tuple(thing(number, message_id=str(number)) for number in range(3, conversations.THINGS + 2))
     assert (things[-1].message_id, things[-1].segment) == ("", None)
 
 
@@ -242,17 +242,17 @@ def test_the_bots_own_message_is_found_as_it_was_sent(batches: EntryBatches, dat
     )
     action = SendMessage(GROUP, (Quote("5"), Text("看"), *media, MergedForward(("一", "二"), "小霜")))
     batches.write(put(SendQueued(send_id="s", turn_id="", action=action, final=True, at=NOW)))
-    assert read(database, reads.find, GROUP, "") is None
-    assert read(database, reads.find, GROUP, "77") is None
+    assert read(database, conversations.find, GROUP, "") is None
+    assert read(database, conversations.find, GROUP, "77") is None
     batches.write(put(SendChanged(send_id="s", state=SendState.CONFIRMED, at=NOW + 1, message_id="77")))
-    found = read(database, reads.find, GROUP, "77")
+    found = read(database, conversations.find, GROUP, "77")
     assert found is not None
     assert found.is_own
     assert (found.time, found.sender) == (NOW + 1, Sender(BOT))
     shown = (Picture(file="a.png"), Record(), Video(), File(name="b"))
     assert found.segments == (Quote("5"), Text("看"), *shown, Text("一\n\n二"))
     batches.write(put(heard("the id again", message_id="77"), at=NOW + 2))
-    again = read(database, reads.find, GROUP, "77")
+    again = read(database, conversations.find, GROUP, "77")
     assert again is not None
     assert not again.is_own
 
@@ -271,7 +271,7 @@ def test_a_row_that_cannot_be_read_is_left_out(
 
     batches.run(spoil)
     caplog.set_level(logging.WARNING)
-    remembered = read(database, reads.remember, GROUP)
+    remembered = read(database, conversations.remember, GROUP)
     assert [round_.turn_id for round_ in remembered.rounds] == ["t2"]
     assert len(remembered.overheard) == 1
     assert "cannot be read, and is left out" in caplog.text
@@ -281,12 +281,12 @@ def test_every_conversation_is_known_unless_there_are_too_many(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches.open()
-    assert read(database, reads.conversations) == set()
+    assert read(database, conversations.conversations) == set()
     private, other = Conversation(BOT, "private", 5), Conversation(BOT, "group", 9)
     batches.write(put(heard(), heard(), heard(where=private), opening("t", said("?", where=other))))
-    assert read(database, reads.conversations) == {GROUP, private, other}
-    monkeypatch.setattr(reads, "MAX_CONVERSATIONS", 2)
-    assert read(database, reads.conversations) is None
+    assert read(database, conversations.conversations) == {GROUP, private, other}
+    monkeypatch.setattr(conversations, "MAX_CONVERSATIONS", 2)
+    assert read(database, conversations.conversations) is None
 
 
 # --- speed ----------------------------------------------------------------------------------------
@@ -318,9 +318,9 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 
 def test_of_a_large_database_only_what_is_of_the_conversation_is_remembered(large: Database) -> None:
-    remembered = read(large, reads.remember, Conversation(BOT, "group", 7))
+    remembered = read(large, conversations.remember, Conversation(BOT, "group", 7))
     assert (len(remembered.rounds), len(remembered.overheard)) == (20, 40)
-    nothing = read(large, reads.remember, Conversation(BOT, "group", 7777))
+    nothing = read(large, conversations.remember, Conversation(BOT, "group", 7777))
     assert (nothing.rounds, nothing.overheard) == ((), ())
 
 
@@ -336,15 +336,15 @@ def test_every_query_uses_an_index(large: Database) -> None:
     listening: Any = large._reading
     event.listen(listening, "before_cursor_execute", explain)
     where = Conversation(BOT, "group", 7)
-    read(large, reads.remember, where)
-    read(large, reads.remember, Conversation(BOT, "group", 8))
-    read(large, reads.find, where, "7")
+    read(large, conversations.remember, where)
+    read(large, conversations.remember, Conversation(BOT, "group", 8))
+    read(large, conversations.find, where, "7")
     recovery = read(large, unfinished.recover, NOW)
     assert (len(recovery.turns), len(recovery.suspended)) == (1, 1)
-    read(large, reads.conversations)
-    read(large, reads.heard, where, ["7", "8"])
+    read(large, conversations.conversations)
+    read(large, conversations.heard, where, ["7", "8"])
     assert read(large, unfinished.spoken, "open") is not None
-    read(large, reads.latest, where)
+    read(large, conversations.latest, where)
     assert len(plans) == 34
     # An index of the few unfinished rows may be read from end to end; nothing else may.
     few = r"(?! USING INDEX (runs_suspended|turns_left_open|sends_unfinished)$)"
@@ -372,7 +372,7 @@ def test_the_latest_lines_of_a_place_are_told_with_what_is_gone_and_what_was_sen
     for send_id in ("s1", "s2"):
         changed = SendChanged(send_id=send_id, state=SendState.CONFIRMED, at=NOW + 9, message_id=f"m{send_id}")
         batches.write(put(changed))
-    assert {one.message_id: one for one in read(database, reads.latest, GROUP)} == {
+    assert {one.message_id: one for one in read(database, conversations.latest, GROUP)} == {
         "a": KnownLine("a", lines[0].sender.user_id, NOW, lines[0].segments),
         "b": KnownLine("b", lines[1].sender.user_id, NOW + 1, None),
         "ms1": KnownLine("ms1", BOT, NOW + 9, (Text("hi"),)),
@@ -395,7 +395,7 @@ def test_the_log_is_searched_by_time_by_person_and_by_words_here_only(
 
     def found(**more: Any) -> list[str]:
         query = LogQuery(conversation=GROUP, **more)
-        return [message.message_id for message in read(database, reads.search, query)]
+        return [message.message_id for message in read(database, conversations.search, query)]
 
     assert found() == ["1", "2", "3", "4"]
     assert found(limit=2) == ["3", "4"]
@@ -411,7 +411,7 @@ def test_after_a_reset_nothing_of_before_is_told_and_all_of_after_is(batches: En
     before, after = opening("t1", said("before")), opening("t2", said("after"))
     batches.write(put(heard("old"), before, closing(before), WindowMoved(GROUP, "t1", "t1", "notes"), heard("older")))
     batches.write(put(ConversationReset(GROUP)))
-    remembered = read(database, reads.remember, GROUP)
+    remembered = read(database, conversations.remember, GROUP)
     assert (remembered.rounds, remembered.overheard, remembered.summary) == ((), (), "")
     batches.write(put(heard("new"), after, closing(after)))
-    assert [round_.turn_id for round_ in read(database, reads.remember, GROUP).rounds] == ["t2"]
+    assert [round_.turn_id for round_ in read(database, conversations.remember, GROUP).rounds] == ["t2"]

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select, text
 
-from adapters.storage import reads, redaction
+from adapters.storage import redaction
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
+from adapters.storage.queries import conversations
 from adapters.storage.tables import messages, metadata, turns
 from adapters.storage.tables import sends as sends_table
 from bot.domain import codec
@@ -58,7 +59,7 @@ def turn(name: str, user: UserMessage, *, at: float = NOW) -> TurnOpened:
 
 
 def told(database: Database) -> Remembered:
-    return read(database, reads.remember, GROUP)
+    return read(database, conversations.remember, GROUP)
 
 
 def users(database: Database) -> list[Any]:
@@ -105,7 +106,7 @@ def test_turns_that_had_ended_before_it_was_said_and_rows_that_cannot_be_read_st
     batches.write(put(RECALL, at=NOW + 60))
     assert users(database)[0] == ASKED
     with database.reading() as connection:
-        assert reads.find(connection, GROUP, "7") is None
+        assert conversations.find(connection, GROUP, "7") is None
 
 
 def test_a_summary_that_was_made_of_it_is_given_up_and_its_rounds_are_told_again(

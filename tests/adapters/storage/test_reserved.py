@@ -7,9 +7,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select, text
 
-from adapters.storage import unfinished
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
+from adapters.storage.queries import unfinished
 from adapters.storage.tables import usage
 from bot.domain.journal import Entry, UsageAdded, UsageReleased
 from bot.domain.model_messages import Usage

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from adapters.storage import reads, retention, unfinished
+from adapters.storage import retention
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
+from adapters.storage.queries import conversations, unfinished
 from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
 from bot.domain.journal import Entry, PictureDescribed, WindowMoved
@@ -92,7 +93,7 @@ def test_what_was_shown_by_a_short_name_goes_when_it_is_old(batches: EntryBatche
         batches.write(put(thing(number), days=days))
     assert sweep(batches, Retention(90, 0)) == 1
     with database.reading() as connection:
-        assert [one.number for one in reads.remember(connection, GROUP).things] == [2]
+        assert [one.number for one in conversations.remember(connection, GROUP).things] == [2]
 
 
 def test_a_picture_is_known_by_its_description_for_a_month_whatever_else_is_kept(
@@ -102,7 +103,7 @@ def test_a_picture_is_known_by_its_description_for_a_month_whatever_else_is_kept
     batches.write(put(PictureDescribed("dog", "a brown dog"), days=29))
     sweep(batches, Retention(0, 0))
     with database.reading() as connection:
-        assert [reads.described(connection, digest) for digest in ("cat", "dog")] == ["", "a brown dog"]
+        assert [conversations.described(connection, digest) for digest in ("cat", "dog")] == ["", "a brown dog"]
 
 
 def test_zero_keeps_everything_for_ever(batches: EntryBatches, database: Database) -> None:
@@ -140,13 +141,13 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     expected = dict.fromkeys((*none, "day_usage", "day_tools", "day_totals", "audit"), 0) | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:
-        assert [found.turn_id for found in reads.remember(connection, GROUP).rounds] == ["young"]
+        assert [found.turn_id for found in conversations.remember(connection, GROUP).rounds] == ["young"]
 
 
 def test_a_summary_goes_with_the_turns_behind_it(batches: EntryBatches, database: Database) -> None:
     def summary() -> str:
         with database.reading() as connection:
-            return reads.remember(connection, GROUP).summary
+            return conversations.remember(connection, GROUP).summary
 
     batches.write(turn("old", 91))
     batches.write(turn("young", 2))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.export import lines_of_run, run_lines
+from adapters.storage.queries.export import lines_of_run, run_lines
 from bot.domain.journal import Entry, RunSuspended
 from bot.domain.model_messages import ToolMessage
 from bot.domain.run import Stop, ToolFinished

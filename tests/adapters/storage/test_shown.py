@@ -9,13 +9,15 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, event
 
-from adapters.storage import console_queries, day_sums
 from adapters.storage.batches import EntryBatches
-from adapters.storage.chats import chat, line
-from adapters.storage.console_queries import COSTS, SqlShown, costs, ends
 from adapters.storage.database import Database
-from adapters.storage.day_sums import LATE, add_up, midnight
-from adapters.storage.turn_queries import rows
+from adapters.storage.queries.conversations import chat, line
+from adapters.storage.queries.days import day, ends
+from adapters.storage.queries.traces import trace
+from adapters.storage.queries.turns import rows
+from adapters.storage.queries.usage import COSTS, costs, midnight
+from adapters.storage.reading import CONSOLE_TIMEOUT, ConsoleReader, SqlConsoleQueries
+from adapters.storage.retention import LATE, add_up
 from bot.domain.console_views import CostSum, TurnQuery
 from bot.domain.events import Conversation
 from bot.domain.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
@@ -43,8 +45,8 @@ def test_no_page_walks_over_all_rows(batches: EntryBatches, database: Database) 
         )
         for query in (TurnQuery(), TurnQuery(where=str(GROUP), turn=9, verdict=9), TurnQuery(outcome="failed")):
             rows(connection, query)
-        console_queries._trace(connection, "t1")
-        console_queries.ends(connection, NOW)
+        trace(connection, "t1")
+        ends(connection, NOW)
         chat(connection, GROUP, 0)
         line(connection, GROUP, "5")
         plans = [(sql, step) for sql, values in list(statements) for step in plan(connection, sql, values)]
@@ -159,7 +161,7 @@ async def test_only_what_the_first_page_asks_stays_compiled(database: Database, 
             compiled.append(context.cache_hit.name)
 
     with ThreadPoolExecutor(1) as thread:
-        reading = SqlShown(database, thread)
+        reading = SqlConsoleQueries(ConsoleReader(database, thread))
 
         async def first_page() -> None:
             day = await reading.day(since=NOW - 60, until=NOW + 60)
@@ -188,8 +190,8 @@ async def test_only_what_the_first_page_asks_stays_compiled(database: Database, 
 async def test_the_day_at_a_glance_has_the_counts_of_its_sums(database: Database, batches: EntryBatches) -> None:
     write(batches, *whole(), *asked("other", NOW + 1, where=ELSEWHERE, stop=Stop.SILENT))
     with ThreadPoolExecutor(1) as thread:
-        glance = await SqlShown(database, thread).day(since=NOW - 60, until=NOW + 60)
-    sums = read(database, day_sums.day, NOW - 60, NOW + 60, None)
+        glance = await SqlConsoleQueries(ConsoleReader(database, thread)).day(since=NOW - 60, until=NOW + 60)
+    sums = read(database, day, NOW - 60, NOW + 60, None)
     assert glance == DayCounts(**{name: getattr(sums, name) for name in DayCounts.__struct_fields__})
     assert sums.turns == (("answered", 1), ("silent", 1))
     assert sums.models
@@ -199,13 +201,13 @@ async def test_a_reading_that_takes_too_long_is_broken_off(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(batches, *whole())
-    assert console_queries.DEADLINE == 2.0
-    monkeypatch.setattr(console_queries, "DEADLINE", 0.05)
+    assert CONSOLE_TIMEOUT == 2.0
+    monkeypatch.setattr("adapters.storage.reading.CONSOLE_TIMEOUT", 0.05)
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with ThreadPoolExecutor(1) as thread:
-        reading = SqlShown(database, thread)
-        assert await reading._read(lambda connection: connection.exec_driver_sql(endless).all()) is None
-        monkeypatch.setattr(console_queries, "DEADLINE", 10.0)
+        reading = SqlConsoleQueries(ConsoleReader(database, thread))
+        assert await reading.reader.read(lambda connection: connection.exec_driver_sql(endless).all()) is None
+        monkeypatch.setattr("adapters.storage.reading.CONSOLE_TIMEOUT", 10.0)
         found = await reading.rows(TurnQuery())  # the thread is free again
         assert found is not None
         assert len(found.rows) == 1

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import create_engine
 
-from adapters.storage import reads, unfinished
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
+from adapters.storage.queries import conversations, unfinished
 from adapters.storage.statements import Statement, compiled
 from adapters.storage.tables import metadata
 from bot.domain.journal import ConversationReset, Entry, MessageErased, MessageTakenUp, TurnClosed, TurnOpened
@@ -110,7 +110,7 @@ def overheard_now(batches: EntryBatches, database: Database, *entries: Entry) ->
     for entry in entries:
         assert batches.write(put(entry)) == Written(1)
     batches.open()
-    return [one.message_id for one in read(database, reads.remember, GROUP).overheard]
+    return [one.message_id for one in read(database, conversations.remember, GROUP).overheard]
 
 
 def test_a_turn_that_is_given_up_gives_back_what_it_had_overheard_and_nothing_else(

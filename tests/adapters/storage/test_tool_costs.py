@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import delete
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.console_queries import costs, tool_costs
 from adapters.storage.database import Database
-from adapters.storage.day_sums import LATE, add_up, midnight
+from adapters.storage.queries.usage import costs, midnight, tool_costs
+from adapters.storage.retention import LATE, add_up
 from adapters.storage.tables import day_tools
 from bot.domain.console_views import CostSum
 from bot.domain.journal import Entry, UsageAdded

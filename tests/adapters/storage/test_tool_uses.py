@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.console_queries import tool_uses
 from adapters.storage.database import Database
+from adapters.storage.queries.days import tool_uses
 from adapters.storage.tables import tool_calls
 from bot.domain.console_views import ToolUse
 from bot.domain.model_messages import ToolMessage

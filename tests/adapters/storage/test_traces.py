@@ -3,8 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.console_queries import _trace
 from adapters.storage.database import Database
+from adapters.storage.queries.traces import trace
 from bot.domain.journal import SendChanged, SendState
 from bot.domain.model_messages import AssistantMessage, ToolMessage
 from tests.adapters.storage.entries import (
@@ -34,24 +34,24 @@ def test_a_turn_in_full_is_all_it_did_in_the_order_it_began(batches: EntryBatche
     batches.write(put(began("t9"), result, at=NOW + 4))
     batches.write(put(replace(beside("t9", AssistantMessage("hm")), at=NOW + 5), at=NOW + 5))
     batches.write(put(replace(sending("s", "t9"), at=NOW + 6), sent, at=NOW + 6))
-    (trace,) = read(database, _trace, "t9")
-    assert [(span.kind, span.name, span.outcome, span.begin - NOW) for span in trace.spans] == [
+    (found,) = read(database, trace, "t9")
+    assert [(span.kind, span.name, span.outcome, span.begin - NOW) for span in found.spans] == [
         ("failed", "demo", "timeout", 0.5),
         ("model", "demo", "stop", 2.5),
         ("tool", "get_weather", "ok", 4.0),
         ("model", "demo", "ok", 4.5),
         ("send", "final", "refused", 6.0),
     ]
-    _, first, call, inner, send = trace.spans
+    _, first, call, inner, send = found.spans
     assert first.usage is not None
     assert (first.usage.prompt, first.usage.cached) == (10, 3)
     assert "get_weather(" in first.text
     assert (call.asked, call.text) == ('{"city": "北京"}', "晴")
     assert (inner.run, inner.text) == ("t9/1/c1", "hm")
     assert (send.text, send.asked) == ("你好！", "muted")
-    assert "no, tomorrow" in trace.prompt
-    assert trace.row.outcome == "running"
-    assert read(database, _trace, "none") == ()
+    assert "no, tomorrow" in found.prompt
+    assert found.row.outcome == "running"
+    assert read(database, trace, "none") == ()
 
 
 def test_requests_on_errands_are_told_apart_from_those_that_answer_also_of_older_journals(
@@ -68,8 +68,8 @@ def test_requests_on_errands_are_told_apart_from_those_that_answer_also_of_older
     ):
         made = replace(beside("t9", outcome=outcome), run=run, at=NOW + at)
         batches.write(put(made, at=NOW + at))
-    (trace,) = read(database, _trace, "t9")
-    told = {(span.kind, span.run, span.outcome, span.is_errand) for span in trace.spans if span.name == "demo"}
+    (found,) = read(database, trace, "t9")
+    told = {(span.kind, span.run, span.outcome, span.is_errand) for span in found.spans if span.name == "demo"}
     assert told == {
         ("model", "", "stop", False),
         ("failed", "", "overloaded:500", False),
@@ -83,13 +83,13 @@ def test_requests_on_errands_are_told_apart_from_those_that_answer_also_of_older
 def test_a_draft_takes_no_time_however_late_it_is_published(batches: EntryBatches, database: Database) -> None:
     published = SendChanged(send_id="draft-1-a", state=SendState.PUBLISHED, at=NOW + 3600, reason="主人(999)")
     write(batches, *whole(), replace(sending("draft-1-a", "t1"), state=SendState.DRAFT), published)
-    (trace,) = read(database, _trace, "t1")
-    told = [(span.outcome, span.seconds, span.asked) for span in trace.spans if span.kind == "send"]
+    (found,) = read(database, trace, "t1")
+    told = [(span.outcome, span.seconds, span.asked) for span in found.spans if span.kind == "send"]
     assert told[-1] == ("published", 0.0, "主人(999)")
 
 
 def test_its_story_is_the_one_that_why_tells(batches: EntryBatches, database: Database) -> None:
     write(batches, *whole())
-    (trace,) = read(database, _trace, "t1")
-    assert (trace.story.reason, trace.story.sends, trace.story.failed) == ("mention", 1, 1)
-    assert [span.seconds for span in trace.spans if span.kind == "wait"] == [1.0]
+    (found,) = read(database, trace, "t1")
+    assert (found.story.reason, found.story.sends, found.story.failed) == ("mention", 1, 1)
+    assert [span.seconds for span in found.spans if span.kind == "wait"] == [1.0]

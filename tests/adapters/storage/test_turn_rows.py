@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from adapters.storage import turn_queries
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.turn_queries import SLACK, rows
+from adapters.storage.queries.scanning import SLACK
+from adapters.storage.queries.turns import rows
 from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery
 from bot.domain.journal import Entry, Judged, MessageObserved, RequestMade
 from bot.domain.query_results import UsageSum
@@ -87,7 +87,7 @@ def test_pages_go_on_where_the_last_one_ended_and_no_row_is_passed_over(
 def test_what_is_rare_is_looked_for_page_by_page_in_its_order(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_queries, "WALK", 10)
+    monkeypatch.setattr("adapters.storage.queries.turns.WALK", 10)
     for number in range(25):
         user = 5 if number in {1, 20} else 6
         batches.write(put(*asked(f"t{number}", NOW + number, user=user), at=NOW + number))
@@ -104,7 +104,7 @@ def test_what_is_rare_is_looked_for_page_by_page_in_its_order(
 def test_what_is_rare_is_looked_for_in_the_time_that_was_asked_about_alone(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_queries, "WALK", 3)
+    monkeypatch.setattr("adapters.storage.queries.turns.WALK", 3)
     late = NOW + 12 * SLACK
     for number in range(30):
         at = late - SLACK / 2 if number == 25 else NOW + number * SLACK / 2
@@ -125,8 +125,8 @@ def test_what_is_rare_is_looked_for_in_the_time_that_was_asked_about_alone(
 def test_pages_end_and_tell_each_row_once_though_the_clock_was_put_back(
     batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch, query: TurnQuery, step_back: int
 ) -> None:
-    monkeypatch.setattr(turn_queries, "WALK", 6)
-    monkeypatch.setattr(turn_queries, "ROWS", 3)
+    monkeypatch.setattr("adapters.storage.queries.turns.WALK", 6)
+    monkeypatch.setattr("adapters.storage.queries.turns.ROWS", 3)
     known = set()
     for number in range(40):
         at = NOW + number - (step_back if number % 15 > 9 else 0)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from adapters.storage import reads, unfinished
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrate import migrate
+from adapters.storage.queries import conversations, unfinished
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage
 from bot.domain.events import Conversation, Sender
@@ -163,7 +163,7 @@ def test_a_second_try_reads_nothing_that_was_said_since_the_first(batches: Entry
     first = opening("t1", question.message)
     again = opening("t2", question.message, retry_of="t1")
     batches.write(put(question, first, since, closing(first, keep=False), again))
-    assert read(database, reads.remember, GROUP).overheard == (since.message,)
+    assert read(database, conversations.remember, GROUP).overheard == (since.message,)
 
 
 def test_a_turn_left_open_comes_back_with_all_it_did(batches: EntryBatches, database: Database) -> None:
@@ -209,7 +209,7 @@ def test_what_steered_a_turn_comes_back_where_it_was_said_and_is_heard_nowhere_e
     assert turn.user.text == f"{opened.user.text}\nno"
     assert turn.messages == (CALLING, result, UserMessage("tomorrow"), ANSWER)
     assert recovery.waking == ()
-    assert read(database, reads.remember, GROUP).overheard == ()
+    assert read(database, conversations.remember, GROUP).overheard == ()
 
 
 def test_only_unfinished_sends_come_back_oldest_first(batches: EntryBatches, database: Database) -> None:
@@ -460,6 +460,6 @@ def test_the_rows_of_an_older_version_are_read_as_those_of_today(
         recovered = read(old, unfinished.recover, NOW)
         assert recovered == read(database, unfinished.recover, NOW)
         for where in (journal.GROUP, journal.PRIVATE):
-            assert read(old, reads.remember, where) == read(database, reads.remember, where)
+            assert read(old, conversations.remember, where) == read(database, conversations.remember, where)
     assert [codec.read(SuspendedRun, each.state) for each in recovered.suspended] == [journal.RUN]
     assert [turn.turn_id for turn in recovered.turns] == ["t3"]

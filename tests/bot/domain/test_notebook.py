@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from adapters.storage.memories import SqlMemories
+from adapters.storage.reading import SqlMemories
 from bot.domain.memories import Memories, Notebook
 from bot.memory.remembering import Remembering
 from tests.bot.memory.facts import KeptFacts

@@ -17,7 +17,6 @@ from playwright.async_api import Error
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
-from adapters.storage import console_queries
 from bot.app import Service, open_service
 from bot.domain.journal import TurnClosed, TurnOpened
 from bot.domain.model_messages import Usage, UserMessage
@@ -83,7 +82,9 @@ async def bot(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
     folder = tmp_path_factory.mktemp("trying")
     console = {"console_port": free_port(), "console_token": SecretStr("0123456789abcdef0123456789abcdef")}
     patience = pytest.MonkeyPatch()
-    patience.setattr(console_queries, "DEADLINE", 30.0)  # a machine that is busy is none of what is shown here
+    patience.setattr(
+        "adapters.storage.reading.CONSOLE_TIMEOUT", 30.0
+    )  # a machine that is busy is none of what is shown here
     async with OfflineModel() as model, open_service(settings(model.base_url, folder, **console)) as service:
         assert service.console_link is not None
         root = (link := service.console_link()).partition("/login")[0]
@@ -165,8 +166,8 @@ async def test_a_picture_is_sent_and_shown_and_what_is_none_is_said_beside_the_w
         picture = page.locator(".bubble img").first
         assert await picture.get_attribute("alt") == "A picture of user2"
         answer = await page.request.get(f"{bot.root}{await picture.get_attribute('src')}")
-        with Image.open(io.BytesIO(await answer.body())) as console_queries:
-            assert (console_queries.format, console_queries.size) == ("JPEG", (320, 200))
+        with Image.open(io.BytesIO(await answer.body())) as opened:
+            assert (opened.format, opened.size) == ("JPEG", (320, 200))
         before = len(await told(page))
         await say(page, "user2", "and this", picture=b"MZ\x90 a program")
         assert "no picture that can be read" in await page.locator("[role=alert]").inner_text()

@@ -1,7 +1,7 @@
-"""Facts that are remembered: their rows, and how they are found again.
+"""Facts that are remembered, and how they are found again.
 
 A fact stands on a shelf for each place where it is looked for: its conversation, its person,
-everywhere. Blocks, but for `SqlMemories`.
+everywhere.
 """
 
 from __future__ import annotations
@@ -9,81 +9,25 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, true
 
-from adapters.storage.reads import Reading, readable
-from adapters.storage.rows import EVERYWHERE, IN_SCOPE, shelf_of, shelves_of
+from adapters.storage.queries.scanning import readable
+from adapters.storage.rows import EVERYWHERE, IN_SCOPE, shelf_of
 from adapters.storage.tables import memories, memory_terms
 from bot.domain import codec
 from bot.domain.events import Conversation
 from bot.domain.memories import Kind, StoredFact, Visibility
-from bot.domain.ports import Clock
 
 FOUND = 20  # facts of one search
+
+
 LISTED = IN_SCOPE  # all of one conversation
+
+
 MOST_SHELVES = 20_000
+
+
 SOURCES = tuple[str, ...]
-
-
-class SqlMemories:
-    """Fits `Memories`."""
-
-    def __init__(self, *, read: Reading, peek: Reading, clock: Clock) -> None:
-        """`peek` finds what is written, without waiting for more."""
-        self._read = read
-        self._peek = peek
-        self._clock = clock
-        self._shelves: set[str] | None = None  # those with anything on them; None while unknown
-        self._new: set[str] = set()
-
-    def note(self, memory: StoredFact) -> None:
-        """Something is put on shelves: from now on they are looked at."""
-        self._new.update(shelves_of(memory))
-
-    async def recall(
-        self, where: Conversation, asker: int, terms: Collection[str]
-    ) -> tuple[StoredFact, ...]:
-        """Those that have some of these words and may be told there to whom asks, the best
-        first.
-        """
-        if not terms:
-            return ()
-        now = self._clock.now()
-        return await self._peek(lambda connection: recall(connection, where, asker, terms, now), ())
-
-    async def has_any(self, where: Conversation, asker: int) -> bool:
-        """Whether there may be facts to be told there to whom asks; where nothing is remembered, as
-        in most places, that costs no read.
-        """
-        if self._shelves is None:
-            self._shelves = await self._peek(shelves, None)
-        asked = {str(where), shelf_of(asker), EVERYWHERE}
-        if self._shelves is None or len(self._shelves) >= MOST_SHELVES:
-            return True
-        return not asked.isdisjoint(self._shelves) or not asked.isdisjoint(self._new)
-
-    async def listed(
-        self, *, scope: Conversation | None = None, subject: int | None = None
-    ) -> tuple[StoredFact, ...] | None:
-        """Those of a conversation, or about somebody, or both, the latest first; None where they
-        cannot be read.
-        """
-        now = self._clock.now()
-        return await self._read(lambda connection: listed(connection, scope, subject, now), None)
-
-
-# --- forgetting ---------------------------------------------------------------------------------
-
-
-def drop(connection: Connection, which: ColumnElement[bool]) -> dict[str, int]:
-    """Delete these facts with the words they are found by; how many rows of each table went."""
-    ids = select(memories.c.memory_id).where(which)
-    terms = connection.execute(delete(memory_terms).where(memory_terms.c.memory_id.in_(ids)))
-    gone = connection.execute(delete(memories).where(which))
-    return {"memories": gone.rowcount, "memory_terms": terms.rowcount}
-
-
-# --- reading --------------------------------------------------------------------------------------
 
 
 def recall(

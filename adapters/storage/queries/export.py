@@ -1,5 +1,5 @@
 """The journal as lines of JSON: everything of a conversation, or its runs as LOG_RUNS writes them
-(`adapters/traces/run_log.py`). Blocks.
+(`adapters/traces/run_log.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, select
 
+from adapters.storage.queries.turns import outcome_of
 from adapters.storage.statements import plain
 from adapters.storage.tables import (
     chosen,
@@ -31,7 +32,6 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
-from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
 from bot.domain.errors import ToolCancelled
 from bot.domain.events import Conversation

@@ -1,38 +1,30 @@
-"""A day of the journal: what was asked, what became of it, and what it took. Days that are over are
-added up once: to add ninety days of rows takes 300 ms. Blocks.
+"""What happened in some hours: turns by their ends, who took most, calls of tools, and what
+operators did.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import asdict
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Double,
     Select,
-    Table,
-    and_,
-    case,
-    cast,
     func,
-    insert,
-    literal,
     select,
     text,
 )
 
+from adapters.storage.queries.scanning import between, id_at, opened_between, readable
+from adapters.storage.queries.turns import ending_of, unanswered
 from adapters.storage.tables import (
     IN_ERROR,
     PAYER,
-    SHARED,
     WAS_DRAFT,
-    day_tools,
-    day_usage,
+    audit,
     runs,
     sends,
     speakers,
@@ -41,108 +33,49 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
-from adapters.storage.turn_queries import between, ending_of, opened_between, unanswered
+from bot.domain import codec
+from bot.domain.console_views import (
+    ToolUse,
+)
 from bot.domain.drafts import draft_of
+from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
 from bot.domain.events import Conversation
-from bot.domain.query_results import DayCounts, DaySum, Spender, UsageSum
-
-LATE = 2 * 3600.0  # seconds after midnight
-
-
-def midnight(moment: float, *, later: int = 0) -> float:
-    """The beginning of that day, or of one so many days later, in seconds since 1970.
-
-    By the calendar: days of 23 and 25 hours are as long as they are.
-    """
-    day = datetime.fromtimestamp(moment, UTC).astimezone().date() + timedelta(days=later)
-    return datetime(day.year, day.month, day.day).astimezone().timestamp()
-
-
-def add_up(connection: Connection, *, now: float) -> bool:
-    """Add up the oldest day that is over and was not added up yet; whether there was one."""
-    is_usage, is_tools = (_add_up_next(connection, one, now) for one in (day_usage, day_tools))
-    return is_usage or is_tools
-
-
-def _add_up_next(connection: Connection, table: Table, now: float) -> bool:
-    """Each table by itself: of days from before there was one it is behind."""
-    last = connection.scalar(select(func.max(table.c.day)))
-    since = 0.0 if last is None else midnight(last, later=1)
-    used = usage.c.at >= since, usage.c.at < midnight(now - LATE)
-    first = connection.scalar(select(func.min(usage.c.at)).where(*used))
-    if first is None:
-        return False
-    work = _add_up if table is day_usage else _add_up_tools
-    work(connection, midnight(first), midnight(first, later=1))
-    return True
-
-
-def _add_up(connection: Connection, day: float, end: float) -> None:
-    """Whose turn was erased meanwhile is nobody (erasure.py)."""
-    turn = select(turns.c.id).where(turns.c.turn_id == usage.c.turn_id).exists()
-    is_theirs = and_(usage.c.conversation != "", turn)
-    theirs = (
-        select(
-            case((is_theirs, usage.c.conversation), else_="").label("conversation"),
-            case((is_theirs, usage.c.asker), else_=0).label("asker"),
-            *(usage.c[name] for name in ("model", "prompt", "completion", "cached", "cost")),
-        )
-        .where(usage.c.at >= day, usage.c.at < end, usage.c.step != PAYER)
-        .subquery()
-    )
-    by = theirs.c.conversation, theirs.c.asker, theirs.c.model
-    sums = select(
-        literal(day),
-        *by,
-        func.count(),
-        func.sum(theirs.c.prompt),
-        func.sum(theirs.c.completion),
-        func.sum(theirs.c.cached),
-        func.count() - func.count(theirs.c.cost),
-        func.coalesce(func.sum(theirs.c.cost), 0.0),
-    ).group_by(*by)
-    names = ("day", "conversation", "asker", "model", "requests", "prompt", "completion", "cached")
-    connection.execute(insert(day_usage).from_select((*names, "unpriced", "cost"), sums))
-
-
-def _add_up_tools(connection: Connection, day: float, end: float) -> None:
-    by_tool = parts(usage.c.at >= day, usage.c.at < end).subquery()
-    sums = select(literal(day), *by_tool.c)
-    connection.execute(insert(day_tools).from_select(("day", "tool", *SHARED), sums))
-
-
-def parts(*used: ColumnElement[bool]) -> Select[Any]:
-    """By tool its part of the requests that are `used`: its name, and SHARED."""
-    others = tool_calls.alias("others")
-    count = select(func.count()).select_from(others).where(*_read(others))
-    among = case(
-        (tool_calls.c.id.is_(None), 1.0),
-        else_=cast(count.correlate(usage).scalar_subquery(), Double),
-    )
-    tool = func.coalesce(tool_calls.c.name, "").label("tool")
-    numbers = [usage.c[name] for name in ("prompt", "completion", "cached", "cost")]
-    each = (
-        select(tool, among.label("among"), *numbers)
-        .select_from(usage.outerjoin(tool_calls, and_(*_read(tool_calls))))
-        .where(usage.c.step != PAYER, *used)
-        .subquery()
-    )
-    told = {
-        "requests": literal(1.0, Double),
-        "unpriced": case((each.c.cost.is_(None), 1.0), else_=0.0),
-        "cost": func.coalesce(each.c.cost, 0.0),
-    }
-    sums = [func.sum(told.get(name, each.c.get(name)) / each.c.among) for name in SHARED]
-    return select(each.c.tool, *sums).group_by(each.c.tool)
-
-
-def _read(calls: Any) -> tuple[ColumnElement[bool], ...]:
-    """That a request was the first to read the results of these calls."""
-    return calls.c.turn_id == usage.c.turn_id, calls.c.step == usage.c.step - 1
-
+from bot.domain.journal import Audited
+from bot.domain.model_messages import ToolMessage
+from bot.domain.query_results import (
+    DayCounts,
+    DaySum,
+    Spender,
+    UsageSum,
+)
+from bot.domain.run import Stop
 
 FAILURES = 5  # that are told, the last ones
+
+
 TOP = 5  # people, and groups
+
+
+LATEST = 2000  # calls of all tools together
+
+
+LATELY = 10  # calls of a tool that say how it is now
+
+
+NEARLY = 0.95
+
+
+OK = "ok"
+
+
+OPEN = ""  # of those that did not end
+
+
+UNTELLING = {
+    OPEN,
+    *(kind.code for kind in (AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited)),
+}
+"""Codes of calls that were not made, or not to their end: they say nothing of the tool."""
 
 
 Conditions: TypeAlias = tuple[ColumnElement[bool], ...]
@@ -156,7 +89,9 @@ class _Hours(NamedTuple):
     then: Conditions
 
 
-def day(connection: Connection, since: float, until: float, where: Conversation | None) -> DaySum:
+def day(
+    connection: Connection, since: float, until: float, where: Conversation | None = None
+) -> DaySum:
     """The sums of the time from then on, before `until` (0: to the end): there, or in all."""
     hours = _hours(connection, since, until, where)
     return DaySum(
@@ -272,3 +207,76 @@ def _most(*whose: Any) -> Select[Any]:
 def _sum(row: Any) -> UsageSum:
     _, requests, prompt, cached, completion, cost, unpriced = row
     return UsageSum(requests, int(prompt), int(cached), int(completion), float(cost), unpriced)
+
+
+def ends(connection: Connection, since: float) -> tuple[int, int]:
+    """How many runs of the turns since then ended, and how many of them failed. Runs have no time;
+    their ids rise with those of their turns, nearly. Errors are few: their turns are looked at.
+    """
+    asked = turns.c.id >= id_at(connection, turns.c.opened, since)
+    query = select(runs.c.id).join_from(turns, runs, runs.c.turn_id == turns.c.turn_id)
+    first = connection.scalar(query.where(asked).order_by(turns.c.id).limit(1))
+    if first is None:
+        return 0, 0
+    ended = select(func.count()).where(runs.c.id >= first, runs.c.stop != "")
+    failed = select(func.count()).join_from(runs, turns, runs.c.turn_id == turns.c.turn_id)
+    failed = failed.where(runs.c.stop == Stop.FAILED, text(f"runs.{IN_ERROR}"))
+    failed = failed.where(*opened_between(connection, since))
+    return connection.scalar(ended) or 0, connection.scalar(failed) or 0
+
+
+def tool_uses(connection: Connection) -> tuple[ToolUse, ...]:
+    """The tools that were called lately, by name."""
+    columns = tool_calls.c.name, tool_calls.c.id, tool_calls.c.code, tool_calls.c.seconds
+    latest = select(*columns).order_by(tool_calls.c.id.desc()).limit(LATEST)
+    calls, times = dict[str, list[tuple[int, str]]](), dict[str, list[float]]()
+    for name, id_, code, seconds in connection.execute(latest):
+        calls.setdefault(name, []).append((id_, code))
+        if seconds is not None:
+            times.setdefault(name, []).append(seconds)
+    failures = {
+        name: [(id_, code) for id_, code in those if code not in {OK, OPEN}]
+        for name, those in calls.items()
+    }
+    errors = _errors(connection, [those[0][0] for those in failures.values() if those])
+    told = []
+    for name, those in sorted(calls.items()):
+        failed, taken = failures[name], sorted(times.get(name, (0.0,)))
+        telling = [code for _, code in those if code not in UNTELLING][:LATELY]
+        last, code = failed[0] if failed else (0, "")
+        told.append(
+            ToolUse(
+                name,
+                len(those),
+                len(failed),
+                code,
+                taken[min(len(taken) - 1, int(NEARLY * len(taken)))],
+                going_on=sum(code == OPEN for _, code in those),
+                lately=(sum(code != OK for code in telling), len(telling)),
+                error=errors.get(last, ""),
+            )
+        )
+    return tuple(told)
+
+
+def _errors(connection: Connection, ids: list[int]) -> dict[int, str]:
+    """What the model read of these calls."""
+    query = select(tool_calls.c.id, tool_calls.c.result).where(tool_calls.c.id.in_(ids))
+    rows = [row for row in connection.execute(query) if row.result]
+    return dict(readable(lambda row: (row.id, codec.read(ToolMessage, row.result).content), rows))
+
+
+def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
+    """The audit of the console, the latest entry first."""
+    rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(latest))
+    return tuple(
+        Audited(
+            at=row.at,
+            login=row.login,
+            address=row.address,
+            action=row.action,
+            object=row.object,
+            outcome=row.outcome,
+        )
+        for row in rows
+    )

@@ -1,32 +1,34 @@
-"""Reading the journal: a conversation's memory, one message. Blocks: threads only.
-
-A row that cannot be read (written by a version that knew more) is left out and told to the log.
-"""
+"""What was said in conversations, for prompts and for the console; and what was set for them."""
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
-from sqlalchemy import CTE, Connection, Row, Select, Table, func, or_, select, text
+from sqlalchemy import Connection, Row, Select, and_, func, or_, select, text
 
+from adapters.storage.queries.scanning import SLACK, conversation_names, id_at, readable
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from adapters.storage.statements import OVERHEARD, plain
 from adapters.storage.tables import (
     KEPT,
+    chosen,
+    memories,
     messages,
     pictures,
+    place_settings,
     sends,
     speakers,
     things,
     turns,
+    verdicts,
     windows,
 )
 from bot.domain import codec
-from bot.domain.actions import MergedForward, SentSegment, as_received
+from bot.domain.actions import MergedForward, SentSegment, as_received, plain_words
+from bot.domain.console_views import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     AttachmentNamed,
@@ -36,30 +38,40 @@ from bot.domain.journal import (
     Remembered,
     Round,
 )
+from bot.domain.query_results import (
+    PlaceSum,
+)
 from bot.domain.segments import Forward
 
 MAX_CONVERSATIONS = 20_000
+
+
 THINGS = 300
 """How many of the things that were named in a conversation can still be opened."""
+
 
 NOWHERE = "0:private:0"
 """Where messages of a forgotten place are known as taken, by their ids."""
 
+
 LATEST = 200
 """How many messages of a place are compared with its history, which is shorter."""
+
 
 LATEST_SENDS = 2000
 """The same, of all places."""
 
-T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+PLACES = 30
 
 
-class Reading(Protocol):
-    """Asks the database, once all that was put is written; `nothing` where it cannot be read."""
+SENDS = 200  # shown among the messages of one page
 
-    def __call__(self, query: Callable[[Connection], T], nothing: T) -> Awaitable[T]: ...
+
+ROUNDS = 1000  # that are counted: no prompt has as many
+
+
+FACTS = 50  # of one conversation, those told last
 
 
 def remember(connection: Connection, conversation: Conversation) -> Remembered:
@@ -170,7 +182,7 @@ def told_of(
     """The rounds that are told from that turn on, and how many of them with shortened results."""
     mark = _mark(connection, here, light_to)
     rows = connection.execute(rounds_of(connection, here, first_turn)).all()
-    told = tuple(readable(lambda row: (_round(row), (row.closed, row.id) <= mark), rows))
+    told = tuple(readable(lambda row: (_round_of(row), (row.closed, row.id) <= mark), rows))
     return tuple(round_ for round_, _ in told), sum(light for _, light in told)
 
 
@@ -187,16 +199,6 @@ def _mark(connection: Connection, here: str, light_to: int) -> tuple[float, int]
         .limit(1)
     ).one_or_none()
     return (last.closed, last.id) if last else (-math.inf, 0)
-
-
-def conversations(connection: Connection) -> set[Conversation] | None:
-    """All conversations there are; None where they are too many to keep in mind."""
-    found: set[str] = set()
-    for table in (messages, turns, speakers):
-        names = places(table)
-        query = select(names.c.name).where(names.c.name.is_not(None)).limit(MAX_CONVERSATIONS + 1)
-        found.update(connection.scalars(query))
-    return None if len(found) > MAX_CONVERSATIONS else {Conversation.parse(here) for here in found}
 
 
 def find(
@@ -303,34 +305,219 @@ def _known_own(row: Row[Any], account: int) -> KnownLine:
     return KnownLine(row.message_id, account, row.changed, segments)
 
 
-def places(table: Table) -> CTE:
-    """Every conversation of the table as a `name`, and None at the end.
+def conversations(connection: Connection) -> set[Conversation] | None:
+    """All conversations there are; None where they are too many to keep in mind."""
+    found: set[str] = set()
+    for table in (messages, turns, speakers):
+        names = conversation_names(table)
+        query = select(names.c.name).where(names.c.name.is_not(None)).limit(MAX_CONVERSATIONS + 1)
+        found.update(connection.scalars(query))
+    return None if len(found) > MAX_CONVERSATIONS else {Conversation.parse(here) for here in found}
 
-    From one to the next along the index, however many rows each has; DISTINCT or GROUP BY would
-    walk over them all.
-    """
-    names = select(func.min(table.c.conversation).label("name")).cte("places", recursive=True)
-    after = (
-        select(func.min(table.c.conversation))
-        .where(table.c.conversation > names.c.name)
-        .scalar_subquery()
+
+def groups(connection: Connection) -> frozenset[Conversation]:
+    """The groups with messages; and those that only numbers of people are left of."""
+    known = (conversation_names(table).c.name for table in (messages, speakers))
+    found = {here for name in known for here in connection.scalars(select(name)) if here}
+    return frozenset(where for where in map(Conversation.parse, found) if where.is_group)
+
+
+def choices(connection: Connection) -> dict[Conversation, str]:
+    """Which persona was chosen where."""
+    query = select(chosen.c.conversation, chosen.c.persona)
+    return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
+
+
+def settings(connection: Connection, name: str) -> dict[Conversation, str]:
+    """The values set under this name, by conversation."""
+    query = select(place_settings.c.conversation, place_settings.c.value).where(
+        place_settings.c.name == name, place_settings.c.value != ""
     )
-    return names.union_all(select(after).where(names.c.name.is_not(None)))
+    return {Conversation.parse(here): value for here, value in connection.execute(query)}
 
 
-# --- rows -> the domain ---------------------------------------------------------------------------
+def busiest(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
+    """The busiest conversations since then."""
+    number = func.count().label("number")
+    query = (
+        select(messages.c.conversation, number, func.max(messages.c.taken))
+        .where(messages.c.taken >= since, messages.c.conversation != NOWHERE)
+        .group_by(messages.c.conversation)
+        .order_by(number.desc(), messages.c.conversation)
+        .limit(PLACES)
+    )
+    return tuple(
+        PlaceSum(Conversation.parse(here), count, last)
+        for here, count, last in connection.execute(query)
+    )
 
 
-def readable(read: Callable[[Any], T], rows: Iterable[Any]) -> Iterator[T]:
-    """The entries of the rows, but for those that cannot be read."""
-    for row in rows:
-        try:
-            yield read(row)
-        except codec.Unreadable as error:
-            logger.warning("a row of the journal cannot be read, and is left out: %s", error)
+def chats(connection: Connection, before: int) -> ChatRows:
+    """The conversations, the last spoken in first; `before` a message's id, 0 for any. What is left
+    of one that was forgotten is in none.
+
+    Steps from name to name of the index: whoever says much costs nothing more.
+    """
+    names = conversation_names(messages)
+    said = messages.alias("said")
+    newest = select(func.max(said.c.id)).where(said.c.conversation == names.c.name)
+    latest = select(newest.correlate(names).scalar_subquery().label("id")).where(
+        names.c.name.is_not(None), names.c.name != NOWHERE
+    )
+    ids = sorted(
+        (id_ for (id_,) in connection.execute(latest) if not before or id_ < before), reverse=True
+    )
+    query = select(messages).where(messages.c.id.in_(ids[:ROWS])).order_by(messages.c.id.desc())
+    rows = tuple(readable(_chat_row, connection.execute(query)))
+    return ChatRows(rows, ids[ROWS - 1] if len(ids) > ROWS else None)
 
 
-def _round(row: Row[Any]) -> Round:
+def chat(connection: Connection, where: Conversation, before: int) -> Chat:
+    """One conversation: the messages `before` that id (0: the latest), oldest first."""
+    name = str(where)
+    query = select(messages).where(messages.c.conversation == name)
+    if before:
+        query = query.where(messages.c.id < before)
+    found = connection.execute(query.order_by(messages.c.id.desc()).limit(ROWS + 1)).all()
+    rows = found[:ROWS][::-1]
+    window = connection.execute(select(windows).where(windows.c.conversation == name)).one_or_none()
+    first = None if window is None else _first(connection, window.first_turn)
+    judged = _judged(connection, name, [row.message_id for row in rows])
+    lines = list(readable(lambda row: _line(row, judged, first), rows))
+    if rows:
+        ids = {row.message_id for row in rows if row.message_id}
+        until = found[0].taken if before else None
+        lines += [
+            line for line in _sent(connection, name, rows, until) if line.message_id not in ids
+        ]
+    lines.sort(key=lambda line: line.at)
+    begins, light_to = (0, 0) if window is None else (window.first_turn, window.light_to)
+    count = _count_rounds(connection, name, begins)
+    few = not before and count < ROUNDS
+    told, light = told_of(connection, name, begins, light_to) if few else ((), 0)
+    return Chat(
+        where=where,
+        group=next((row.group_name for row in reversed(rows) if row.group_name), ""),
+        lines=tuple(lines),
+        rounds=count,
+        told=told,
+        light=light,
+        summary="" if window is None else window.summary,
+        facts=_facts(connection, name),
+        next=rows[0].id if len(found) > ROWS else None,
+    )
+
+
+def line(connection: Connection, where: Conversation, message_id: str) -> ChatLine | None:
+    """The message of this id, without its verdict; the latest, where there are several."""
+    query = select(messages).where(
+        messages.c.conversation == str(where), messages.c.message_id == message_id
+    )
+    found = connection.execute(query.order_by(messages.c.id.desc()).limit(1))
+    return next(iter(readable(lambda row: _line(row, {}, None), found)), None)
+
+
+def _chat_row(row: Row[Any]) -> ChatRow:
+    where = Conversation.parse(row.conversation)
+    return ChatRow(
+        where=where,
+        group=row.group_name,
+        name=row.card or row.nickname,
+        text=_words(row, where),
+        at=row.taken,
+    )
+
+
+def _words(row: Row[Any], where: Conversation) -> str:
+    if row.erased:
+        return ""
+    return plain_words(codec.read(SEGMENTS, row.segments), own=where.platform_id)
+
+
+def _first(connection: Connection, turn: int) -> str | None:
+    """The question that the prompt begins with; None where nobody knows."""
+    return connection.scalar(select(turns.c.message_id).where(turns.c.id == turn))
+
+
+def _count_rounds(connection: Connection, conversation: str, first_turn: int) -> int:
+    """How many rounds the prompt repeats."""
+    told = rounds_of(connection, conversation, first_turn).with_only_columns(turns.c.id)
+    few = told.order_by(None).limit(ROUNDS).subquery("few")
+    return connection.scalar(select(func.count()).select_from(few)) or 0
+
+
+def _judged(
+    connection: Connection, conversation: str, message_ids: Sequence[str]
+) -> dict[str, Row[Any]]:
+    query = select(verdicts).where(
+        verdicts.c.conversation == conversation, verdicts.c.message_id.in_(message_ids)
+    )
+    return {row.message_id: row for row in connection.execute(query.order_by(verdicts.c.id))}
+
+
+def _line(row: Row[Any], judged: dict[str, Row[Any]], first: str | None) -> ChatLine:
+    verdict = judged.get(row.message_id) if row.message_id else None
+    return ChatLine(
+        message_id=row.message_id,
+        at=row.taken,
+        sender=row.sender,
+        name=row.card or row.nickname,
+        text=_words(row, Conversation.parse(row.conversation)),
+        is_own=row.sender == row.self_id,
+        is_gone=bool(row.erased),
+        begins=bool(first) and row.message_id == first,
+        reason="" if verdict is None else verdict.reason,
+        wakes=verdict is not None and bool(verdict.wakes),
+        turn_id=row.turn_id,
+    )
+
+
+def _sent(
+    connection: Connection, conversation: str, rows: Sequence[Row[Any]], until: float | None
+) -> list[ChatLine]:
+    """The bot's words among these messages, by the turns that were asked there: sends have no
+    order of their own in a conversation.
+    """
+    read = [row.turn_id for row in rows if row.turn_id]
+    first = id_at(connection, turns.c.opened, rows[0].taken - SLACK)
+    asked = select(turns.c.turn_id).where(
+        turns.c.conversation == conversation,
+        turns.c.id >= first,
+        or_(
+            turns.c.turn_id.in_(read),
+            turns.c.message_id.in_([row.message_id for row in rows if row.message_id]),
+        ),
+    )
+    ids = [turn_id for (turn_id,) in connection.execute(asked.limit(SENDS))]
+    query = select(sends).where(
+        and_(sends.c.turn_id.in_(ids), sends.c.conversation == conversation)
+    )
+    if until is not None:
+        query = query.where(sends.c.queued <= until)
+    found = connection.execute(query.order_by(sends.c.id.desc()).limit(SENDS))
+    return list(readable(_said, found))
+
+
+def _said(row: Row[Any]) -> ChatLine:
+    return ChatLine(
+        message_id=row.message_id,
+        at=row.queued,
+        sender=Conversation.parse(row.conversation).platform_id,
+        name="",
+        text=plain_words(codec.read(SEND_SEGMENTS, row.segments)),
+        is_own=True,
+        state="" if row.state == "confirmed" else row.state,
+        turn_id=row.turn_id,
+    )
+
+
+def _facts(connection: Connection, conversation: str) -> tuple[Fact, ...]:
+    query = select(memories).where(memories.c.conversation == conversation)
+    found = connection.execute(query.order_by(memories.c.used.desc()).limit(FACTS))
+    return tuple(Fact(row.subject, row.text, row.visibility, row.made) for row in found)
+
+
+def _round_of(row: Row[Any]) -> Round:
     return Round(row.turn_id, codec.read(ROUND, row.round))
 
 

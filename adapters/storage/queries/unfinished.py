@@ -1,6 +1,4 @@
-"""Everything left unfinished: questions, turns, runs that wait, sends. Asked at the start. Blocks:
-threads only.
-"""
+"""Everything left unfinished: questions, turns, runs that wait, sends. Asked at the start."""
 
 from __future__ import annotations
 
@@ -11,7 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, Select, exists, func, select, text
 
-from adapters.storage.reads import conversation_of, message_of, places, readable
+from adapters.storage.queries.conversations import conversation_of, message_of
+from adapters.storage.queries.scanning import conversation_names, readable
+from adapters.storage.queries.turns import outcome_of
 from adapters.storage.redaction import BLANK
 from adapters.storage.rows import SEND_SEGMENTS
 from adapters.storage.statements import plain
@@ -26,7 +26,6 @@ from adapters.storage.tables import (
     turns,
     usage,
 )
-from adapters.storage.turn_queries import outcome_of
 from bot.domain import codec
 from bot.domain.actions import SendMessage
 from bot.domain.cluster_messages import ClusterPartition
@@ -206,7 +205,7 @@ def _active(
     connection: Connection, now: float, before: float
 ) -> Iterator[tuple[Conversation, float]]:
     """The conversations heard lately, the last one first."""
-    names, there = places(messages), messages.alias("there")
+    names, there = conversation_names(messages), messages.alias("there")
     newest = (
         select(there.c.id)
         .where(there.c.conversation == names.c.name, there.c.taken < before)

@@ -1,39 +1,34 @@
-"""Reading turns, and messages that nobody answered, in rows by the order of their ids: no row is
-counted. Blocks.
+"""Turns and how they ended, and messages that nobody answered, as rows in the order of their ids:
+no row is counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from heapq import merge
 from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
-    FromClause,
     Label,
     Row,
     ScalarSelect,
     Select,
     Subquery,
-    TextClause,
     case,
     exists,
     func,
     literal_column,
     select,
-    text,
 )
 
-from adapters.storage.reads import readable
+from adapters.storage.queries.scanning import SLACK, between, id_at, ids, opened_between, readable
+from adapters.storage.queries.usage import sums_of
 from adapters.storage.rows import SEGMENTS
 from adapters.storage.tables import (
-    PAYER,
     messages,
     requests,
     runs,
@@ -48,97 +43,29 @@ from bot.domain.actions import plain_words
 from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery, TurnRow, TurnRows
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.journal import SendState, Undelivered, Unfinished
-from bot.domain.query_results import UsageSum
+from bot.domain.query_results import (
+    UsageSum,
+)
 from bot.domain.run import Stop
 
-PLACES = 16  # of a table that are looked at with one question
-SLACK = 3600.0  # seconds that a row may have been written after others that are later
-
-
-def ids(connection: Connection, table: FromClause) -> tuple[int, int]:
-    """The first id there is, and the one behind the last. Asked for together, SQLite walks over all
-    rows to find them.
-    """
-    first = connection.scalar(select(func.min(table.c.id)))
-    last = connection.scalar(select(func.max(table.c.id)))
-    return int(first or 1), int(last or 0) + 1
-
-
-def id_at(connection: Connection, column: Column[Any], moment: float) -> int:
-    """The id from which on the times of this column are not before that moment, nearly.
-
-    Each question looks at several places: a database elsewhere is asked five times, not twenty.
-    """
-    low, high = ids(connection, column.table)
-    while low < high:
-        step = -(-(high - low) // PLACES)
-        places = [min(low + number * step, high - 1) for number in range(PLACES)]
-        named = {f"id{number}": place for number, place in enumerate(places)}
-        times = connection.execute(_times_at(column), named).one()
-        for place, time in zip(places, times, strict=True):
-            if time is None or time >= moment:
-                high = place
-                break
-            low = place + 1
-    return low
-
-
-@cache
-def _times_at(column: Column[Any]) -> TextClause:
-    """Asks for the times of the first rows from so many ids on. Written out: it is asked often, and
-    to put it together takes longer than its answer.
-    """
-    first = (
-        f"(SELECT {column.name} FROM {column.table.name} WHERE id >= :id{{}} ORDER BY id LIMIT 1)"  # noqa: S608  # names of ours
-    )
-    return text("SELECT " + ", ".join(map(first.format, range(PLACES))))
-
-
-def between(
-    connection: Connection, column: Column[Any], since: float = 0.0, until: float = 0.0
-) -> list[ColumnElement[bool]]:
-    """That a row is of these times; 0 for any."""
-    told = []
-    if since:
-        first = id_at(connection, column, since - SLACK)
-        told += [column >= since, column.table.c.id >= first]
-    if until:
-        last = id_at(connection, column, until + SLACK)
-        told += [column < until, column.table.c.id < last]
-    return told
-
-
-def opened_between(
-    connection: Connection, since: float = 0.0, until: float = 0.0
-) -> list[ColumnElement[bool]]:
-    """That a turn was opened in these times; 0 for any. Where the clock jumped, the times of turns
-    do not say between which ids they are, but those of requests have an index: no turn that asked a
-    model is missed.
-    """
-    told, used = [], [usage.c.step != PAYER]
-    if since:
-        told.append(turns.c.opened >= since)
-        used.append(usage.c.at >= since)
-    if until:
-        told.append(turns.c.opened < until)
-        used.append(usage.c.at < until)
-    if not told:
-        return []
-    asked = turns.c.turn_id.in_(select(usage.c.turn_id).where(*used))
-    low, high = connection.execute(
-        select(func.min(turns.c.id), func.max(turns.c.id)).where(asked)
-    ).one()
-    if since:
-        first = id_at(connection, turns.c.opened, since - SLACK)
-        told.append(turns.c.id >= (first if low is None else min(first, low)))
-    if until:
-        last = id_at(connection, turns.c.opened, until + SLACK)
-        told.append(turns.c.id < (last if high is None else max(last, high + 1)))
-    return told
-
-
 OPEN = (SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN)
+
+
 LOST = (SendState.REFUSED, SendState.DROPPED)
+
+
+WALK = 5_000  # turns that are looked at for a page: what is rare is further down
+
+
+SAID = "segments", "erased", "group_name", "card", "nickname"
+
+
+def latest_payers(connection: Connection, latest: int) -> tuple[tuple[str, Conversation, int], ...]:
+    """Whose the latest turns are; what nobody called for is nobody's."""
+    payer = case((turns.c.uncalled, 0), else_=turns.c.asker)
+    query = select(turns.c.turn_id, turns.c.conversation, payer)
+    rows = connection.execute(query.order_by(turns.c.id.desc()).limit(latest))
+    return tuple((turn_id, Conversation.parse(here), who) for turn_id, here, who in rows)
 
 
 def outcome_of(run: Any = runs) -> Label[Any]:
@@ -185,11 +112,6 @@ def _is(*states: SendState) -> ColumnElement[bool]:
 def _text(word: str) -> ColumnElement[str]:
     """Written out: PostgreSQL groups by an expression only if it has no parameters."""
     return literal_column(f"'{word}'")
-
-
-WALK = 5_000  # turns that are looked at for a page: what is rare is further down
-TOKENS = "prompt", "cached", "completion"
-SAID = "segments", "erased", "group_name", "card", "nickname"
 
 
 def rows(connection: Connection, query: TurnQuery) -> TurnRows:
@@ -328,32 +250,6 @@ def _with_words(found: Subquery) -> Select[Any]:
     said = [messages.c[name] for name in SAID]
     told = select(found, *said).select_from(found.outerjoin(messages, messages.c.id == message))
     return told.order_by(found.c.id.desc())
-
-
-def sums_of(connection: Connection, turn_ids: Sequence[str]) -> dict[str, UsageSum]:
-    query = select(usage.c.turn_id, *totals(usage)).where(usage.c.turn_id.in_(turn_ids))
-    return {row.turn_id: sum_of(row) for row in connection.execute(query.group_by(usage.c.turn_id))}
-
-
-def totals(table: Any) -> list[Any]:
-    return [
-        func.count().label("requests"),
-        *(func.coalesce(func.sum(table.c[name]), 0).label(name) for name in TOKENS),
-        func.coalesce(func.sum(table.c.cost), 0.0).label("cost"),
-        (func.count() - func.count(table.c.cost)).label("unpriced"),
-    ]
-
-
-def sum_of(row: Row[Any]) -> UsageSum:
-    """The sum that a row holds."""
-    return UsageSum(
-        int(row.requests),
-        int(row.prompt),
-        int(row.cached),
-        int(row.completion),
-        float(row.cost),
-        int(row.unpriced),
-    )
 
 
 def _refusals(connection: Connection, turn_ids: Sequence[str]) -> dict[str, str]:

@@ -1,0 +1,283 @@
+"""The reading side of the journal: the one place that runs the functions of `queries/`, in threads
+that only read, and the ports that they answer.
+
+A new query is a function there and a line here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from concurrent.futures import Executor
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection
+
+from adapters.storage.batches import EntryBatches
+from adapters.storage.database import Database
+from adapters.storage.failures import Blame, fault, words
+from adapters.storage.queries.conversations import (
+    busiest,
+    chat,
+    chats,
+    choices,
+    groups,
+    settings,
+)
+from adapters.storage.queries.days import audited, day, day_counts, ends, tool_uses
+from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
+from adapters.storage.queries.traces import silence, story, trace
+from adapters.storage.queries.turns import latest_payers, rows
+from adapters.storage.queries.usage import costs, spent, taken
+from adapters.storage.rows import EVERYWHERE, shelf_of, shelves_of
+from adapters.storage.writer import Writer
+from bot.domain.cluster_messages import ClusterPartition
+from bot.domain.console_views import CostSum, TurnQuery, TurnRows
+from bot.domain.events import Conversation
+from bot.domain.memories import StoredFact
+from bot.domain.ports import Clock
+from bot.domain.query_results import DayCounts
+
+TIMEOUT, TIMEOUT_IN_TROUBLE = 10.0, 1.0  # seconds; while the database cannot be written
+CONSOLE_TIMEOUT = 2.0  # seconds for what a page reads
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Reader:
+    """Runs queries, each on one state of all that is committed."""
+
+    def __init__(
+        self, database: Database, threads: Executor, *, writer: Writer, batches: EntryBatches
+    ) -> None:
+        self._database = database
+        self._threads = threads
+        self._writer = writer
+        self._batches = batches
+
+    async def read(
+        self,
+        query: Callable[Concatenate[Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
+        """The result once all that was put is written; in trouble, that of what was written. None
+        if the journal cannot be read in time.
+        """
+        await self._writer.commit()
+        return await self.peek(query, *args, **kwargs)
+
+    async def peek(
+        self,
+        query: Callable[Concatenate[Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
+        """The same of what is written by now."""
+        if not self._database.ready:
+            return None
+
+        def run() -> T:
+            with self._database.reading() as connection:
+                return query(connection, *args, **kwargs)
+
+        try:
+            async with asyncio.timeout(TIMEOUT_IN_TROUBLE if self._writer.in_trouble else TIMEOUT):
+                return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+        except Exception as error:
+            logger.warning("the journal cannot be read: %s", words(error))
+            logger.debug("reading failed", exc_info=True)
+            if fault(error) is Blame.DAMAGE:
+                self._batches.condemn(words(error))
+                self._writer.retry()
+            return None
+
+
+class ConsoleReader:
+    """Runs queries for pages, in a thread of its own, so that nobody else waits for them. What is
+    on its way into the journal may not be in their results yet.
+    """
+
+    def __init__(self, database: Database, thread: Executor) -> None:
+        self._database = database
+        self._thread = thread
+        # What the first page asks, compiled: it is opened most. All that pages ask would take
+        # 1.2 MiB for as long as the bot runs: a page takes 2 to 8 ms more without, the first one,
+        # which asks most, 7 to 12.
+        self._first_page = dict[Any, Any]()
+
+    async def read(
+        self,
+        query: Callable[Concatenate[Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
+        """The result, or None if there is none in time."""
+        return await self._run(lambda connection: query(connection, *args, **kwargs), None)
+
+    async def read_for_first_page(
+        self,
+        query: Callable[Concatenate[Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T | None:
+        """The same; the compiled statements are kept."""
+        kept = self._first_page
+        return await self._run(lambda connection: query(connection, *args, **kwargs), kept)
+
+    async def _run(self, query: Callable[[Connection], T], kept: dict[Any, Any] | None) -> T | None:
+        if not self._database.ready:
+            return None
+        drivers: list[Any] = []
+
+        def run() -> T:
+            with self._database.reading() as connection:
+                drivers.append(connection.connection.driver_connection)
+                try:
+                    return query(connection.execution_options(compiled_cache=kept))
+                finally:
+                    _shrink(connection)
+
+        try:
+            async with asyncio.timeout(CONSOLE_TIMEOUT):
+                return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+        except TimeoutError:
+            logger.warning("the console has read for %g s, and gave up", CONSOLE_TIMEOUT)
+            for driver in drivers:  # else the thread goes on, and whoever asks next waits for it
+                (driver.interrupt if hasattr(driver, "interrupt") else driver.cancel)()
+        except Exception as error:
+            logger.warning("the console could not read the journal: %s", words(error))
+            logger.debug("reading failed", exc_info=True)
+        return None
+
+
+def _shrink(connection: Connection) -> None:
+    """Let go of the pages that were read: nobody may look again for days."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA shrink_memory").close()
+
+
+def reads(
+    query: Callable[Concatenate[Connection, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T | None]]:
+    """A method that runs this query with the `reader` of its object."""
+
+    async def read(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T | None:
+        found: T | None = await self.reader.read(query, *args, **kwargs)
+        return found
+
+    read.__doc__ = query.__doc__
+    return read
+
+
+class SqlJournalQueries:
+    """Fits `JournalQueries`, `Choices`, `AuditQueries` and `DayUsageQueries`. What was set for
+    conversations is told of those in the `share` alone.
+    """
+
+    def __init__(self, reader: Reader, share: ClusterPartition) -> None:
+        self.reader = reader
+        self._share = share
+
+    usage = reads(spent)
+    taken = reads(taken)
+    latest_payers = reads(latest_payers)
+    day = reads(day)
+    audit = reads(audited)
+    places = reads(busiest)
+    groups = reads(groups)
+    story = reads(story)
+
+    async def choices(self) -> Mapping[Conversation, str] | None:
+        """The persona's key in each conversation where one was chosen."""
+        return self._ours(await self.reader.read(choices))
+
+    async def settings(self, name: str) -> Mapping[Conversation, str] | None:
+        """The values set under this name by command, by conversation."""
+        return self._ours(await self.reader.read(settings, name))
+
+    def _ours(self, found: Mapping[Conversation, str] | None) -> Mapping[Conversation, str] | None:
+        if found is None:
+            return None
+        return {where: value for where, value in found.items() if self._share.has_place(where)}
+
+
+class SqlConsoleQueries:
+    """Fits `ConsoleQueries`."""
+
+    def __init__(self, reader: ConsoleReader) -> None:
+        self.reader = reader
+
+    trace = reads(trace)
+    silence = reads(silence)
+    chats = reads(chats)
+    chat = reads(chat)
+    tools = reads(tool_uses)
+
+    async def rows(self, query: TurnQuery) -> TurnRows | None:
+        """The latest that the query is about."""
+        reader = self.reader
+        read = reader.read_for_first_page if query == TurnQuery() else reader.read
+        return await read(rows, query)
+
+    async def day(self, *, since: float, until: float) -> DayCounts | None:
+        """The sums of the time from then on, before `until`."""
+        return await self.reader.read_for_first_page(day_counts, since, until)
+
+    async def ends(self, *, since: float) -> tuple[int, int] | None:
+        """How many runs ended, and how many of them failed."""
+        return await self.reader.read_for_first_page(ends, since)
+
+    async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
+        """The sums taken since then."""
+        reader = self.reader
+        read = reader.read_for_first_page if by == "day" else reader.read
+        return await read(costs, since, by)
+
+
+class SqlMemories:
+    """Fits `Memories`."""
+
+    def __init__(self, reader: Reader, clock: Clock) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._shelves: set[str] | None = None  # those with anything on them; None while unknown
+        self._new: set[str] = set()
+
+    def note(self, memory: StoredFact) -> None:
+        """Something is put on shelves: from now on they are looked at."""
+        self._new.update(shelves_of(memory))
+
+    async def recall(
+        self, where: Conversation, asker: int, terms: Collection[str]
+    ) -> tuple[StoredFact, ...]:
+        """Those that have some of these words and may be told there to whom asks, the best
+        first.
+        """
+        if not terms:
+            return ()
+        now = self._clock.now()
+        return await self._reader.peek(recall, where, asker, terms, now) or ()
+
+    async def has_any(self, where: Conversation, asker: int) -> bool:
+        """Whether there may be facts to be told there to whom asks; where nothing is remembered, as
+        in most places, that costs no read.
+        """
+        if self._shelves is None:
+            self._shelves = await self._reader.peek(shelves)
+        asked = {str(where), shelf_of(asker), EVERYWHERE}
+        if self._shelves is None or len(self._shelves) >= MOST_SHELVES:
+            return True
+        return not asked.isdisjoint(self._shelves) or not asked.isdisjoint(self._new)
+
+    async def listed(
+        self, *, scope: Conversation | None = None, subject: int | None = None
+    ) -> tuple[StoredFact, ...] | None:
+        """Those of a conversation, or about somebody, or both, the latest first; None where they
+        cannot be read.
+        """
+        return await self._reader.read(listed, scope, subject, self._clock.now())
