@@ -273,6 +273,6 @@ def migrate(connection: Connection) -> None:
     """Bring the database's schema up to date; Alembic is large, and an up-to-date database never
     needs it.
     """
-    from adapters.storage.migrate import migrate as up
+    from adapters.storage.migrations import migrate as up
 
     up(connection)

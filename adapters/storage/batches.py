@@ -16,8 +16,15 @@ from sqlalchemy import Connection, text
 
 from adapters.storage.ahead import Ahead, Put, begin_mark, move_mark, read_mark
 from adapters.storage.claim import JournalTaken
-from adapters.storage.database import Database
-from adapters.storage.failures import Blame, Unusable, fault, is_conflict, retry_conflicts, words
+from adapters.storage.database import (
+    Blame,
+    Database,
+    Unusable,
+    describe_error,
+    fault,
+    is_conflict,
+    retry_conflicts,
+)
 from adapters.storage.notices import FROM_MEMORY, SILENCE
 from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import rows
@@ -280,7 +287,9 @@ class EntryBatches:
                     return Written(place, tuple(bad), self._failed(error))
                 bad.append(place)
                 logger.warning(
-                    "a %s cannot be stored, and is lost: %s", batch[place].entry.type, words(error)
+                    "a %s cannot be stored, and is lost: %s",
+                    batch[place].entry.type,
+                    describe_error(error),
                 )
                 if self._ahead is not None and self._ahead.holds(batch[place]):
                     self._ahead.clear(batch[place].number)
@@ -324,11 +333,11 @@ class EntryBatches:
             if self._damage or fault(error) is Blame.DAMAGE:
                 aside = self._put_aside()
                 self._damage = ""
-                return f"{words(error)}; it was moved to {aside}, and a new one is begun"
+                return f"{describe_error(error)}; it was moved to {aside}, and a new one is begun"
         except Exception as another:
             logger.exception("the database cannot even be closed")
-            return words(another)
-        return words(error)
+            return describe_error(another)
+        return describe_error(error)
 
     def _put_aside(self) -> str:
         if self._ahead is None:

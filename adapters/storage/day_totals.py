@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from adapters.storage.ahead import Put
 from adapters.storage.batches import Transactions
 from adapters.storage.database import Database
-from adapters.storage.queries.usage import midnight
+from adapters.storage.queries.sums import midnight
 from adapters.storage.statements import Statement
 from bot.domain.journal import DayKeeper, DayStanding, Found
 

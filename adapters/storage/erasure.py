@@ -42,8 +42,7 @@ from sqlalchemy import (
 )
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.database import Database
-from adapters.storage.failures import Unusable, words
+from adapters.storage.database import Database, Unusable, describe_error
 from adapters.storage.queries.conversations import NOWHERE
 from adapters.storage.queries.unfinished import ACTIVE
 from adapters.storage.retention import LONGEST_DAY, drop_facts
@@ -551,4 +550,4 @@ class SqlErasing:
         except Unusable as error:
             raise NotErased(str(error)) from error
         except Exception as error:
-            raise NotErased(words(error)) from error
+            raise NotErased(describe_error(error)) from error

@@ -23,8 +23,7 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, Away, JournalTaken
-from adapters.storage.database import POSTGRES_OPTIONS
-from adapters.storage.failures import words
+from adapters.storage.database import POSTGRES_OPTIONS, describe_error
 from adapters.storage.url import place_of, read_url
 
 SECONDS: Final = 4.0  # how long it lasts without being renewed
@@ -196,7 +195,7 @@ class Roster:
             self._is_made = True
         except (SQLAlchemyError, OSError) as error:
             self._is_made = False  # another database may be there when it is back
-            raise Away(self._place, words(error)) from error
+            raise Away(self._place, describe_error(error)) from error
 
     def _make(self, connection: Connection) -> None:
         if not self._is_made:

@@ -15,8 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from adapters.storage.batches import EntryBatches
-from adapters.storage.database import Database
-from adapters.storage.failures import Blame, fault, words
+from adapters.storage.database import Blame, Database, describe_error, fault
 from adapters.storage.queries.conversations import (
     busiest,
     chat,
@@ -25,11 +24,18 @@ from adapters.storage.queries.conversations import (
     groups,
     settings,
 )
-from adapters.storage.queries.days import audited, day, day_counts, ends, tool_uses
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
-from adapters.storage.queries.traces import silence, story, trace
-from adapters.storage.queries.turns import latest_payers, rows
-from adapters.storage.queries.usage import costs, spent, taken
+from adapters.storage.queries.sums import (
+    audited,
+    costs,
+    day,
+    day_counts,
+    ends,
+    spent,
+    taken,
+    tool_uses,
+)
+from adapters.storage.queries.turns import latest_payers, rows, silence, story, trace
 from adapters.storage.rows import EVERYWHERE, shelf_of, shelves_of
 from adapters.storage.writer import Writer
 from bot.domain.cluster_messages import ClusterPartition
@@ -89,10 +95,10 @@ class Reader:
             async with asyncio.timeout(TIMEOUT_IN_TROUBLE if self._writer.in_trouble else TIMEOUT):
                 return await asyncio.get_running_loop().run_in_executor(self._threads, run)
         except Exception as error:
-            logger.warning("the journal cannot be read: %s", words(error))
+            logger.warning("the journal cannot be read: %s", describe_error(error))
             logger.debug("reading failed", exc_info=True)
             if fault(error) is Blame.DAMAGE:
-                self._batches.condemn(words(error))
+                self._batches.condemn(describe_error(error))
                 self._writer.retry()
             return None
 
@@ -150,7 +156,7 @@ class ConsoleReader:
             for driver in drivers:  # else the thread goes on, and whoever asks next waits for it
                 (driver.interrupt if hasattr(driver, "interrupt") else driver.cancel)()
         except Exception as error:
-            logger.warning("the console could not read the journal: %s", words(error))
+            logger.warning("the console could not read the journal: %s", describe_error(error))
             logger.debug("reading failed", exc_info=True)
         return None
 

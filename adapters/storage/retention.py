@@ -26,8 +26,8 @@ from sqlalchemy import (
     update,
 )
 
+from adapters.storage.queries.sums import midnight, parts
 from adapters.storage.queries.unfinished import SEEN
-from adapters.storage.queries.usage import midnight, parts
 from adapters.storage.tables import (
     BY_TURN,
     PAYER,

@@ -20,9 +20,8 @@ from sqlalchemy import Connection
 from adapters.storage.ahead import ahead_of
 from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import Away, JournalTaken, SelfCheck
-from adapters.storage.database import READERS, Database, Migrate
+from adapters.storage.database import READERS, Database, Migrate, describe_error
 from adapters.storage.erasure import SqlErasing
-from adapters.storage.failures import words
 from adapters.storage.notices import DAMAGED, MEND
 from adapters.storage.queries import conversations, unfinished
 from adapters.storage.reading import (
@@ -227,7 +226,7 @@ class SqlStore:
                     ):
                         await self._clock.sleep(BETWEEN)
             except Exception as error:
-                logger.info("old rows could not be deleted this time: %s", words(error))
+                logger.info("old rows could not be deleted this time: %s", describe_error(error))
                 logger.debug("deleting failed", exc_info=True)
 
     async def watch(self, every: float) -> None:

@@ -169,9 +169,8 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
     """
     from adapters.storage.ahead import ahead_of
     from adapters.storage.batches import EntryBatches
-    from adapters.storage.database import Database
-    from adapters.storage.failures import words
-    from adapters.storage.migrate import migrate
+    from adapters.storage.database import Database, describe_error
+    from adapters.storage.migrations import migrate
     from adapters.storage.notices import NO_JOURNAL
 
     settings = settings or configure(service=False)
@@ -186,5 +185,5 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
         exit_with(error)
     except Exception as error:
         logging.getLogger("bot").debug("the journal cannot be used", exc_info=True)
-        say(UNUSABLE, why=words(error))
+        say(UNUSABLE, why=describe_error(error))
         raise SystemExit(1) from None

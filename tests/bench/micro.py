@@ -14,7 +14,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from adapters.openai.stream import AnswerReader
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved

@@ -17,12 +17,10 @@ from sqlalchemy import Connection, Table, Text, cast, create_engine, func, inser
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.queries.conversations import chat, chats
-from adapters.storage.queries.days import day_counts, ends, tool_uses
-from adapters.storage.queries.traces import trace
-from adapters.storage.queries.turns import rows
-from adapters.storage.queries.usage import costs, midnight
+from adapters.storage.queries.sums import costs, day_counts, ends, midnight, tool_uses
+from adapters.storage.queries.turns import rows, trace
 from adapters.storage.retention import add_up
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
 from adapters.storage.url import read_url

@@ -6,7 +6,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from bot.cli.past_runs import latest_runs
 from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling

@@ -13,8 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from adapters.storage.database import Database, checked_revision
-from adapters.storage.failures import words
+from adapters.storage.database import Database, checked_revision, describe_error
 from adapters.storage.queries.conversations import settings as place_settings
 from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
@@ -94,7 +93,9 @@ def check_store(settings: Settings) -> list[Check]:
             "See that the database runs and STORE_URL names it; a damaged file is put aside when "
             "the bot starts"
         )
-        return [wrong("store", sentence("the journal does not open ({})", words(error)), mend)]
+        return [
+            wrong("store", sentence("the journal does not open ({})", describe_error(error)), mend)
+        ]
     finally:
         if database is not None:
             database.close()

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import text
 
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
 from bot.domain.events import Conversation
 from bot.domain.journal import (

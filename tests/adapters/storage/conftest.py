@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
 from bot.domain.ports import Clock
 from bot.runtime.clock import SystemClock

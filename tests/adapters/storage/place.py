@@ -11,7 +11,7 @@ from sqlalchemy import select
 from adapters.storage.ahead import Ahead
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import messages
 
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import metadata
 from adapters.storage.url import read_url
 

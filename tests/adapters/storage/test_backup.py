@@ -26,7 +26,7 @@ from adapters.storage.backup import BackupError, Manifest, back_up, back_up_to, 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.store import open_store
 from adapters.storage.tables import REVISIONS
 from bot.runtime.clock import SystemClock

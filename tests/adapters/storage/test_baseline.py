@@ -17,7 +17,7 @@ from adapters.storage.baseline import BASELINE, COMMIT, OlderJournal
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, name_of
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import REVISIONS
 from bot.domain import codec
 from bot.domain.language import in_chinese

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select, text
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import messages
 from bot.domain.errors import ConfigError
 from bot.domain.journal import Entry

@@ -6,9 +6,8 @@ from sqlalchemy import update
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.conversations import busiest, choices, groups, settings
-from adapters.storage.queries.days import audited
-from adapters.storage.queries.traces import CALLS, story
-from adapters.storage.queries.usage import spent
+from adapters.storage.queries.sums import audited, spent
+from adapters.storage.queries.turns import CALLS, story
 from adapters.storage.tables import tool_calls
 from bot.domain.events import Conversation
 from bot.domain.journal import (

@@ -12,8 +12,7 @@ from sqlalchemy import select
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
-from adapters.storage.queries.days import day
-from adapters.storage.queries.usage import costs, midnight, spent, taken
+from adapters.storage.queries.sums import costs, day, midnight, spent, taken
 from adapters.storage.retention import LATE, LONGEST_DAY, add_up
 from adapters.storage.tables import PAYER, day_usage, usage
 from bot.domain.journal import UsageAdded

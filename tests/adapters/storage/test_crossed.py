@@ -12,9 +12,8 @@ from sqlalchemy import Connection, create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 
 from adapters.storage.batches import EntryBatches, Written
-from adapters.storage.database import Database
-from adapters.storage.failures import TRIES, is_conflict, retry_conflicts
-from adapters.storage.migrate import migrate
+from adapters.storage.database import TRIES, Database, is_conflict, retry_conflicts
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import sends
 from adapters.storage.url import read_url
 from bot.domain.journal import SendChanged, SendState

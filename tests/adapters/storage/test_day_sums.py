@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.days import day
-from adapters.storage.queries.usage import spent
+from adapters.storage.queries.sums import day, spent
 from bot.domain.journal import Judged, MemberNumbered, SendChanged, SendState
 from bot.domain.query_results import DaySum, Spender
 from tests.adapters.storage.entries import NOW, closing, opening, put, read, step

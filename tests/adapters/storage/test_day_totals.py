@@ -20,8 +20,8 @@ from adapters.storage.claim import JournalTaken
 from adapters.storage.database import Database
 from adapters.storage.day_totals import ALL, CountingTransactions, counting
 from adapters.storage.leases import Lease, name_of
-from adapters.storage.migrate import migrate
-from adapters.storage.queries.usage import midnight
+from adapters.storage.migrations import migrate
+from adapters.storage.queries.sums import midnight
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url

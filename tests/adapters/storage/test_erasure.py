@@ -15,8 +15,7 @@ from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.queries import conversations
 from adapters.storage.queries.conversations import busiest
-from adapters.storage.queries.days import audited
-from adapters.storage.queries.usage import taken
+from adapters.storage.queries.sums import audited, taken
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec

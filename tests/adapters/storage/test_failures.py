@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
-from adapters.storage.failures import Blame, Unusable, fault, words
+from adapters.storage.database import Blame, Unusable, describe_error, fault
 from adapters.storage.url import read_url
 from bot.domain.errors import ConfigError, Problem
 from tests.cases import each_case
@@ -54,7 +54,7 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
     error = raised(lambda: connection.execute("SELECT * FROM sqlite_master"))
     connection.close()
     assert fault(error) is Blame.DAMAGE
-    assert words(error) == "file is not a database"
+    assert describe_error(error) == "file is not a database"
 
 
 @each_case(
@@ -69,7 +69,7 @@ def test_an_error_inside_sqlalchemys_is_judged_by_what_it_is(tmp_path: Path) -> 
     error = raised(engine.connect)
     assert isinstance(error, DBAPIError)
     assert fault(error) is Blame.OUTAGE
-    assert words(error) == "unable to open database file"
+    assert describe_error(error) == "unable to open database file"
 
 
 def test_postgresql_errors_are_told_apart_too(postgres: str) -> None:
@@ -92,10 +92,10 @@ def test_a_server_that_is_not_there_is_an_outage() -> None:
     engine = create_engine(read_url("postgresql://bot:sesame@127.0.0.1:1/frost"))
     error = raised(engine.connect)
     assert fault(error) is Blame.OUTAGE
-    assert "sesame" not in words(error)
+    assert "sesame" not in describe_error(error)
 
 
 def test_words_are_one_line_and_never_empty() -> None:
-    assert words(ValueError("one\ntwo")) == "one"
-    assert words(TimeoutError()) == "TimeoutError"
-    assert len(words(ValueError("x" * 1000))) == 300
+    assert describe_error(ValueError("one\ntwo")) == "one"
+    assert describe_error(TimeoutError()) == "TimeoutError"
+    assert len(describe_error(ValueError("x" * 1000))) == 300

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, select, text
 
 from adapters.storage.database import Database
-from adapters.storage.migrate import configuration, migrate
+from adapters.storage.migrations import configuration, migrate
 from adapters.storage.tables import REVISIONS, metadata, versions
 from tests.adapters.storage.schemas import Schemas
 

@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.days import day_counts, ends
 from adapters.storage.queries.export import run_lines
-from adapters.storage.queries.traces import story
-from adapters.storage.queries.turns import rows
+from adapters.storage.queries.sums import day_counts, ends
+from adapters.storage.queries.turns import rows, story
 from adapters.storage.queries.unfinished import spoken
 from adapters.storage.tables import messages, runs, sends, steps, turns, usage, verdicts
 from bot.domain.actions import SendMessage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.storage.files import make_file, make_folder, make_private
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard
 

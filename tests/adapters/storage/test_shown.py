@@ -12,10 +12,8 @@ from sqlalchemy import Connection, Engine, event
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.conversations import chat, line
-from adapters.storage.queries.days import day, ends
-from adapters.storage.queries.traces import trace
-from adapters.storage.queries.turns import rows
-from adapters.storage.queries.usage import COSTS, costs, midnight
+from adapters.storage.queries.sums import COSTS, costs, day, ends, midnight
+from adapters.storage.queries.turns import rows, trace
 from adapters.storage.reading import CONSOLE_TIMEOUT, ConsoleReader, SqlConsoleQueries
 from adapters.storage.retention import LATE, add_up
 from bot.domain.console_views import CostSum, TurnQuery

@@ -7,7 +7,7 @@ from sqlalchemy import delete
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.usage import costs, midnight, tool_costs
+from adapters.storage.queries.sums import costs, midnight, tool_costs
 from adapters.storage.retention import LATE, add_up
 from adapters.storage.tables import day_tools
 from bot.domain.console_views import CostSum

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.days import tool_uses
+from adapters.storage.queries.sums import tool_uses
 from adapters.storage.tables import tool_calls
 from bot.domain.console_views import ToolUse
 from bot.domain.model_messages import ToolMessage

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, event, text
 
 from adapters.storage.batches import Doubt, EntryBatches, Written
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
 from bot.domain.journal import Entry, SendChanged, SendState, UsageAdded, UsageReserved
 from bot.domain.model_messages import ToolMessage, Usage

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.queries import conversations, unfinished
 from bot.domain import codec
 from bot.domain.actions import Attachment, SendMessage

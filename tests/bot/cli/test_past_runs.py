@@ -17,7 +17,7 @@ from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.traces.run_log import RunSummary, delivery_line, line_of
 from bot.cli.past_runs import (
     chain_to_text,

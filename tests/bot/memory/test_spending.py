@@ -5,7 +5,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
 from bot.domain.cluster_messages import UsageTaken
 from bot.domain.events import Conversation

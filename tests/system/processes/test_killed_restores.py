@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from adapters.storage.backup import BackupError, back_up
-from adapters.storage.database import Database
-from adapters.storage.failures import words
-from adapters.storage.migrate import migrate
+from adapters.storage.database import Database, describe_error
+from adapters.storage.migrations import migrate
 from tests.adapters.storage.killed import killed, restore_from
 from tests.adapters.storage.test_backup import ids_in, journal_in, made, needs_posix, put_back
 
@@ -39,7 +38,7 @@ def test_a_restore_that_is_killed_anywhere_has_done_nothing_or_is_completed(tmp_
             other = Database(f"sqlite:///{here}/frost.db", migrate=migrate)
             with pytest.raises(BackupError, match="run restore again") as error:
                 other.connect()
-            assert "cut off" in words(error.value)
+            assert "cut off" in describe_error(error.value)
         elif place % 6 == 5:  # nothing but a second try
             put_back(here / "frost.db", target, stamp="again")
             assert ids_in(here / "frost.db") == ["old", "old ahead"]

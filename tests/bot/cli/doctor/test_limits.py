@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import speakers
 from bot.cli.doctor.configuration import check_groups, check_limits
 from tests.bot.cli.doctor.surroundings import settings_of

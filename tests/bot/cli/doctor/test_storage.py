@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.storage.database import Database
-from adapters.storage.migrate import migrate
+from adapters.storage.migrations import migrate
 from adapters.storage.tables import REVISIONS
 from bot.cli.doctor import storage
 from bot.cli.doctor.checks import Check, Verdict
