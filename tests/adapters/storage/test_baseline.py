@@ -10,15 +10,16 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, inspect, text
+from alembic import command
+from sqlalchemy import Connection, inspect, select, text
 
 from adapters.storage.ahead import Put, ahead_of
 from adapters.storage.baseline import BASELINE, COMMIT, OlderJournal
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, name_of
-from adapters.storage.migrations import migrate
-from adapters.storage.tables import REVISIONS
+from adapters.storage.migrations import configuration, migrate
+from adapters.storage.tables import REVISIONS, applied, messages, metadata, versions
 from bot.domain import codec
 from bot.domain.language import in_chinese
 from bot.domain.model_messages import AssistantMessage, Message, ToolCall, UserMessage
@@ -59,10 +60,18 @@ def postgres(schemas: Schemas) -> Iterator[str]:
         yield url
 
 
+def make_baseline(connection: Connection) -> None:
+    """The tables of the baseline, empty, in place of those of today."""
+    metadata.drop_all(connection)
+    versions.drop(connection)
+    command.upgrade(configuration(connection), BASELINE)
+
+
 def prepared(url: str, revision: str = BASELINE, *rows: tuple[str, Mapping[str, object]]) -> None:
-    """A journal as an earlier version left it; the tables of 0015 are those of today."""
+    """A journal as an earlier version left it, with the tables of the baseline."""
     database = Database(url, migrate=migrate)
     with database.connect() as connection, connection.begin():
+        make_baseline(connection)
         for statement, values in rows:
             connection.execute(text(statement), values)
         connection.execute(text("UPDATE alembic_version SET version_num = :it"), {"it": revision})
@@ -241,7 +250,12 @@ def ids(url: str) -> list[str]:
 
 def stamp_baseline(database: Database) -> None:
     with database.connect() as connection, connection.begin():
-        connection.execute(text("UPDATE alembic_version SET version_num = :it"), {"it": BASELINE})
+        kept = {table: connection.execute(select(table)).mappings().all() for table in (messages, applied)}
+        make_baseline(connection)
+        for table, rows in kept.items():
+            names = {column["name"] for column in inspect(connection).get_columns(table.name)}
+            for row in rows:
+                connection.execute(table.insert(), {name: row[name] for name in names})
 
 
 def test_entries_that_the_commit_before_wrote_ahead_are_refused(sqlite: str) -> None:
