@@ -1,4 +1,4 @@
-"""Login, logout, and the page of open logins and of the audit log."""
+"""Login, logout, the language, and the page of open logins and of the audit log."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import re
 
 from aiohttp import web
 
-from adapters.console.guard import logged_in
+from adapters.console.http import ADDRESS, FIELDS, ORIGIN, cookie_name, redirect
 from adapters.console.language import LANGUAGE_COOKIE, LANGUAGES
-from adapters.console.logins import LOGIN_LONGEST, Logins
-from adapters.console.rendering import Pages, redirect
-from adapters.console.routes import Access, Route, Visit
-from adapters.console.sources import Sources, note
+from adapters.console.logins import COOKIE, LOGIN, LOGIN_LONGEST, LOGINS
+from adapters.console.rendering import render
+from adapters.console.sources import SOURCES, note
 
 SHOWN = 50  # lines of the audit
 OWN_PATH = re.compile(r"/(?![/\\])[!-~]*")
@@ -27,99 +26,96 @@ TOLD = (
 )
 
 
-class AccessPages:
-    """The pages about who may see the others."""
-
-    def __init__(self, pages: Pages, logins: Logins, sources: Sources) -> None:
-        self._pages = pages
-        self._logins = logins
-        self._sources = sources
-
-    @property
-    def routes(self) -> tuple[Route, ...]:
-        """Those of these pages."""
-        return (
-            Route("GET", "/login", self.ask, Access.ANYBODY),
-            Route("POST", "/login", self.enter, Access.ANYBODY),
-            Route("POST", "/language", self.speak, Access.ANYBODY),
-            Route("POST", "/logout", self.leave, Access.LOGGED_IN),
-            Route("GET", "/access", self.look, Access.LOGGED_IN),
-            Route("POST", "/access/end", self.end_all, Access.LOGGED_IN),
-        )
-
-    async def ask(self, visit: Visit) -> web.Response:
-        """The login page. Who is logged in is sent on, without the code of the link."""
-        if visit.login:
-            first = self._sources.first
-            return redirect(visit, first if "#" in first else f"{first}#")
-        return self._pages.show(visit, "login", trouble="", asks=self._logins.totp.is_on)
-
-    async def enter(self, visit: Visit) -> web.Response:
-        """Log in with the token, or with the code of a link."""
-        asks = self._logins.totp.is_on
-        if not self._logins.tries.admit():
-            return self._pages.show(visit, "login", status=429, trouble="login.wait", asks=asks)
-        code, token = visit.fields.get("code", ""), visit.fields.get("token", "").strip()
-        cookie = None
-        if asks and not self._logins.totp.use(visit.fields.get("totp", "")):
-            pass  # the answer does not say which of the two was wrong
-        elif code:
-            cookie = self._logins.by_code(code, visit.address)
-        else:
-            cookie = self._logins.by_token(token, visit.address)
-        if cookie is None:
-            self.audit(visit, "login", outcome="refused")
-            trouble = "login.link" if code else "login.wrong"
-            trouble = "login.both" if asks else trouble
-            return self._pages.show(visit, "login", status=403, trouble=trouble, asks=asks)
-        login = self._logins.find(cookie)
-        name = login.name if login else ""
-        line = TOLD[self._sources.tongue].format(address=visit.address)
-        self._sources.tell(f"console {name}", line)
-        self.audit(visit, "login", login=name)
-        return logged_in(redirect(visit, self._sources.first), visit.origin, cookie, LOGIN_LONGEST)
-
-    async def speak(self, visit: Visit) -> web.Response:
-        """Set the language of this browser."""
-        language = visit.fields.get("language", "")
-        answer = redirect(visit, _own_path(visit))
-        if language in LANGUAGES:
-            answer.set_cookie(
-                LANGUAGE_COOKIE,
-                language,
-                path="/",
-                max_age=YEAR,
-                secure=visit.origin.is_secure,
-                httponly=True,
-                samesite="Strict",
-            )
-        return answer
-
-    async def leave(self, visit: Visit) -> web.Response:
-        """Log out."""
-        self._logins.end(visit.cookie)
-        self.audit(visit, "logout")
-        return logged_in(redirect(visit, "/login"), visit.origin, "", 0)
-
-    async def look(self, visit: Visit) -> web.Response:
-        """The open logins and the audit log."""
-        lines = await self._sources.audits.audit(latest=SHOWN)
-        return self._pages.show(visit, "access", logins=self._logins.open, lines=lines)
-
-    async def end_all(self, visit: Visit) -> web.Response:
-        """End all logins, including this one."""
-        count = self._logins.end_all()
-        self.audit(visit, "end all logins", what=str(count))
-        return logged_in(redirect(visit, "/login"), visit.origin, "", 0)
-
-    def audit(
-        self, visit: Visit, action: str, *, what: str = "", outcome: str = "ok", login: str = ""
-    ) -> None:
-        """Record an action."""
-        note(self._sources, visit, action, what=what, outcome=outcome, login=login)
+async def show_login(request: web.Request) -> web.Response:
+    """The login page. Visitors with a login are sent on, without the code of the link."""
+    if LOGIN in request:
+        first = request.app[SOURCES].first
+        return redirect(request, first if "#" in first else f"{first}#")
+    return _render_login(request)
 
 
-def _own_path(visit: Visit) -> str:
+async def log_in(request: web.Request) -> web.Response:
+    """Log in with the token, or with the code of a link."""
+    logins, sources, fields = request.app[LOGINS], request.app[SOURCES], request[FIELDS]
+    asks, address = logins.totp.is_on, request[ADDRESS]
+    if not logins.tries.admit():
+        return _render_login(request, "login.wait", status=429)
+    code, token = fields.get("code", ""), fields.get("token", "").strip()
+    cookie = None
+    if asks and not logins.totp.use(fields.get("totp", "")):
+        pass  # the answer does not say which of the two was wrong
+    elif code:
+        cookie = logins.by_code(code, address)
+    else:
+        cookie = logins.by_token(token, address)
+    if cookie is None:
+        note(request, "login", outcome="refused")
+        trouble = "login.both" if asks else "login.link" if code else "login.wrong"
+        return _render_login(request, trouble, status=403)
+    login = logins.find(cookie)
+    name = login.name if login else ""
+    sources.tell(f"console {name}", TOLD[sources.tongue].format(address=address))
+    note(request, "login", login=name)
+    answer = redirect(request, sources.first)
+    _set_cookie(request, answer, cookie_name(request[ORIGIN]), cookie, int(LOGIN_LONGEST))
+    return answer
+
+
+async def set_language(request: web.Request) -> web.Response:
+    """Set the language of this browser."""
+    language = request[FIELDS].get("language", "")
+    answer = redirect(request, _own_path(request))
+    if language in LANGUAGES:
+        _set_cookie(request, answer, LANGUAGE_COOKIE, language, YEAR)
+    return answer
+
+
+async def log_out(request: web.Request) -> web.Response:
+    """End this login."""
+    request.app[LOGINS].end(request[COOKIE])
+    note(request, "logout")
+    return _forget_login(request)
+
+
+async def show_access(request: web.Request) -> web.Response:
+    """The open logins and the audit log."""
+    lines = await request.app[SOURCES].audits.audit(latest=SHOWN)
+    return render(request, "access", logins=request.app[LOGINS].open, lines=lines)
+
+
+async def end_all_logins(request: web.Request) -> web.Response:
+    """End all logins, including this one."""
+    count = request.app[LOGINS].end_all()
+    note(request, "end all logins", what=str(count))
+    return _forget_login(request)
+
+
+def _render_login(request: web.Request, trouble: str = "", *, status: int = 200) -> web.Response:
+    asks = request.app[LOGINS].totp.is_on
+    return render(request, "login", status=status, trouble=trouble, asks=asks)
+
+
+def _forget_login(request: web.Request) -> web.Response:
+    answer = redirect(request, "/login")
+    _set_cookie(request, answer, cookie_name(request[ORIGIN]), "", 0)
+    return answer
+
+
+def _set_cookie(
+    request: web.Request, answer: web.Response, name: str, value: str, seconds: int
+) -> None:
+    answer.set_cookie(
+        name,
+        value,
+        path="/",
+        max_age=seconds,
+        secure=request[ORIGIN].is_secure,
+        httponly=True,
+        samesite="Strict",
+    )
+
+
+def _own_path(request: web.Request) -> str:
     """The path to return to: one of ours, never another host."""
-    own = visit.origin.path(visit.fields.get("back", "/")) or "/"
+    own = request[ORIGIN].path(request[FIELDS].get("back", "/"))
     return own if OWN_PATH.fullmatch(own) else "/"

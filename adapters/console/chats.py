@@ -1,150 +1,161 @@
-"""Conversations, and one as in QQ, with what became of its messages: to read, to take away as a
-file, and to forget.
-"""
+"""Chats, and one chat as in QQ with what became of its messages: to read, to export, to forget."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from typing import Final
 from urllib.parse import quote
 
 from aiohttp import web
+from msgspec import Struct
 
-from adapters.console.language import language_of
-from adapters.console.logins import Logins
-from adapters.console.rendering import Pages
-from adapters.console.routes import Access, Route, Visit
-from adapters.console.sources import Sources, note
-from adapters.console.turns import number_in
+from adapters.console.http import FIELDS, parse_number
+from adapters.console.language import LANGUAGE
+from adapters.console.logins import LOGINS
+from adapters.console.rendering import render, render_missing
+from adapters.console.sources import SOURCES, note
 from bot.domain.console_views import Chat, ChatLine
 from bot.domain.errors import BotError
 from bot.domain.events import Conversation, NotAConversation
 
 MOST = 20_000  # messages of a file
-ERASED_WITHIN = 120.0  # seconds: what is broken off leaves in memory what the journal has lost
+ERASED_WITHIN: Final = 120.0
+"""Seconds. A cancelled erasure would leave in memory what the journal has already lost."""
 
 
-class ChatPages:
-    """The list, and one of it."""
+class Choice(Struct, frozen=True):
+    """An option of a form: its value and its label."""
 
-    def __init__(self, pages: Pages, logins: Logins, sources: Sources) -> None:
-        self._pages = pages
-        self._logins = logins
-        self._sources = sources
+    value: str
+    words: str
 
-    @property
-    def routes(self) -> tuple[Route, ...]:
-        """Those of these pages."""
-        return (
-            Route("GET", "/chats", self.rows, Access.LOGGED_IN),
-            Route("GET", "/chats/{where}", self.look, Access.LOGGED_IN),
-            Route("GET", "/chats/{where}/file", self.file, Access.LOGGED_IN),
-            Route("POST", "/chats/{where}/forget", self.forget, Access.LOGGED_IN, lasts=True),
+
+async def find_chat_choices(request: web.Request, chosen: str = "") -> list[Choice]:
+    """The chats with the latest messages, and the `chosen` one, so that no number must be typed."""
+    speech = request[LANGUAGE]
+    found = await request.app[SOURCES].showing.chats(0)
+    rows = () if found is None else found.rows
+    has_several = len({row.where.platform_id for row in rows}) > 1
+    offered = [
+        Choice(
+            str(one.where),
+            speech.place(
+                one.where, one.group if one.where.is_group else one.name, account=has_several
+            ),
         )
+        for one in rows
+    ]
+    if chosen and chosen not in {one.value for one in offered}:
+        offered.append(Choice(chosen, speech.place_named(chosen)))
+    return offered
 
-    async def rows(self, visit: Visit) -> web.Response:
-        """The conversations, the last spoken in first."""
-        found = await self._sources.showing.chats(number_in(visit.request.query.get("before", "")))
-        told = found and [(one, quote(str(one.where), safe="")) for one in found.rows]
-        accounts = {one.where.platform_id for one in found.rows} if found else ()
-        return self._pages.show(
-            visit,
-            "chats",
-            rows=told,
-            several=len(accounts) > 1,
-            following=found and found.next,
-        )
 
-    async def look(self, visit: Visit) -> web.Response:
-        """One conversation."""
-        return await self._show(visit)
+async def show_chats(request: web.Request) -> web.Response:
+    """The chats, the one with the newest message first."""
+    before = parse_number(request.query.get("before", ""))
+    found = await request.app[SOURCES].showing.chats(before)
+    told = found and [(one, quote(str(one.where), safe="")) for one in found.rows]
+    accounts = {one.where.platform_id for one in found.rows} if found else ()
+    return render(
+        request, "chats", rows=told, several=len(accounts) > 1, following=found and found.next
+    )
 
-    async def file(self, visit: Visit) -> web.Response:
-        """The newest messages of one, the oldest first, a line of JSON each."""
-        if (where := _where(visit)) is None:
-            return self._pages.show(visit, "missing", status=404, is_away=False)
-        lines, before = list[ChatLine](), 0
-        while len(lines) < MOST:
-            found = await self._sources.showing.chat(where, before)
-            if found is None:
-                return self._pages.show(visit, "missing", status=503, is_away=True)
-            lines[:0] = found.lines
-            if not (before := found.next or 0):
-                break
-        note(self._sources, visit, "export", what=str(where))
-        answer = web.Response(
-            text="".join(f"{_plain(line)}\n" for line in lines), content_type="application/jsonl"
-        )
-        name = str(where).replace(":", "-")
-        answer.headers["Content-Disposition"] = f'attachment; filename="chat-{name}.jsonl"'
-        return answer
 
-    async def forget(self, visit: Visit) -> web.Response:
-        """Erase one for good, where its number was typed; the page, with what came of it."""
-        if (where := _where(visit)) is None:
-            return self._pages.show(visit, "missing", status=404, is_away=False)
-        outcome, rows = await self._forget(visit, where)
-        # Else what was just erased would name a person again.
-        what = str(where) if where.is_group else "private"
-        note(self._sources, visit, "forget", what=what, outcome=outcome or "ok")
-        key = f"chats.forget.{outcome or 'done'}" if outcome not in ("code", "wait") else ""
-        return await self._show(visit, key or f"totp.{outcome}", rows, 400 if outcome else 200)
+async def show_chat(request: web.Request) -> web.Response:
+    """One chat."""
+    return await _render_chat(request)
 
-    async def _forget(self, visit: Visit, where: Conversation) -> tuple[str, int]:
-        if visit.fields.get("name", "").strip() != str(where.session_id):
-            return "name", 0
-        if doubt := self._logins.doubt(visit.fields.get("totp", "")):
-            return doubt, 0
-        try:
-            async with asyncio.timeout(ERASED_WITHIN):
-                return "", await self._sources.forget(where)
-        except (BotError, TimeoutError):
-            return "failed", 0
 
-    async def _show(
-        self, visit: Visit, key: str = "", rows: int = 0, status: int = 200
-    ) -> web.Response:
-        if (where := _where(visit)) is None:
-            return self._pages.show(visit, "missing", status=404, is_away=False)
-        before = number_in(visit.request.query.get("before", ""))
-        found = await self._sources.showing.chat(where, before)
+async def send_file(request: web.Request) -> web.Response:
+    """The newest messages of a chat, the oldest first, a line of JSON each."""
+    if (where := _where(request)) is None:
+        return render_missing(request)
+    lines, before = list[ChatLine](), 0
+    while len(lines) < MOST:
+        found = await request.app[SOURCES].showing.chat(where, before)
         if found is None:
-            return self._pages.show(visit, "missing", status=503, is_away=True)
-        return self._pages.show(
-            visit,
-            "chat",
-            status=status,
-            key=key,
-            count=rows,
-            asks=self._logins.totp.is_on,
-            one=found,
-            called=found.group or _person(found),
-            lines=[(line, self._why(visit, line)) for line in found.lines],
-            link=quote(str(where), safe=""),
-            estimate=self._sources.estimate,
-            repeated=self._sources.weigh(found.told, found.light) if found.told else None,
-        )
+            return render_missing(request, is_away=True)
+        lines[:0] = found.lines
+        if not (before := found.next or 0):
+            break
+    note(request, "export", what=str(where))
+    answer = web.Response(
+        text="".join(f"{_json(line)}\n" for line in lines), content_type="application/jsonl"
+    )
+    name = str(where).replace(":", "-")
+    answer.headers["Content-Disposition"] = f'attachment; filename="chat-{name}.jsonl"'
+    return answer
 
-    def _why(self, visit: Visit, line: ChatLine) -> str:
-        chinese = language_of(visit.request).is_chinese
-        return self._sources.explain.reason(line.reason, chinese=chinese) if line.reason else ""
+
+async def forget_chat(request: web.Request) -> web.Response:
+    """Erase a chat for good, if its number was typed; the page says what came of it."""
+    if (where := _where(request)) is None:
+        return render_missing(request)
+    outcome, rows = await _erase(request, where)
+    # The number of a private chat would name the person who was just erased.
+    what = str(where) if where.is_group else "private"
+    note(request, "forget", what=what, outcome=outcome or "ok")
+    key = f"chats.forget.{outcome or 'done'}" if outcome not in ("code", "wait") else ""
+    return await _render_chat(request, key or f"totp.{outcome}", rows, 400 if outcome else 200)
+
+
+async def _erase(request: web.Request, where: Conversation) -> tuple[str, int]:
+    """What prevented it, or empty, and the number of rows."""
+    if request[FIELDS].get("name", "").strip() != str(where.session_id):
+        return "name", 0
+    if doubt := request.app[LOGINS].doubt(request[FIELDS].get("totp", "")):
+        return doubt, 0
+    try:
+        async with asyncio.timeout(ERASED_WITHIN):
+            return "", await request.app[SOURCES].forget(where)
+    except (BotError, TimeoutError):
+        return "failed", 0
+
+
+async def _render_chat(
+    request: web.Request, key: str = "", rows: int = 0, status: int = 200
+) -> web.Response:
+    if (where := _where(request)) is None:
+        return render_missing(request)
+    sources, chinese = request.app[SOURCES], request[LANGUAGE].is_chinese
+    found = await sources.showing.chat(where, parse_number(request.query.get("before", "")))
+    if found is None:
+        return render_missing(request, is_away=True)
+    return render(
+        request,
+        "chat",
+        status=status,
+        key=key,
+        count=rows,
+        asks=request.app[LOGINS].totp.is_on,
+        one=found,
+        called=found.group or _person(found),
+        lines=[
+            (line, sources.explain.reason(line.reason, chinese=chinese) if line.reason else "")
+            for line in found.lines
+        ],
+        link=quote(str(where), safe=""),
+        estimate=sources.estimate,
+        repeated=sources.weigh(found.told, found.light) if found.told else None,
+    )
 
 
 def _person(chat: Chat) -> str:
-    """The name of whoever a private chat is with, if they said anything lately."""
+    """The name of the person in a private chat, if they said anything lately."""
     names = (line.name for line in reversed(chat.lines) if not line.is_own and line.name)
     return "" if chat.where.is_group else next(names, "")
 
 
-def _where(visit: Visit) -> Conversation | None:
+def _where(request: web.Request) -> Conversation | None:
     try:
-        return Conversation.parse(visit.at["where"])
+        return Conversation.parse(request.match_info["where"])
     except NotAConversation:
         return None
 
 
-def _plain(line: ChatLine) -> str:
-    """A line of the file; of what was recalled the words are not told."""
+def _json(line: ChatLine) -> str:
+    """A line of the file; a recalled message has no text."""
     told = {
         "at": line.at,
         "sender": line.sender,

@@ -1,124 +1,46 @@
-"""HTTP of the console: connections with deadlines, the hosts it answers, the forms it reads.
+"""Reading requests: the address asked for, the client's address, and forms with limits.
 
-A page elsewhere whose name was made to point at this machine (DNS rebinding) asks for its own host.
-No request is trusted for coming from this machine: behind NAT or a proxy every request seems to.
-No forwarded header says where a request came in. Each proxy adds to X-Forwarded-For, whose
-beginning a client may invent: of what comes from the one named proxy the last hop counts, which
-that proxy wrote itself. Neither the name nor the type that a client gives a file is used.
+A page elsewhere whose name points at this machine (DNS rebinding) still sends its own `Host`. No
+request is trusted for coming from this machine: behind NAT or a proxy every request seems to. Each
+proxy appends to X-Forwarded-For, and a client may invent its beginning: only the last hop counts,
+and only if the named proxy sent it. Names and types that a client gives to files are ignored.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from aiohttp import BodyPartReader, hdrs, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.hdrs import CACHE_CONTROL
-from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.streams import StreamReader
 from msgspec import Struct
 
-HEAD_WITHIN = 10.0  # seconds that a connection has until its first request is there
-WRITE_WITHIN = 20.0  # seconds that a reader has to take an answer, or an event
-KEEP_ALIVE = 30.0  # seconds between two requests, the head of the second one included
 MAX_FORM: Final = 64 * 1024  # bytes of a form
-
-Answering = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-DEFAULT_PORTS = {"http": 80, "https": 443}
-Address: TypeAlias = IPv4Address | IPv6Address
 MAX_FILE: Final = 8 * 2**20  # bytes: what is seen of a picture in QQ, too
 MAX_PARTS: Final = 20  # of a form with a file
 FIELDS_WITHIN: Final = 10.0  # seconds
 FILE_WITHIN: Final = 60.0
-Form = tuple[dict[str, str], bytes]
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+COOKIE: Final = "frost-console"
+NUMBER = re.compile(r"[0-9]{1,18}")
+Address: TypeAlias = IPv4Address | IPv6Address
+Form: TypeAlias = tuple[dict[str, str], bytes]
 
 
-class Listener(web.Server):
-    """Answers requests by `answering`, and adds `headers` to every answer, including those that
-    aiohttp gives itself. An answer may set its own Cache-Control.
-    """
+class RequestRefused(Exception):
+    """Ends a request with `status`. `words` are shown to anyone, so they reveal nothing."""
 
-    def __init__(
-        self, answering: Answering, *, headers: Mapping[str, str], logger: logging.Logger
-    ) -> None:
-        super().__init__(
-            self._answer,
-            request_factory=self._asked,
-            access_log=None,
-            logger=logger,
-            keepalive_timeout=KEEP_ALIVE,
-            auto_decompress=False,
-        )
-        self._answering = answering
-        self._headers = headers
-        self._silent: dict[web.RequestHandler, asyncio.TimerHandle] = {}
-
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Give the client HEAD_WITHIN seconds for its first request."""
-        super().connection_made(handler, transport)
-        timer = asyncio.get_running_loop().call_later(HEAD_WITHIN, transport.abort)
-        self._silent[handler] = timer
-
-    def connection_lost(
-        self, handler: web.RequestHandler, exc: BaseException | None = None
-    ) -> None:
-        super().connection_lost(handler, exc)
-        self._stop_timer(handler)
-
-    def _stop_timer(self, handler: web.RequestHandler) -> None:
-        if timer := self._silent.pop(handler, None):
-            timer.cancel()
-
-    def _asked(
-        self,
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: web.RequestHandler,
-        writer: AbstractStreamWriter,
-        task: asyncio.Task[None],
-    ) -> web.BaseRequest:
-        self._stop_timer(protocol)
-        loop = asyncio.get_running_loop()
-        asked = _Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_FORM)
-        asked.ours = self._headers
-        return asked
-
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        answer = await self._answering(request)
-        try:
-            async with asyncio.timeout(WRITE_WITHIN):
-                await answer.prepare(request)
-                await answer.write_eof()
-        except ConnectionError:
-            pass  # the client has left
-        except TimeoutError:
-            hang_up(request)
-        return answer
-
-
-class _Request(web.BaseRequest):
-    """A request. Unreadable ones have this type too, so their answers get the headers."""
-
-    ours: Mapping[str, str]
-
-    async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        kept = response.headers.get(CACHE_CONTROL)
-        response.headers.update(self.ours)
-        if kept is not None:
-            response.headers[CACHE_CONTROL] = kept
-
-
-def hang_up(request: web.BaseRequest) -> None:
-    """Close the connection of a client that reads nothing; unsent bytes are dropped."""
-    if request.transport is not None:
-        request.transport.abort()
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+        self.words = words
 
 
 class PageOrigin(Struct, frozen=True):
@@ -142,8 +64,8 @@ class PageOrigin(Struct, frozen=True):
         """The full address of a page."""
         return f"{self.text}{self.prefix}{path}"
 
-    def path(self, asked: str) -> str | None:
-        """The page's own path; a proxy may have taken the prefix off. None outside of it."""
+    def path(self, asked: str) -> str:
+        """The page's own path, whether or not a proxy has removed the prefix."""
         if not self.prefix or not (asked + "/").startswith(self.prefix + "/"):
             return asked
         return asked.removeprefix(self.prefix) or "/"
@@ -187,6 +109,14 @@ class Origins:
         return said == ours.text or bool(ours.prefix and ours.path(path) != path)
 
 
+ORIGINS: Final = web.AppKey("origins", Origins)
+PROXY: Final = web.AppKey("proxy", str)  # whose X-Forwarded-For is believed, or empty
+ORIGIN: Final = web.RequestKey("origin", PageOrigin)
+ADDRESS: Final = web.RequestKey("address", str)  # of the client
+FIELDS: Final = web.RequestKey[Mapping[str, str]]("fields")  # of the form; empty without one
+FILE: Final = web.RequestKey("file", bytes)  # that came with the form
+
+
 def read_origin(text: str) -> PageOrigin:
     """Parse a configured address; the default port of its scheme is left out."""
     url = urlsplit(text)
@@ -195,6 +125,31 @@ def read_origin(text: str) -> PageOrigin:
     if url.port is not None and url.port != DEFAULT_PORTS.get(url.scheme):
         host += f":{url.port}"
     return PageOrigin(url.scheme, host, url.path.rstrip("/"))
+
+
+def cookie_name(origin: PageOrigin) -> str:
+    """The name of the login cookie: on https, a name that no other site can set.
+
+    Browsers send a cookie to every port and path of a host, so each console has its own name.
+    """
+    own = hashlib.sha256(origin.url("").encode()).hexdigest()[:8]
+    return f"{'__Host-' if origin.is_secure else ''}{COOKIE}-{own}"
+
+
+def redirect(request: web.Request, path: str) -> web.Response:
+    """To another page of ours, by GET."""
+    return web.Response(status=303, headers={"Location": f"{request[ORIGIN].prefix}{path}"})
+
+
+def hang_up(request: web.BaseRequest) -> None:
+    """Close the connection of a client that reads nothing; unsent bytes are dropped."""
+    if request.transport is not None:
+        request.transport.abort()
+
+
+def parse_number(text: str) -> int:
+    """A number in an address; 0 for anything else."""
+    return int(text) if NUMBER.fullmatch(text := text.strip()) else 0
 
 
 def peer_address(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
@@ -232,31 +187,22 @@ def _without_port(hop: str) -> str:
     return address if colon and port.isdecimal() and "." in address else hop
 
 
-class NoForm(Exception):
-    """The body is not a form that can be read: the `status` of the answer, and why."""
-
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status = status
-        self.words = words
-
-
 async def read_form(request: web.BaseRequest, *, takes_file: bool) -> Form:
-    """The fields and the bytes of the file. Raises NoForm and TimeoutError."""
+    """The fields and the bytes of the file. Raises RequestRefused and TimeoutError."""
     kind = request.content_type
     if takes_file and kind == "multipart/form-data":
         reading, within = _read_parts(request), FILE_WITHIN
     elif kind == "application/x-www-form-urlencoded":
         reading, within = _read_fields(request), FIELDS_WITHIN
     else:
-        raise NoForm(415, "forms only")
+        raise RequestRefused(415, "forms only")
     try:
         async with asyncio.timeout(within):
             return await reading
     except web.HTTPRequestEntityTooLarge:
-        raise NoForm(413, "too large") from None
+        raise RequestRefused(413, "too large") from None
     except (ValueError, LookupError, AssertionError, HttpProcessingError) as error:
-        raise NoForm(400, "this form cannot be read") from error
+        raise RequestRefused(400, "this form cannot be read") from error
 
 
 async def _read_fields(request: web.BaseRequest) -> Form:
@@ -267,7 +213,7 @@ async def _read_fields(request: web.BaseRequest) -> Form:
 async def _read_parts(request: web.BaseRequest) -> Form:
     """Read part by part, so that no more than the limits is kept in memory."""
     if (request.content_length or 0) > MAX_FILE + MAX_FORM:
-        raise NoForm(413, "too large")
+        raise RequestRefused(413, "too large")
     fields, file, left = dict[str, str](), b"", MAX_FORM
     parts = await request.multipart()
     for _ in range(MAX_PARTS):
@@ -286,10 +232,10 @@ async def _read_parts(request: web.BaseRequest) -> Form:
 
 async def _read_part(part: BodyPartReader, most: int) -> bytes:
     if hdrs.CONTENT_ENCODING in part.headers or hdrs.CONTENT_TRANSFER_ENCODING in part.headers:
-        raise ValueError("no browser packs what it sends")
+        raise ValueError("no browser encodes the parts it sends")
     data = bytearray()
     while not part.at_eof():
         data += await part.read_chunk()
         if len(data) > most:
-            raise NoForm(413, "too large")
+            raise RequestRefused(413, "too large")
     return bytes(data)

@@ -167,11 +167,14 @@ def language_named(language: str) -> Language:
     )
 
 
+LANGUAGE: Final = web.RequestKey("language", Language)
+
+
 def _read(name: str) -> Any:
     return json.loads((WORDS_FOLDER / f"{name}.json").read_text("utf-8"))
 
 
-def language_of(request: web.BaseRequest) -> Language:
+def choose_language(request: web.Request) -> Language:
     """The language chosen in this browser, else the one that it prefers."""
     chosen = request.cookies.get(LANGUAGE_COOKIE, "")
     if chosen in LANGUAGES:

@@ -12,9 +12,10 @@ import hmac
 import secrets
 from base64 import b32decode
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
+from aiohttp import web
 from msgspec import Struct
 
 from bot.domain.ports import Clock
@@ -195,6 +196,11 @@ class Logins:
         now = self._clock.now()
         going = {key: login for key, login in self._open.items() if not login.is_over(now)}
         self._keep(msgspec.json.encode(going).decode())
+
+
+LOGINS: Final = web.AppKey("logins", Logins)
+LOGIN: Final = web.RequestKey("login", Login)  # absent unless the visitor is logged in
+COOKIE: Final = web.RequestKey("cookie", str)  # of the login; empty without one
 
 
 def form_token(cookie: str) -> str:

@@ -13,19 +13,20 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters.console.language import clock, day, dollars, language_of, moment, money, share, tokens
-from adapters.console.logins import form_token
-from adapters.console.routes import Access, MaskedResponse, Route, Visit
+from adapters.console.http import ORIGIN
+from adapters.console.language import LANGUAGE, clock, day, dollars, moment, money, share, tokens
+from adapters.console.logins import COOKIE, LOGIN, form_token
+from adapters.console.sources import SOURCES
 
-STATIC_FOLDER = Path(__file__).parent / "static"
+HERE = Path(__file__).parent
+STATIC_FOLDER = HERE / "static"
 CACHED_FOR_GOOD = {"Cache-Control": "max-age=31536000, immutable"}
 MIME_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-HERE = Path(__file__).parent
 HTML = "text/html"
 NAVIGATION = (
     "today",
@@ -39,8 +40,98 @@ NAVIGATION = (
     "try",
     "access",
 )
-WRONG_HOST = 421
 AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
+WRONG_HOST = 421
+
+
+class MaskedResponse(web.Response):
+    """A response whose secrets are masked already. Any other is masked as a whole, which would
+    break a stylesheet if a key is as short as `none`.
+    """
+
+
+class StaticFiles:
+    """The files are read once, so a request never opens one. `path` is their folder in URLs."""
+
+    def __init__(self) -> None:
+        self._files = {
+            file.name: (file.read_text("utf-8"), MIME_TYPES[file.suffix])
+            for file in sorted(STATIC_FOLDER.iterdir())
+            if file.suffix in MIME_TYPES
+        }
+        self._version = hashlib.sha256(repr(self._files).encode()).hexdigest()[:12]
+        self.path = f"/static/{self._version}"
+
+    def response(self, version: str, name: str) -> web.Response:
+        """A file; under another version's name it is not cacheable."""
+        found = self._files.get(name)
+        if found is None:
+            return web.Response(status=404, text="there is no such file")
+        kept = CACHED_FOR_GOOD if version == self._version else None
+        return MaskedResponse(text=found[0], content_type=found[1], charset="utf-8", headers=kept)
+
+
+TEMPLATES: Final = web.AppKey("templates", Environment)
+STATIC_FILES: Final = web.AppKey("static_files", StaticFiles)
+
+
+async def send_static_file(request: web.Request) -> web.Response:
+    """A style, a script or an icon."""
+    at = request.match_info
+    return request.app[STATIC_FILES].response(at["version"], at["name"])
+
+
+def load_templates(*, mask: Callable[[str], str], static_path: str) -> Environment:
+    """The templates; `mask` hides secrets in every value that is put into a page."""
+    templates = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        finalize=lambda value: value if hasattr(value, "__html__") else mask(str(value)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    templates.globals["statics"] = static_path
+    templates.globals["at_hand"] = NAVIGATION[:AT_HAND]
+    templates.globals["others"] = NAVIGATION[AT_HAND:]
+    templates.globals["share"] = share
+    for read in (moment, clock, day, money, dollars, tokens):
+        templates.filters[read.__name__] = read
+    return templates
+
+
+def render(request: web.Request, name: str, *, status: int = 200, **values: Any) -> web.Response:
+    """A page: the template of this name with these values."""
+    login, cookie = request.get(LOGIN), request[COOKIE]
+    template = request.app[TEMPLATES].get_template(f"{name}.html")
+    text = template.render(
+        t=request[LANGUAGE],
+        page=name,
+        root=request[ORIGIN].prefix,
+        login=login,
+        form=form_token(cookie) if cookie else "",
+        waiting=request.app[SOURCES].waiting() if login else 0,
+        path=request.path_qs,
+        **values,
+    )
+    release_memory()
+    return MaskedResponse(text=text, status=status, content_type=HTML)
+
+
+def render_missing(request: web.Request, *, is_away: bool = False) -> web.Response:
+    """A page that says that what was asked for does not exist, or that the journal `is_away`."""
+    return render(request, "missing", status=503 if is_away else 404, is_away=is_away)
+
+
+def render_refusal(request: web.Request, status: int, words: str) -> web.Response:
+    """A page that says why there is none. One for another host has no styles and no links: a
+    browser finds nothing of ours there.
+    """
+    speech = request[LANGUAGE]
+    key = f"refused.{status}" if speech.has(f"refused.{status}") else "refused.other"
+    name = "elsewhere" if status == WRONG_HOST else "refused"
+    return render(request, name, status=status, said=speech(key), detail=words)
 
 
 def release_memory() -> None:
@@ -57,87 +148,3 @@ def malloc_trim() -> Callable[[int], object]:
     except (AttributeError, OSError, TypeError):
         return bool
     return found
-
-
-class StaticFiles:
-    """The files are read once, so a request never opens one. `path` is their folder in URLs."""
-
-    def __init__(self) -> None:
-        self._files = {
-            file.name: (file.read_text("utf-8"), MIME_TYPES[file.suffix])
-            for file in sorted(STATIC_FOLDER.iterdir())
-            if file.suffix in MIME_TYPES
-        }
-        self._version = hashlib.sha256(repr(self._files).encode()).hexdigest()[:12]
-        self.path = f"/static/{self._version}"
-
-    @property
-    def routes(self) -> tuple[Route, ...]:
-        """One public route: the login page needs the files too."""
-        return (Route("GET", "/static/{version}/{name}", self.give, Access.ANYBODY),)
-
-    async def give(self, visit: Visit) -> web.Response:
-        """A file; under another version's name it is not cacheable."""
-        found = self._files.get(visit.at["name"])
-        if found is None:
-            return web.Response(status=404, text="there is no such file")
-        kept = CACHED_FOR_GOOD if visit.at["version"] == self._version else None
-        return MaskedResponse(text=found[0], content_type=found[1], charset="utf-8", headers=kept)
-
-
-class Pages:
-    """Renders pages for visits."""
-
-    def __init__(
-        self, *, mask: Callable[[str], str], waiting: Callable[[], int], statics: str
-    ) -> None:
-        """`mask` keeps secrets out of every value that is put into a page, `waiting` is how much
-        waits for an owner's word: every page says so. `statics` is the path of styles and scripts.
-        """
-        self._waiting = waiting
-        self._templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"),
-            autoescape=True,
-            finalize=lambda value: value if hasattr(value, "__html__") else mask(str(value)),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
-        first = NAVIGATION[:AT_HAND]
-        self._templates.globals["statics"] = statics
-        self._templates.globals["at_hand"] = first
-        self._templates.globals["others"] = NAVIGATION[AT_HAND:]
-        for read in (moment, clock, day, money, dollars, tokens):
-            self._templates.filters[read.__name__] = read
-        self._templates.globals["share"] = share
-
-    def show(self, visit: Visit, name: str, *, status: int = 200, **values: Any) -> web.Response:
-        """A page: the template of this name with these values."""
-        speech = language_of(visit.request)
-        text = self._templates.get_template(f"{name}.html").render(
-            t=speech,
-            page=name,
-            root=visit.origin.prefix,
-            login=visit.login,
-            form=form_token(visit.cookie) if visit.cookie else "",
-            waiting=self._waiting() if visit.login else 0,
-            path=visit.request.path_qs,
-            **values,
-        )
-        release_memory()
-        return MaskedResponse(text=text, status=status, content_type=HTML)
-
-    def refuse(self, visit: Visit, status: int, words: str) -> web.Response:
-        """A page that says why there is none. Whoever came to another host gets it bare: a browser
-        finds nothing of ours there.
-        """
-        speech = language_of(visit.request)
-        key = f"refused.{status}" if speech.has(f"refused.{status}") else "refused.other"
-        name = "elsewhere" if status == WRONG_HOST else "refused"
-        return self.show(visit, name, status=status, said=speech(key), detail=words)
-
-
-def redirect(visit: Visit, path: str) -> web.Response:
-    """To another page, after something was done."""
-    return web.Response(status=303, headers={"Location": f"{visit.origin.prefix}{path}"})

@@ -1,39 +1,66 @@
-"""The console's listener, on an address of its own. Its pages are loaded at the first request."""
+"""The console's listener, on an address of its own. The application is loaded at the first request.
+
+Connections have deadlines, and `HEADERS` go with every answer, also with those that aiohttp gives
+to requests it cannot read.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.hdrs import CACHE_CONTROL, EXPECT
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
 
-from adapters.console.guard import HEADERS, Guard
-from adapters.console.http import Listener, Origins
+from adapters.console.http import MAX_FORM, Origins, hang_up
 from adapters.console.logins import Logins
-from adapters.console.routes import Routes
 from bot.domain.errors import ConfigError, Problem
 
 logger = logging.getLogger(__name__)
 
+HEAD_WITHIN = 10.0  # seconds from the connection to its first request
+WRITE_WITHIN = 20.0  # seconds for a client to take an answer, or an event
+KEEP_ALIVE = 30.0  # seconds between two requests, the head of the second one included
 CLOSE_WITHIN = 1.0  # seconds; live streams end with the listener
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # with none, forms come from "null" where http is plain
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+
+IS_EXPECTING: Final = web.RequestKey("is_expecting", bool)  # has the header `Expect`
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Not that a request was malformed: aiohttp answers 400, and tells it as an error of ours."""
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """aiohttp answers 400 to malformed requests, but logs them as errors of ours."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
-logger.addFilter(_is_worth_a_line)
+logger.addFilter(_is_worth_logging)
 
 
 class Console:
-    """Listens while it is entered. `load` makes the routes, at the first request."""
+    """Listens while it is entered. `load` builds the application, at the first request."""
 
     def __init__(
         self,
@@ -42,22 +69,19 @@ class Console:
         port: int,
         origin: str,
         logins: Logins,
-        mask: Callable[[str], str],
-        load: Callable[[Logins, Origins], Routes],
-        proxy: str = "",
+        load: Callable[[Logins, Origins], web.Application],
     ) -> None:
-        """`origin` is the address that browsers use, empty for this machine only. X-Forwarded-For
-        is trusted from the address `proxy`.
-        """
-        self._proxy = proxy
+        """`origin` is the address that browsers use, empty for this machine only."""
         self._host = host
         self._port = port
         self._origin = origin
-        self._mask = mask
         self._load = load
         self.logins = logins
-        self._guard: Guard | None = None
         self._runner: web.ServerRunner | None = None
+        self._app_runner: web.AppRunner | None = None
+        self._handle: Handler | None = None
+        self._loading = asyncio.Lock()
+        self.app: web.Application | None = None
 
     @property
     def port(self) -> int:
@@ -77,8 +101,9 @@ class Console:
 
     async def __aenter__(self) -> Self:
         """Listen. Raises ConfigError if the address cannot be used."""
-        listener = Listener(self._answer, headers=HEADERS, logger=logger)
-        self._runner = runner = web.ServerRunner(listener, shutdown_timeout=CLOSE_WITHIN)
+        self._runner = runner = web.ServerRunner(
+            Listener(self._answer), shutdown_timeout=CLOSE_WITHIN
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, self._host, self._port).start()
@@ -96,16 +121,23 @@ class Console:
         """Stop listening and close every connection."""
         if self._runner is not None:
             await self._runner.cleanup()
+        if self._app_runner is not None:
+            await self._app_runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Let the guard answer a request."""
-        if self._guard is None:
-            origins = self.origins
-            routes = self._load(self.logins, origins)
-            self._guard = Guard(
-                routes, logins=self.logins, origins=origins, mask=self._mask, proxy=self._proxy
-            )
-        return await self._guard.handle(request)
+        async with self._loading:
+            if self._handle is None:
+                self._handle = await self._load_app()
+        return await self._handle(request)
+
+    async def _load_app(self) -> Handler:
+        """Set the application up without a listener: ours hands it every request."""
+        self.app = self._load(self.logins, self.origins)
+        self._app_runner = runner = web.AppRunner(self.app)
+        await runner.setup()
+        if (server := runner.server) is None:
+            raise RuntimeError("the application was set up without a server")
+        return server.request_handler
 
     def _problem(self, error: OSError) -> Problem:
         if isinstance(error, socket.gaierror) or error.errno in {errno.EADDRNOTAVAIL, None}:
@@ -114,3 +146,76 @@ class Console:
         reason = os.strerror(error.errno) if error.errno else str(error)
         what = f"cannot listen on {self._host}:{self._port} ({reason})"
         return Problem("CONSOLE_PORT", what, "Stop what uses it, or choose another port")
+
+
+class Listener(web.Server):
+    """Hangs up on clients that ask nothing, or do not read the answer of `handler`."""
+
+    def __init__(self, handler: Handler) -> None:
+        super().__init__(
+            self._answer,
+            request_factory=self._build_request,
+            access_log=None,
+            logger=logger,
+            keepalive_timeout=KEEP_ALIVE,
+            auto_decompress=False,
+        )
+        self._handler = handler
+        self._silent: dict[web.RequestHandler, asyncio.TimerHandle] = {}
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        """Give the client HEAD_WITHIN seconds for its first request."""
+        super().connection_made(handler, transport)
+        timer = asyncio.get_running_loop().call_later(HEAD_WITHIN, transport.abort)
+        self._silent[handler] = timer
+
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
+        super().connection_lost(handler, exc)
+        self._stop_timer(handler)
+
+    def _stop_timer(self, handler: web.RequestHandler) -> None:
+        if timer := self._silent.pop(handler, None):
+            timer.cancel()
+
+    def _build_request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        self._stop_timer(protocol)
+        is_expecting = EXPECT in message.headers
+        if is_expecting:  # aiohttp would answer that before the first middleware
+            headers = message.headers.copy()
+            headers.popall(EXPECT)
+            message = message._replace(headers=type(message.headers)(headers))
+        loop = asyncio.get_running_loop()
+        request = _Request(message, payload, protocol, writer, task, loop, client_max_size=MAX_FORM)
+        request[IS_EXPECTING] = is_expecting
+        return request
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._handler(request)
+        try:
+            async with asyncio.timeout(WRITE_WITHIN):
+                await answer.prepare(request)
+                await answer.write_eof()
+        except ConnectionError:
+            pass  # the client has left
+        except TimeoutError:
+            hang_up(request)
+        return answer
+
+
+class _Request(web.Request):
+    """A request. Unreadable ones have this type too, so their answers get the headers."""
+
+    async def _prepare_hook(self, response: web.StreamResponse) -> None:
+        kept = response.headers.get(CACHE_CONTROL)
+        response.headers.update(HEADERS)
+        if kept is not None:  # an answer may say how long it can be cached
+            response.headers[CACHE_CONTROL] = kept

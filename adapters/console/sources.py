@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
-from adapters.console.routes import Visit
+from aiohttp import web
+
+from adapters.console.http import ADDRESS
+from adapters.console.logins import LOGIN
 from bot.domain.cluster_queries import OwnerDecision, PartitionStatus
 from bot.domain.console_views import (
     ConsoleQueries,
@@ -58,7 +61,7 @@ class Sources:
       cannot be done.
     - `doctor` runs the checks, if there are any. `call` runs a tool with JSON arguments.
     - `settle` applies an owner's decision, `waiting` counts what waits for one.
-    - `base` is the prefix of a turn's page, `first` the page after a login.
+    - `first` is the page after a login.
     """
 
     showing: ConsoleQueries
@@ -86,26 +89,22 @@ class Sources:
     midnight: Midnight
     clock: Clock
     trying: TrialRuns
-    base: str = ""
     first: str = "/"
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
 
 
+SOURCES: Final = web.AppKey("sources", Sources)
+
+
 def note(
-    sources: Sources,
-    visit: Visit,
-    action: str,
-    *,
-    what: str = "",
-    outcome: str = "ok",
-    login: str = "",
+    request: web.Request, action: str, *, what: str = "", outcome: str = "ok", login: str = ""
 ) -> None:
-    """Record an action in the audit log."""
-    name = login or (visit.login.name if visit.login else "")
+    """Record an action in the audit log, of this `login` or of the visitor's."""
+    sources, own = request.app[SOURCES], request.get(LOGIN)
     done = Audited(
         at=sources.clock.now(),
-        login=name,
-        address=visit.address,
+        login=login or (own.name if own else ""),
+        address=request[ADDRESS],
         action=action,
         object=what,
         outcome=outcome,

@@ -8,15 +8,14 @@ from functools import partial
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.console.approvals import led_in
-from adapters.console.choices import Choice
-from adapters.console.guard import RequestRefused
-from adapters.console.language import Language, language_of, minute
-from adapters.console.logins import Logins
-from adapters.console.rendering import Pages, redirect
-from adapters.console.routes import Access, Route, Visit
-from adapters.console.sources import Sources, note
-from adapters.console.turns import OUTCOMES, ending, row_texts, tone_of
+from adapters.console.approvals import describe_led
+from adapters.console.chats import Choice
+from adapters.console.http import FIELDS, RequestRefused, redirect
+from adapters.console.language import LANGUAGE, Language, minute
+from adapters.console.logins import LOGINS
+from adapters.console.rendering import render
+from adapters.console.sources import SOURCES, note
+from adapters.console.turns import OUTCOMES, describe_ending, describe_rows, tone_of
 from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.query_results import DayCounts, UsageSum
@@ -35,87 +34,74 @@ class Tile(Struct, frozen=True):
     outcome: str
 
 
-class TodayPages:
-    """The page, and the switch that pauses a chat."""
+async def show_today(request: web.Request) -> web.Response:
+    """The page."""
+    sources, speech = request.app[SOURCES], request[LANGUAGE]
+    now = sources.clock.now()
+    newest, today = sources.feed.number, sources.midnight(now)
+    day = await sources.showing.day(since=today, until=0.0)
+    rows = await sources.showing.rows(TurnQuery())
+    week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
+    state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
+    names = _names(newest_rows)
+    accounts = {one.account for one in state.accounts}
+    several = len(accounts | {where.platform_id for where in (*names, *state.paused)}) > 1
+    before = [one.usage.cost for one in week or () if float(one.name) < today]
+    asks: list[WaitingCall | WaitingJoinRequest] = [*state.calls, *state.petitions]
+    waiting = sorted(asks, key=lambda one: one.expires)[:APPROVALS]
+    return render(
+        request,
+        "today",
+        state=state,
+        chats=_choices(speech, names, several=several, paused=state.paused),
+        names=names,
+        several=several,
+        day=day,
+        tiles=() if day is None else _tiles(request, day),
+        since=minute(today),
+        calls=[one for one in waiting if isinstance(one, WaitingCall)],
+        petitions=[one for one in waiting if isinstance(one, WaitingJoinRequest)],
+        more=max(len(asks), sources.waiting()) - len(waiting),
+        asks=request.app[LOGINS].totp.is_on,
+        led=partial(describe_led, speech),
+        used=_used(day),
+        usual=sum(before) / len(before) if before else None,
+        rows=None if rows is None else describe_rows(request, rows.rows[:NEWEST]),
+        now=now,
+        mask=sources.mask,
+        newest=newest,
+    )
 
-    def __init__(self, pages: Pages, logins: Logins, sources: Sources) -> None:
-        self._pages = pages
-        self._logins = logins
-        self._sources = sources
 
-    @property
-    def routes(self) -> tuple[Route, ...]:
-        """Those of this page."""
-        return (
-            Route("GET", "/", self.look, Access.LOGGED_IN),
-            Route("POST", "/pause", self.pause, Access.LOGGED_IN),
+async def pause_chat(request: web.Request) -> web.Response:
+    """Pause or resume a chat."""
+    silent = request[FIELDS].get("silent") == "1"
+    try:
+        where = Conversation.parse(request[FIELDS].get("where", ""))
+    except NotAConversation:
+        raise RequestRefused(400, "that is no chat") from None
+    done = await request.app[SOURCES].pause(where, silent=silent)
+    action = "pause" if silent else "go on"
+    note(request, action, what=str(where), outcome="ok" if done else "not now")
+    return redirect(request, "/")
+
+
+def _tiles(request: web.Request, day: DayCounts) -> list[Tile]:
+    """The outcomes of the questions: the counts add up to all of them, and each tile leads to as
+    many rows. An outcome without questions has no tile, except `answered`.
+    """
+    counts = {Stop.ANSWERED: 0, **dict(day.turns), UNANSWERED: day.unanswered}
+    order = (*OUTCOMES, *(one for one in counts if one not in OUTCOMES))
+    return [
+        Tile(
+            count,
+            describe_ending(request, outcome),
+            tone_of(outcome),
+            outcome if outcome in OUTCOMES else "",
         )
-
-    async def look(self, visit: Visit) -> web.Response:
-        """The page."""
-        sources, now = self._sources, self._sources.clock.now()
-        newest, today = sources.feed.number, sources.midnight(now)
-        day = await sources.showing.day(since=today, until=0.0)
-        rows = await sources.showing.rows(TurnQuery())
-        week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
-        state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
-        names = _names(newest_rows)
-        accounts = {one.account for one in state.accounts}
-        several = len(accounts | {where.platform_id for where in (*names, *state.paused)}) > 1
-        before = [one.usage.cost for one in week or () if float(one.name) < today]
-        asks: list[WaitingCall | WaitingJoinRequest] = [*state.calls, *state.petitions]
-        waiting = sorted(asks, key=lambda one: one.expires)[:APPROVALS]
-        return self._pages.show(
-            visit,
-            "today",
-            state=state,
-            chats=_choices(language_of(visit.request), names, several=several, paused=state.paused),
-            names=names,
-            several=several,
-            day=day,
-            tiles=() if day is None else self._tiles(visit, day),
-            since=minute(today),
-            calls=[one for one in waiting if isinstance(one, WaitingCall)],
-            petitions=[one for one in waiting if isinstance(one, WaitingJoinRequest)],
-            more=max(len(asks), sources.waiting()) - len(waiting),
-            asks=self._logins.totp.is_on,
-            led=partial(led_in, language_of(visit.request)),
-            used=_used(day),
-            usual=sum(before) / len(before) if before else None,
-            rows=None if rows is None else row_texts(sources, visit, rows.rows[:NEWEST]),
-            now=now,
-            mask=sources.mask,
-            newest=newest,
-        )
-
-    def _tiles(self, visit: Visit, day: DayCounts) -> list[Tile]:
-        """What became of the questions: the counts add up to all of them, and each tile leads to as
-        many rows. Of what there was none only `answered` is told.
-        """
-        counts = {Stop.ANSWERED: 0, **dict(day.turns), UNANSWERED: day.unanswered}
-        order = (*OUTCOMES, *(one for one in counts if one not in OUTCOMES))
-        return [
-            Tile(
-                count,
-                ending(self._sources, visit, outcome),
-                tone_of(outcome),
-                outcome if outcome in OUTCOMES else "",
-            )
-            for outcome in order
-            if (count := counts.get(outcome, 0)) or outcome == Stop.ANSWERED
-        ]
-
-    async def pause(self, visit: Visit) -> web.Response:
-        """Pause or resume a chat."""
-        silent = visit.fields.get("silent") == "1"
-        try:
-            where = Conversation.parse(visit.fields.get("where", ""))
-        except NotAConversation:
-            raise RequestRefused(400, "that is no chat") from None
-        done = await self._sources.pause(where, silent=silent)
-        action = "pause" if silent else "go on"
-        note(self._sources, visit, action, what=str(where), outcome="ok" if done else "not now")
-        return redirect(visit, "/")
+        for outcome in order
+        if (count := counts.get(outcome, 0)) or outcome == Stop.ANSWERED
+    ]
 
 
 def _names(rows: Iterable[TurnRow]) -> dict[Conversation, str]:
@@ -143,7 +129,7 @@ def _choices(
 
 
 def _used(day: DayCounts | None) -> UsageSum:
-    """The sum that all models took."""
+    """The usage of all models together."""
     models = () if day is None else day.models
     return UsageSum(
         *(sum(getattr(one, name) for _, one in models) for name in UsageSum.__struct_fields__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -9,21 +10,22 @@ from typing import Any, Final
 from aiohttp import web
 from msgspec import Struct
 
-from adapters.console.rendering import Pages
-from adapters.console.routes import Access, Route, Visit
-from adapters.console.sources import Sources, note
+from adapters.console.http import FIELDS
+from adapters.console.rendering import render, render_missing
+from adapters.console.sources import SOURCES, note
 from bot.domain.console_views import ToolAnswer, ToolState
 
-MAX_FIELDS: Final = 20  # fields; what has more, or no schema that is understood, is typed as JSON
+MAX_FIELDS: Final = 20  # a tool with more, or with an unusual schema, gets one field of JSON
 MAX_ERROR = 300  # characters of an error that are shown
 NOTHING: Mapping[str, str] = {}
+CALL: Final = web.AppKey("call", asyncio.Lock)  # held by the one call that is under way
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """An argument: its `key` in the form, what it is for, and what is typed there.
+    """An argument: its `key` in the form, what it is for, and what was typed.
 
     `kind` is `text`, `number`, `choice` (of `choices`, typed by their places) or `json`; a field
-    without a `name` holds all arguments. `usual` is what counts where nothing is typed.
+    without a `name` holds all arguments. `usual` is its default.
     """
 
     key: str
@@ -106,94 +108,69 @@ def _value(field: Field) -> Any:
         return typed
 
 
-class ToolPages:
-    """The page, and that of one of them. One call goes on at a time."""
+async def show_tools(request: web.Request) -> web.Response:
+    """The page; unusable tools first, then failing ones."""
+    sources = request.app[SOURCES]
+    found = await sources.showing.tools()
+    used = {one.name: one for one in found or ()}
 
-    def __init__(self, pages: Pages, sources: Sources) -> None:
-        self._pages = pages
-        self._sources = sources
-        self._is_calling = False
+    def tone(one: ToolState) -> str:
+        health = used[one.name].health if one.name in used else "good"
+        if one.reason or health == "bad":
+            return "bad"
+        return "warn" if one.permission == "deny" else health
 
-    @property
-    def routes(self) -> tuple[Route, ...]:
-        """Those of these pages."""
-        return (
-            Route("GET", "/tools", self.look, Access.LOGGED_IN),
-            Route("GET", "/tools/{tool}", self.open, Access.LOGGED_IN),
-            Route("POST", "/tools/{tool}", self.call, Access.LOGGED_IN, lasts=True),
-        )
+    def place(one: ToolState) -> tuple[bool, int, str]:
+        return not one.reason, ("bad", "warn", "good").index(tone(one)), one.name
 
-    async def look(self, visit: Visit) -> web.Response:
-        """The page; those that cannot be used first, then those that fail."""
-        found = await self._sources.showing.tools()
-        used = {one.name: one for one in found or ()}
+    told = [(one, used.get(one.name), tone(one)) for one in sorted(sources.tools(), key=place)]
+    mask = sources.mask  # before what is long is cut
+    return render(request, "tools", tools=told, is_away=found is None, mask=mask, most=MAX_ERROR)
 
-        def tone(one: ToolState) -> str:
-            health = used[one.name].health if one.name in used else "good"
-            if one.reason or health == "bad":
-                return "bad"
-            return "warn" if one.permission == "deny" else health
 
-        def place(one: ToolState) -> tuple[bool, int, str]:
-            return not one.reason, ("bad", "warn", "good").index(tone(one)), one.name
+async def show_tool(request: web.Request) -> web.Response:
+    """One tool, with a form for its arguments if it may be called from here."""
+    one = _find(request)
+    return render_missing(request) if one is None else _render_tool(request, one)
 
-        told = [
-            (one, used.get(one.name), tone(one)) for one in sorted(self._sources.tools(), key=place)
-        ]
-        mask = self._sources.mask  # before what is long is cut
-        return self._pages.show(
-            visit, "tools", tools=told, is_away=found is None, mask=mask, most=MAX_ERROR
-        )
 
-    async def open(self, visit: Visit) -> web.Response:
-        """One tool, with a form for its arguments where it may be called from here."""
-        one = self._find(visit)
-        return self._missing(visit) if one is None else self._show(visit, one)
+async def call_tool(request: web.Request) -> web.Response:
+    """Call a tool with what was typed, and show its answer. One call at a time."""
+    if (one := _find(request)) is None:
+        return render_missing(request)
+    if one.unfit:
+        note(request, "call tool", what=one.name, outcome=f"refused: {one.unfit}")
+        return _render_tool(request, one, status=403)
+    typed, call = request[FIELDS], request.app[CALL]
+    if call.locked():
+        return _render_tool(request, one, typed=typed, is_busy=True, status=409)
+    async with call:
+        arguments = arguments_of(fields_of(one.parameters, typed))
+        answer = await request.app[SOURCES].call(one.name, arguments)
+    note(request, "call tool", what=one.name, outcome=answer.code)
+    return _render_tool(request, one, typed=typed, answer=answer)
 
-    async def call(self, visit: Visit) -> web.Response:
-        """Call it with what was typed, and show what it gave."""
-        if (one := self._find(visit)) is None:
-            return self._missing(visit)
-        if one.unfit:
-            self._note(visit, one, f"refused: {one.unfit}")
-            return self._show(visit, one, status=403)
-        if self._is_calling:
-            return self._show(visit, one, typed=visit.fields, is_busy=True, status=409)
-        self._is_calling = True
-        try:
-            arguments = arguments_of(fields_of(one.parameters, visit.fields))
-            answer = await self._sources.call(one.name, arguments)
-        finally:
-            self._is_calling = False
-        self._note(visit, one, answer.code)
-        return self._show(visit, one, typed=visit.fields, answer=answer)
 
-    def _find(self, visit: Visit) -> ToolState | None:
-        name = visit.at["tool"]
-        return next((one for one in self._sources.tools() if one.name == name), None)
+def _find(request: web.Request) -> ToolState | None:
+    name = request.match_info["tool"]
+    return next((one for one in request.app[SOURCES].tools() if one.name == name), None)
 
-    def _missing(self, visit: Visit) -> web.Response:
-        return self._pages.show(visit, "missing", status=404, is_away=False)
 
-    def _note(self, visit: Visit, one: ToolState, outcome: str) -> None:
-        note(self._sources, visit, "call tool", what=one.name, outcome=outcome)
-
-    def _show(
-        self,
-        visit: Visit,
-        one: ToolState,
-        *,
-        typed: Mapping[str, str] = NOTHING,
-        answer: ToolAnswer | None = None,
-        is_busy: bool = False,
-        status: int = 200,
-    ) -> web.Response:
-        return self._pages.show(
-            visit,
-            "tool",
-            status=status,
-            one=one,
-            fields=() if one.unfit else fields_of(one.parameters, typed),
-            answer=answer,
-            is_busy=is_busy,
-        )
+def _render_tool(
+    request: web.Request,
+    one: ToolState,
+    *,
+    typed: Mapping[str, str] = NOTHING,
+    answer: ToolAnswer | None = None,
+    is_busy: bool = False,
+    status: int = 200,
+) -> web.Response:
+    return render(
+        request,
+        "tool",
+        status=status,
+        one=one,
+        fields=() if one.unfit else fields_of(one.parameters, typed),
+        answer=answer,
+        is_busy=is_busy,
+    )

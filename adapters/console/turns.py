@@ -1,4 +1,4 @@
-"""Questions and what became of them: in rows, and one in full."""
+"""Questions and what became of them: as rows, and one turn in full."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -15,31 +15,39 @@ from aiohttp import web
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adapters.console import choices
-from adapters.console.guard import RequestRefused
-from adapters.console.language import Language, clock, language_of, minute, money
-from adapters.console.rendering import Pages
-from adapters.console.routes import Access, MaskedResponse, Route, Visit
-from adapters.console.sources import Sources
-from bot.domain.console_views import UNANSWERED, Span, Trace, TurnQuery, TurnRow, TurnRows
+from adapters.console.chats import Choice, find_chat_choices
+from adapters.console.http import ORIGIN, RequestRefused, parse_number
+from adapters.console.language import LANGUAGE, Language, clock, minute, money
+from adapters.console.rendering import MaskedResponse, render, render_missing
+from adapters.console.sources import SOURCES, Sources
+from bot.domain.console_views import (
+    UNANSWERED,
+    ConsoleQueries,
+    Span,
+    Trace,
+    TurnQuery,
+    TurnRow,
+    TurnRows,
+)
 from bot.domain.events import Conversation, NotAConversation
 from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished
 from bot.domain.run import Stop
 
-CUT = 400  # characters of a body, until somebody wants the whole
+CUT = 400  # characters of a body that are shown unless the whole is asked for
+DAYS: Final = 30  # whose people and models the filters offer
 OUTCOMES: tuple[str, ...] = (
     *sorted(ENDINGS, key=lambda one: (one != Stop.ANSWERED, not isinstance(one, Undelivered))),
     UNANSWERED,
 )
 REQUESTS = {"model", "failed"}  # kinds of spans
-NUMBER = re.compile(r"[0-9]{1,18}")
 MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
+PERSON = re.compile(r"(?:.*\()?([0-9]{1,18})\)?", re.DOTALL)
 
 
 class RowText(Struct, frozen=True):
-    """A row in words: when, who, what was said, how it ended, because of what, what it took, and
-    where it leads.
+    """A row in words: when, who, what was said, how it ended and why, what it cost, and the address
+    of its page.
     """
 
     when: str = ""
@@ -53,7 +61,7 @@ class RowText(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """A span on the line of time, in percent of the whole."""
+    """A span on the timeline, in percent of the whole."""
 
     span: Span
     left: float
@@ -72,178 +80,158 @@ class PromptBlock(Struct, frozen=True):
     tokens: float
 
 
-class TurnPages:
-    """The rows and the trace."""
-
-    def __init__(self, pages: Pages, sources: Sources) -> None:
-        self._pages = pages
-        self._sources = sources
-
-    @property
-    def routes(self) -> tuple[Route, ...]:
-        """Those of these pages."""
-        return (
-            Route("GET", "/turns", self.rows, Access.LOGGED_IN),
-            Route("GET", "/rows", self.fresh, Access.LOGGED_IN),
-            Route("GET", "/turns/{id}", self.trace, Access.LOGGED_IN),
-            Route("GET", "/turns/{id}/json", self.raw, Access.LOGGED_IN),
-            Route("GET", "/silent/{where}/{id}", self.silent, Access.LOGGED_IN),
-        )
-
-    async def rows(self, visit: Visit) -> web.Response:
-        """The rows that the filters leave, the latest first."""
-        query, newest = query_of(visit), self._sources.feed.number
-        sources, stranger = self._sources, ""
-        if (typed := visit.request.query.get("asker", "").strip()) and not query.asker:
-            query = msgspec.structs.replace(
-                query, asker=choices.parse_person(typed, await choices.people(sources))
-            )
-            stranger = "" if query.asker else typed[:80]
-        found = TurnRows((), None) if stranger else await sources.showing.rows(query)
-        people = await choices.people(sources, found.rows if found else ())
-        speech = language_of(visit.request)
-        places = await choices.places(sources, speech, query.where)
-        filters = _filters(query) | {
-            "asker": stranger or choices.format_person(query.asker, people)
-        }
-        return self._pages.show(
-            visit,
-            "turns",
-            rows=None if found is None else row_texts(sources, visit, found.rows),
-            filters=filters,
-            chosen=self._chosen(visit, filters, places),
-            stranger=stranger,
-            places=places,
-            people=[choices.format_person(number, people) for number in people],
-            tools=choices.tools(sources, query.tool),
-            models=await choices.models(sources, query.model),
-            outcomes=[(one, ending(self._sources, visit, one)) for one in OUTCOMES],
-            query=urlencode(_kept(query)),
-            following=_following(query, found),
-            newest=None if query.turn or query.verdict else newest,
-        )
-
-    def _chosen(
-        self, visit: Visit, filters: Mapping[str, str], places: Iterable[choices.Choice]
-    ) -> list[str]:
-        """The filters that are set, in words: the form itself is closed above the rows."""
-        speech = language_of(visit.request)
-        words = {
-            "where": next((one.words for one in places if one.value == filters["where"]), ""),
-            "outcome": ending(self._sources, visit, filters["outcome"]),
-            "since": speech("turns.chosen.since", time=filters["since"].replace("T", " ")),
-            "until": speech("turns.chosen.until", time=filters["until"].replace("T", " ")),
-            "cost": speech("turns.chosen.cost", money=filters["cost"]),
-        }
-        return [words.get(name, value) for name, value in filters.items() if value]
-
-    async def fresh(self, visit: Visit) -> web.Response:
-        """The same rows for the script of a page that is open."""
-        query = query_of(visit)
-        if (found := await self._sources.showing.rows(query)) is None:
-            raise RequestRefused(503, "the journal cannot be read now")
-        most = number_in(visit.request.query.get("most", "")) or len(found.rows)
-        rows = [
-            {name: self._sources.mask(value) for name, value in msgspec.structs.asdict(one).items()}
-            for one in row_texts(self._sources, visit, found.rows[:most])
-        ]
-        text = json.dumps({"rows": rows, "following": _following(query, found)})
-        return MaskedResponse(text=text, content_type="application/json")
-
-    async def trace(self, visit: Visit) -> web.Response:
-        """One turn in full."""
-        found = await self._sources.showing.trace(visit.at["id"])
-        whole = visit.request.query.get("whole") == "1"
-        if not found:
-            return self._missing(visit, is_away=found is None)
-        (trace,) = found
-        chinese = language_of(visit.request).is_chinese
-        (row,) = row_texts(self._sources, visit, [trace.row])
-        own = replace(trace, spans=tuple(span for span in trace.spans if not span.is_errand))
-        asked = [span for span in own.spans if span.kind in REQUESTS]
-        parts = prompt_blocks(self._sources.mask(trace.prompt), self._sources.estimate)
-        first = next((span.usage for span in trace.spans if span.usage), None)
-        return self._pages.show(
-            visit,
-            "turn",
-            one=row,
-            row=trace.row,
-            why=self._sources.explain.story(trace.story, chinese=chinese),
-            bars=list(timeline_bars(own, self._sources.mask, whole=whole)),
-            requests=len(asked),
-            failed=sum(span.kind == "failed" for span in asked),
-            errands=[span for span in trace.spans if span.is_errand],
-            outcome_in=partial(request_outcome_text, language_of(visit.request)),
-            said=[span for span in trace.spans if span.kind == "send" and span.text],
-            length=_length(own),
-            blocks=parts,
-            first=first,
-            share_of_own=min(
-                100.0,
-                100 * sum(part.tokens for part in parts) / first.prompt
-                if first and first.prompt
-                else 0.0,
-            ),
-            whole=whole,
-            cut=CUT,
-            base=self._sources.base,
-        )
-
-    async def raw(self, visit: Visit) -> web.Response:
-        """The same as JSON."""
-        found = await self._sources.showing.trace(visit.at["id"])
-        if not found:
-            return self._missing(visit, is_away=found is None)
-        text = msgspec.json.format(msgspec.json.encode(_plain(found[0])), indent=2).decode()
-        return web.Response(text=text, content_type="application/json")
-
-    async def silent(self, visit: Visit) -> web.Response:
-        """Why a message was not answered."""
-        try:
-            where = Conversation.parse(visit.at["where"])
-        except NotAConversation:
-            return self._missing(visit, is_away=False)
-        found = await self._sources.showing.silence(where, visit.at["id"])
-        if found is None or not found.story.is_known:
-            return self._missing(visit, is_away=found is None)
-        story, chinese = found.story, language_of(visit.request).is_chinese
-        return self._pages.show(
-            visit,
-            "silent",
-            where=where,
-            line=found.line,
-            why=self._sources.explain.story(story, chinese=chinese),
-            turn_id=story.turn_id,
-            base=self._sources.base,
-        )
-
-    def _missing(self, visit: Visit, *, is_away: bool) -> web.Response:
-        return self._pages.show(visit, "missing", status=503 if is_away else 404, is_away=is_away)
-
-
-def query_of(visit: Visit) -> TurnQuery:
-    """The filters of an address; what is none is left out."""
-    given = visit.request.query
-
-    def number(name: str) -> int:
-        return number_in(given.get(name, ""))
-
-    outcome = given.get("outcome", "")
-    return TurnQuery(
-        where=given.get("where", "").strip()[:80],
-        asker=choices.parse_person(given.get("asker", ""), {}),
-        outcome=outcome if outcome in OUTCOMES else "",
-        tool=given.get("tool", "").strip()[:80],
-        model=given.get("model", "").strip()[:200],
-        since=_moment(given.get("since", "")),
-        until=_moment(given.get("until", "")),
-        cost=float(cost) if MONEY.fullmatch(cost := given.get("cost", "").strip()) else 0.0,
-        turn=number("turn"),
-        verdict=number("verdict"),
+async def show_turns(request: web.Request) -> web.Response:
+    """The rows that pass the filters, the latest first."""
+    sources = request.app[SOURCES]
+    query, newest, stranger = parse_query(request), sources.feed.number, ""
+    if (typed := request.query.get("asker", "").strip()) and not query.asker:
+        query = replace(query, asker=parse_person(typed, await _people(sources)))
+        stranger = "" if query.asker else typed[:80]
+    found = TurnRows((), None) if stranger else await sources.showing.rows(query)
+    people = await _people(sources, found.rows if found else ())
+    places = await find_chat_choices(request, query.where)
+    filters = _filters(query) | {"asker": stranger or format_person(query.asker, people)}
+    return render(
+        request,
+        "turns",
+        rows=None if found is None else describe_rows(request, found.rows),
+        filters=filters,
+        chosen=_describe_filters(request, filters, places),
+        stranger=stranger,
+        places=places,
+        people=[format_person(number, people) for number in people],
+        tools=sorted(filter(None, {one.name for one in sources.tools()} | {query.tool})),
+        models=await _models(sources, query.model),
+        outcomes=[(one, describe_ending(request, one)) for one in OUTCOMES],
+        query=urlencode(_set_filters(query)),
+        following=_following(query, found),
+        newest=None if query.turn or query.verdict else newest,
     )
 
 
-def _moment(text: str) -> float:
+async def send_rows(request: web.Request) -> web.Response:
+    """The same rows for the script of a page that is open."""
+    sources, query = request.app[SOURCES], parse_query(request)
+    if (found := await sources.showing.rows(query)) is None:
+        raise RequestRefused(503, "the journal cannot be read now")
+    most = parse_number(request.query.get("most", "")) or len(found.rows)
+    rows = [
+        {name: sources.mask(value) for name, value in msgspec.structs.asdict(one).items()}
+        for one in describe_rows(request, found.rows[:most])
+    ]
+    text = json.dumps({"rows": rows, "following": _following(query, found)})
+    return MaskedResponse(text=text, content_type="application/json")
+
+
+async def show_turn(request: web.Request) -> web.Response:
+    """One turn in full."""
+    return await render_turn(request, request.app[SOURCES].showing)
+
+
+async def send_turn(request: web.Request) -> web.Response:
+    """One turn as JSON."""
+    return await render_turn_json(request, request.app[SOURCES].showing)
+
+
+async def show_silence(request: web.Request) -> web.Response:
+    """Why a message was not answered."""
+    return await render_silence(request, request.app[SOURCES].showing)
+
+
+async def render_turn(
+    request: web.Request, showing: ConsoleQueries, *, base: str = ""
+) -> web.Response:
+    """The turn of this journal that the path names; `base` begins the paths of its links."""
+    sources, speech = request.app[SOURCES], request[LANGUAGE]
+    found = await showing.trace(request.match_info["id"])
+    whole = request.query.get("whole") == "1"
+    if not found:
+        return render_missing(request, is_away=found is None)
+    (trace,) = found
+    (row,) = describe_rows(request, [trace.row], base=base)
+    own = replace(trace, spans=tuple(span for span in trace.spans if not span.is_errand))
+    asked = [span for span in own.spans if span.kind in REQUESTS]
+    parts = prompt_blocks(sources.mask(trace.prompt), sources.estimate)
+    first = next((span.usage for span in trace.spans if span.usage), None)
+    return render(
+        request,
+        "turn",
+        one=row,
+        row=trace.row,
+        why=sources.explain.story(trace.story, chinese=speech.is_chinese),
+        bars=list(timeline_bars(own, sources.mask, whole=whole)),
+        requests=len(asked),
+        failed=sum(span.kind == "failed" for span in asked),
+        errands=[span for span in trace.spans if span.is_errand],
+        outcome_in=partial(request_outcome_text, speech),
+        said=[span for span in trace.spans if span.kind == "send" and span.text],
+        length=_length(own),
+        blocks=parts,
+        first=first,
+        share_of_own=min(
+            100.0,
+            100 * sum(part.tokens for part in parts) / first.prompt
+            if first and first.prompt
+            else 0.0,
+        ),
+        whole=whole,
+        cut=CUT,
+        base=base,
+    )
+
+
+async def render_turn_json(request: web.Request, showing: ConsoleQueries) -> web.Response:
+    """The turn of this journal that the path names, as JSON."""
+    found = await showing.trace(request.match_info["id"])
+    if not found:
+        return render_missing(request, is_away=found is None)
+    built = msgspec.to_builtins(found[0], enc_hook=str)  # conversations as people write them
+    text = msgspec.json.format(msgspec.json.encode(built), indent=2).decode()
+    return web.Response(text=text, content_type="application/json")
+
+
+async def render_silence(
+    request: web.Request, showing: ConsoleQueries, *, base: str = ""
+) -> web.Response:
+    """Why the message of this journal that the path names was not answered."""
+    try:
+        where = Conversation.parse(request.match_info["where"])
+    except NotAConversation:
+        return render_missing(request)
+    found = await showing.silence(where, request.match_info["id"])
+    if found is None or not found.story.is_known:
+        return render_missing(request, is_away=found is None)
+    story, chinese = found.story, request[LANGUAGE].is_chinese
+    return render(
+        request,
+        "silent",
+        where=where,
+        line=found.line,
+        why=request.app[SOURCES].explain.story(story, chinese=chinese),
+        turn_id=story.turn_id,
+        base=base,
+    )
+
+
+def parse_query(request: web.Request) -> TurnQuery:
+    """The filters of an address; invalid values are ignored."""
+    given = request.query
+    outcome, cost = given.get("outcome", ""), given.get("cost", "").strip()
+    return TurnQuery(
+        where=given.get("where", "").strip()[:80],
+        asker=parse_person(given.get("asker", ""), {}),
+        outcome=outcome if outcome in OUTCOMES else "",
+        tool=given.get("tool", "").strip()[:80],
+        model=given.get("model", "").strip()[:200],
+        since=_parse_time(given.get("since", "")),
+        until=_parse_time(given.get("until", "")),
+        cost=float(cost) if MONEY.fullmatch(cost) else 0.0,
+        turn=parse_number(given.get("turn", "")),
+        verdict=parse_number(given.get("verdict", "")),
+    )
+
+
+def _parse_time(text: str) -> float:
     """A time as a browser sends it, in the time zone of the process; 0 for anything else."""
     try:
         return max(0.0, datetime.fromisoformat(text).astimezone().timestamp())
@@ -251,22 +239,49 @@ def _moment(text: str) -> float:
         return 0.0
 
 
+def parse_person(typed: str, known: Mapping[int, str]) -> int:
+    """The number of a person typed as `小红 (20003)`, `20003` or a known name; 0 if unknown."""
+    typed = typed.strip()
+    if found := PERSON.fullmatch(typed):
+        return int(found[1])
+    named = (number for number, name in known.items() if name.casefold() == typed.casefold())
+    return next(named, 0) if typed else 0
+
+
+def format_person(number: int, known: Mapping[int, str]) -> str:
+    """A person as `parse_person` reads them; empty for 0."""
+    if not number:
+        return ""
+    return f"{name} ({number})" if (name := known.get(number)) else str(number)
+
+
+async def _people(sources: Sources, rows: Iterable[TurnRow] = ()) -> Mapping[int, str]:
+    """Recent askers by number: those of these rows, and those with the highest cost."""
+    known = {row.asker: row.name for row in rows if row.name}
+    since = sources.midnight(sources.clock.now(), later=-DAYS)
+    for one in await sources.showing.costs(since=since, by="asker") or ():
+        if one.called and one.name.isdecimal() and int(one.name):
+            known.setdefault(int(one.name), one.called)
+    return known
+
+
+async def _models(sources: Sources, chosen: str) -> list[str]:
+    """The models asked recently, and the `chosen` one."""
+    since = sources.midnight(sources.clock.now(), later=-DAYS)
+    names = {one.name for one in await sources.showing.costs(since=since, by="model") or ()}
+    return sorted(filter(None, names | {chosen}))
+
+
 def _following(query: TurnQuery, found: TurnRows | None) -> str:
-    """Where the older rows are; empty where there are none."""
+    """The query for the older rows; empty if there are none."""
     if found is None or found.next is None:
         return ""
     turn, verdict = found.next
-    return urlencode({**_kept(query), "turn": turn, "verdict": verdict})
+    return urlencode({**_set_filters(query), "turn": turn, "verdict": verdict})
 
 
-def _kept(query: TurnQuery) -> dict[str, str]:
-    """The filters that are set."""
+def _set_filters(query: TurnQuery) -> dict[str, str]:
     return {name: value for name, value in _filters(query).items() if value}
-
-
-def number_in(text: str) -> int:
-    """A number of an address; 0 for anything else."""
-    return int(text) if NUMBER.fullmatch(text := text.strip()) else 0
 
 
 def _filters(query: TurnQuery) -> dict[str, str]:
@@ -282,13 +297,31 @@ def _filters(query: TurnQuery) -> dict[str, str]:
     }
 
 
-def row_texts(sources: Sources, visit: Visit, rows: Iterable[TurnRow]) -> list[RowText]:
-    """Rows in the words of the language."""
-    return [_row_text(sources, visit, row) for row in rows]
+def _describe_filters(
+    request: web.Request, filters: Mapping[str, str], places: Iterable[Choice]
+) -> list[str]:
+    """The filters that are set, in words: the form itself is closed above the rows."""
+    speech = request[LANGUAGE]
+    words = {
+        "where": next((one.words for one in places if one.value == filters["where"]), ""),
+        "outcome": describe_ending(request, filters["outcome"]),
+        "since": speech("turns.chosen.since", time=filters["since"].replace("T", " ")),
+        "until": speech("turns.chosen.until", time=filters["until"].replace("T", " ")),
+        "cost": speech("turns.chosen.cost", money=filters["cost"]),
+    }
+    return [words.get(name, value) for name, value in filters.items() if value]
 
 
-def _row_text(sources: Sources, visit: Visit, row: TurnRow) -> RowText:
-    speech = language_of(visit.request)
+def describe_rows(
+    request: web.Request, rows: Iterable[TurnRow], *, base: str = ""
+) -> list[RowText]:
+    """Rows in the visitor's language; `base` begins the paths of their links."""
+    root = f"{request[ORIGIN].prefix}{base}"
+    return [_describe_row(request, row, root) for row in rows]
+
+
+def _describe_row(request: web.Request, row: TurnRow, root: str) -> RowText:
+    sources, speech = request.app[SOURCES], request[LANGUAGE]
     where, message_id = quote(str(row.where), safe=""), quote(row.message_id, safe="")
     link = (
         f"/turns/{quote(row.turn_id, safe='')}" if row.turn_id else f"/silent/{where}/{message_id}"
@@ -300,11 +333,11 @@ def _row_text(sources: Sources, visit: Visit, row: TurnRow) -> RowText:
         when=clock(row.at),
         who=" · ".join([row.name or str(row.asker), *place]),
         said=speech.plain(row.text) or speech("turns.wordless"),
-        ended=ending(sources, visit, row.outcome),
+        ended=describe_ending(request, row.outcome),
         because=reason or _failure(speech, row),
         cost=" · ".join(took if row.seconds is None else [*took, speech.lasting(row.seconds)]),
         tone=tone_of(row.outcome),
-        link=visit.origin.prefix + sources.base + link,
+        link=root + link,
     )
 
 
@@ -329,25 +362,23 @@ def _tone(ending: Ending) -> str:
 
 
 def _failure(speech: Language, row: TurnRow) -> str:
-    """The failure, named by its HTTP status or else its kind; in the error's own words if there are
-    none for that.
-    """
+    """The failure by its HTTP status, else by its kind, else in the error's own words."""
     kind = row.error.partition(":")[0]
     if row.refusal.partition(":")[0] == kind:
         return request_outcome_text(speech, row.refusal)
     return speech(f"outcome.{kind}") if speech.has(f"outcome.{kind}") else row.error
 
 
-def ending(sources: Sources, visit: Visit, outcome: str) -> str:
+def describe_ending(request: web.Request, outcome: str) -> str:
     """How a row ended, in words."""
-    speech = language_of(visit.request)
+    speech = request[LANGUAGE]
     if outcome == UNANSWERED:
         return speech("turns.unanswered")
-    return sources.explain.ending(outcome, chinese=speech.is_chinese)
+    return request.app[SOURCES].explain.ending(outcome, chinese=speech.is_chinese)
 
 
 def request_outcome_text(speech: Language, outcome: str) -> str:
-    """The words of how a request, call or send ended; of a HTTP error those of its status, too."""
+    """How a request, call or send ended, in words; an HTTP error with its status."""
     kind, _, status = outcome.partition(":")
     if not status.isdecimal():
         return speech.of("outcome", outcome)
@@ -361,7 +392,7 @@ def _length(trace: Trace) -> float:
 
 
 def timeline_bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> Iterator[Bar]:
-    """The spans on one line of time; secrets are masked before a body is cut."""
+    """The spans on one timeline; secrets are masked before a body is cut."""
     begin, length = min((span.begin for span in trace.spans), default=0.0), _length(trace) or 1.0
     for span in trace.spans:
         left = 100 * (span.begin - begin) / length
@@ -385,8 +416,3 @@ def prompt_blocks(prompt: str, estimate: Any) -> list[PromptBlock]:
         else:
             lines.append(line)
     return found
-
-
-def _plain(value: Any) -> Any:
-    """As JSON has it; conversations as people write them."""
-    return msgspec.to_builtins(value, enc_hook=str)

@@ -32,9 +32,10 @@ from bot.trial.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from adapters.console.http import Origins
     from adapters.console.logins import Logins
-    from adapters.console.routes import Routes
     from adapters.console.sources import Sources
     from bot.console.cluster_console import ClusterConsole
     from bot.trial.simulated_trial import OpenService
@@ -83,13 +84,13 @@ async def open_console(
     cluster = ClusterConsole(app)
     trials = build_trials(settings, app, mask=mask, open_service=open_service, trying=trying)
 
-    def load(logins: Logins, _origins: Origins) -> Routes:
-        from adapters.console.site import routes_of
+    def load(logins: Logins, origins: Origins) -> web.Application:
+        from adapters.console.site import build_app
 
         sources = build_sources(
             settings, app, cluster, trials, mask=mask, trying=trying, doctor=doctor
         )
-        return routes_of(logins, sources)
+        return build_app(sources, logins=logins, origins=origins, proxy=settings.console_proxy)
 
     def keep(logins: str) -> None:
         app.store.put(PlaceSet(NOWHERE, LOGINS, logins))
@@ -106,9 +107,7 @@ async def open_console(
         host=settings.console_host,
         port=port,
         origin=settings.console_origin,
-        proxy=settings.console_proxy,
         logins=logins,
-        mask=mask,
         load=load,
     )
     async with background(trials.run()), console, cluster.open():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from adapters.console.guard import cookie_name
+from adapters.console.http import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK_SECONDS
 from bot.domain.journal import Audited
 from bot.domain.language import Language

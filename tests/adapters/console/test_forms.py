@@ -11,21 +11,21 @@ import pytest
 from aiohttp import web
 
 from adapters.console import http
-from adapters.console.http import MAX_FILE, MAX_FORM, MAX_PARTS
-from adapters.console.routes import Access, Route, Visit
+from adapters.console.http import FIELDS, FILE, MAX_FILE, MAX_FORM, MAX_PARTS
+from adapters.console.site import Route
 from tests.adapters.console.visiting import SAME, Place, visiting
 
 KEPT: list[tuple[dict[str, str], bytes]] = []
 
 
-async def keep(visit: Visit) -> web.Response:
-    KEPT.append(({name: value for name, value in visit.fields.items() if name != "form"}, visit.file))
+async def keep(request: web.Request) -> web.Response:
+    KEPT.append(({name: value for name, value in request[FIELDS].items() if name != "form"}, request[FILE]))
     return web.Response(text="kept")
 
 
 ROUTES = (
-    Route("POST", "/file", keep, Access.LOGGED_IN, takes_file=True),
-    Route("POST", "/plain", keep, Access.LOGGED_IN),
+    Route("POST", "/file", keep, takes_file=True),
+    Route("POST", "/plain", keep),
 )
 
 

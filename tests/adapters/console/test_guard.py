@@ -7,19 +7,19 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from adapters.console.guard import COOKIE, HEADERS, cookie_name
-from adapters.console.http import read_origin
+from adapters.console.http import COOKIE, cookie_name, read_origin
 from adapters.console.logins import LOGIN_LONGEST
-from adapters.console.routes import Access, Route, Visit
-from tests.adapters.console.visiting import SAME, SECRET, TOKEN, Place, visiting
+from adapters.console.server import HEADERS
+from adapters.console.site import ROUTES, Route
+from tests.adapters.console.visiting import SAME, SECRET, TOKEN, visiting
 from tests.cases import each_case
 
 
-async def shown(visit: Visit) -> web.Response:
+async def shown(_: web.Request) -> web.Response:
     return web.Response(text=f"<b>{SECRET}</b>", content_type="text/html")
 
 
-async def broken(_: Visit) -> web.Response:
+async def broken(_: web.Request) -> web.Response:
     raise LookupError(SECRET)
 
 
@@ -27,23 +27,15 @@ def filled(route: Route) -> str:
     return route.path.replace("{name}", "console.css").replace("{id}", "x")
 
 
-async def all_routes(place: Place) -> tuple[Route, ...]:
-    await place.ask("GET", "/login")
-    assert place.console._guard is not None
-    return place.console._guard._routes.all
-
-
-async def test_no_route_is_without_a_rule_and_all_but_four_need_a_login() -> None:
-    async with visiting() as place:
-        routes = await all_routes(place)
-        assert not [route.path for route in routes if route.access is Access.NOBODY]
-        anybodys = {(route.method, route.path) for route in routes if route.access is Access.ANYBODY}
-        assert anybodys == {
-            ("GET", "/login"),
-            ("POST", "/login"),
-            ("POST", "/language"),
-            ("GET", "/static/{version}/{name}"),
-        }
+def test_all_but_four_routes_need_a_login() -> None:
+    public = {(route.method, route.path) for route in ROUTES if route.is_public}
+    assert public == {
+        ("GET", "/login"),
+        ("POST", "/login"),
+        ("POST", "/language"),
+        ("GET", "/static/{version}/{name}"),
+    }
+    assert not Route("GET", "/new", shown).is_public
 
 
 @pytest.mark.parametrize("prefix", ["", "/deep/console"])
@@ -51,7 +43,7 @@ async def test_every_route_is_closed_without_a_login_to_another_host_and_to_anot
     origin = f"https://bot.example.com{prefix}" if prefix else ""
     async with visiting(origin=origin) as place:
         ours = {"Host": "bot.example.com"} if prefix else {}
-        for route in await all_routes(place):
+        for route in ROUTES:
             path = prefix + filled(route)
             status, text, _ = await place.ask(route.method, path, headers={"Host": "evil.example"} | SAME)
             assert (status, text.count("\n")) == (421, 0), route
@@ -66,18 +58,18 @@ async def test_every_route_is_closed_without_a_login_to_another_host_and_to_anot
                 ):
                     status, _, _ = await place.ask("POST", path, data={"token": TOKEN}, headers=ours | evil)
                     assert status == 403, (route, evil)
-            if route.access is Access.ANYBODY:
+            if route.is_public:
                 continue
             name = cookie_name(place.console.origins.first)
             for cookies in ({}, {name: TOKEN}, {f"__Host-{name}": "x"}):
                 status, _, answer = await place.ask(route.method, path, headers=ours | SAME, data={}, cookies=cookies)
-                closed = 401 if route.method == "POST" or route.lasts else 303
+                closed = 401 if route.method == "POST" or route.is_slow else 303
                 assert status == closed, route
                 assert answer.headers.get("Location", f"{prefix}/login#") == f"{prefix}/login#"
 
 
-async def test_a_route_without_a_rule_and_one_that_is_not_there_are_refused() -> None:
-    async with visiting(Route("GET", "/new", shown), Route("POST", "/new", shown)) as place:
+async def test_a_route_that_is_not_there_is_refused() -> None:
+    async with visiting() as place:
         assert (await place.ask("GET", "/new"))[0] == 303
         assert (await place.ask("POST", "/new", headers=SAME, data={}))[0] == 403
         await place.log_in()
@@ -101,7 +93,7 @@ async def test_the_address_of_an_action_leads_to_the_page_above_it_and_does_noth
         cookies = {name: one.value for name, one in answer.cookies.items()}
         lines = list(place.journal.lines or ())
         at = {"where": "10001%3Agroup%3A4242", "tool": "x"}
-        paths = {method: {r.path for r in await all_routes(place) if r.method == method} for method in ("GET", "POST")}
+        paths = {method: {r.path for r in ROUTES if r.method == method} for method in ("GET", "POST")}
         for path in paths["POST"] - paths["GET"]:
             _, _, answer = await place.ask("GET", prefix + path.format(**at), headers=host, cookies=cookies)
             above = answer.headers["Location"]
@@ -112,7 +104,7 @@ async def test_the_address_of_an_action_leads_to_the_page_above_it_and_does_noth
 
 
 async def test_every_answer_has_the_headers_and_no_secret() -> None:
-    routes = (Route("GET", "/shown", shown, Access.LOGGED_IN), Route("GET", "/broken", broken, Access.LOGGED_IN))
+    routes = (Route("GET", "/shown", shown), Route("GET", "/broken", broken))
     async with visiting(*routes) as place:
         await place.log_in()
         for path, expected in (("/shown", 200), ("/broken", 500), ("/none", 404), ("/login", 303), ("/access", 200)):
@@ -139,7 +131,7 @@ async def test_every_answer_has_the_headers_and_no_secret() -> None:
 
 
 async def test_a_browser_is_refused_by_a_page_in_its_language_and_a_program_by_a_line() -> None:
-    async with visiting(Route("GET", "/broken", broken, Access.LOGGED_IN)) as place:
+    async with visiting(Route("GET", "/broken", broken)) as place:
         html = {"Accept": "text/html", "Accept-Language": "zh"}
         status, text, _ = await place.ask("GET", "/", headers=html | {"Host": "evil.example"})
         assert (status, "这不是控制台的地址" in text, "/static" in text) == (421, True, False)

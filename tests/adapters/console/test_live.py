@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from adapters.console import live
-from adapters.console.guard import HEADERS
+from adapters.console.server import HEADERS
 from tests.adapters.console.visiting import Place, visiting
 from tests.bot.memory.test_newest import kept_silent
 from tests.fakes import until
@@ -52,11 +52,9 @@ async def test_whoever_leaves_is_dropped_and_so_is_an_ended_login() -> None:
         await place.log_in()
         left = await place.session.get(f"http://{place.host}/live")
         await left.content.readline()
-        handler: Any = next(route for route in place.routes() if route.path == "/live").handler
-        pages = handler.__self__
-        assert pages.open.total() == 1
+        assert place.streams() == 1
         left.close()
-        await until(lambda: pages.open.total() == 0)
+        await until(lambda: place.streams() == 0)
 
 
 @pytest.mark.parametrize("limit", ["MOST", "OF_ONE"])

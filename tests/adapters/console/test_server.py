@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapters.console.guard import HEADERS
+from adapters.console.server import HEADERS
 from bot.domain.errors import ConfigError
 from tests.adapters.console.visiting import visiting
 from tests.fakes import until
@@ -55,7 +55,7 @@ async def test_whoever_leaves_within_a_form_is_no_line_in_the_log(caplog: pytest
         _, writer = await asyncio.open_connection("127.0.0.1", place.console.port)
         head = f"{POST}\nHost: {place.host}\nContent-Length: 9\n\ntoken="
         writer.write(head.replace("\n", "\r\n").encode())
-        await until(lambda: place.console._guard is not None)  # it waits for the rest
+        await until(lambda: place.console.app is not None)  # it waits for the rest
         writer.close()
         await place.ask("GET", "/login")
         assert "Traceback" not in caplog.text

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from adapters.console import rendering
-from adapters.console.guard import HEADERS
 from adapters.console.rendering import StaticFiles
+from adapters.console.server import HEADERS
 from tests.adapters.console.visiting import visiting
 
 

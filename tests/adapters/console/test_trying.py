@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 from msgspec.structs import replace
 
-from adapters.console.guard import HEADERS
+from adapters.console.server import HEADERS
 from adapters.console.trying import ANSWER_WITHIN, MAX_LINE, SENT_WITHIN
 from bot.domain.console_views import Chat, ChatLine, PersonaState
 from bot.domain.errors import MediaError

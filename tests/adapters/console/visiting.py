@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 from msgspec.structs import replace
 from yarl import URL
 
-from adapters.console.guard import cookie_name
-from adapters.console.http import Origins, PageOrigin
+from adapters.console.http import Origins, PageOrigin, cookie_name
+from adapters.console.live import STREAMS
 from adapters.console.logins import Logins
-from adapters.console.routes import Route, Routes
 from adapters.console.server import Console
-from adapters.console.site import routes_of
+from adapters.console.site import ROUTES, Route, build_app
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
 from bot.domain.cluster_queries import OwnerDecision, PartitionStatus
@@ -216,10 +216,13 @@ class Place:
         return not self.is_stuck
 
     def routes(self) -> tuple[Route, ...]:
-        """All there are, once somebody asked."""
-        guard = self.console._guard
-        assert guard is not None
-        return guard._routes.all
+        """All there are."""
+        return ROUTES
+
+    def streams(self) -> int:
+        """The number of open streams, once somebody asked."""
+        assert self.console.app is not None
+        return self.console.app[STREAMS].total()
 
     async def pause(self, where: Conversation, *, silent: bool) -> bool:
         self.paused.append((where, silent))
@@ -284,15 +287,12 @@ async def visiting(
     place = Place(clock := ManualClock(), first=first)
     loads: list[Sequence[Route]] = []
 
-    def load(logins: Logins, _: Origins) -> Routes:
+    def load(logins: Logins, origins: Origins) -> web.Application:
         loads.append(more)
-        ours = routes_of(logins, place.sources())
-        return Routes((*ours.all, *more), refuse=ours.refuse)
+        return build_app(place.sources(), logins=logins, origins=origins, proxy=proxy, routes=(*ROUTES, *more))
 
     logins = Logins(TOKEN, totp=totp, clock=clock)
-    console = Console(
-        host="127.0.0.1", port=port, origin=origin, logins=logins, mask=Mask([SECRET]), load=load, proxy=proxy
-    )
+    console = Console(host="127.0.0.1", port=port, origin=origin, logins=logins, load=load)
     jar = aiohttp.CookieJar(unsafe=True)
     async with console, aiohttp.ClientSession(cookie_jar=jar) as session:
         assert not loads  # nothing is loaded before somebody asks

@@ -9,8 +9,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 from PIL import Image
 
-from adapters.console.guard import cookie_name
-from adapters.console.http import PageOrigin
+from adapters.console.http import PageOrigin, cookie_name
 from bot.domain.console_views import (
     AccountState,
     Chat,
@@ -75,7 +74,7 @@ SILENT = "/silent/10001%3Agroup%3A77/-9"
 
 def pages(place: Place) -> list[str]:
     """Every page of the table of routes; a new one is among them by itself."""
-    gets = {route.path for route in place.routes() if route.method == "GET" and not route.lasts}
+    gets = {route.path for route in place.routes() if route.method == "GET" and not route.is_slow}
     shown = gets - {"/silent/{where}/{id}", "/login", "/static/{version}/{name}", "/rows", "/try/silent/{where}/{id}"}
     shown -= {path for path in gets if path.endswith(("/json", "/file", "/csv", "{number}"))}
     return [

@@ -9,10 +9,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from jinja2 import Template
 from yarl import URL
 
 from adapters.console import rendering
-from adapters.console.rendering import Pages
 from adapters.simulator.server import Simulator
 from bot.agent.scripted_model import call
 from bot.domain.errors import ModelAuth
@@ -88,13 +88,13 @@ class Words(HTMLParser):
 async def test_every_page_in_chinese_says_nothing_in_english_but_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown, left, show = set[str](), set[tuple[str, str]](), Pages.show
+    shown, left, render = set[str](), set[tuple[str, str]](), Template.render
 
-    def noting(self: Pages, visit: Any, name: str, **more: Any) -> Any:
-        shown.add(name)
-        return show(self, visit, name, **more)
+    def noting(self: Template, **more: Any) -> str:
+        shown.add((self.name or "").removesuffix(".html"))
+        return render(self, **more)
 
-    monkeypatch.setattr(Pages, "show", noting)
+    monkeypatch.setattr(Template, "render", noting)
     model = Scripted(0.0)
     async with Simulator(town()) as simulator, serving(tmp_path, simulator, model) as service:
         await play(service, simulator, model, EVENING)

@@ -95,15 +95,13 @@ async def test_a_cut_is_said_and_what_came_meanwhile_is_there_when_it_is_over(
 async def test_a_hidden_page_has_no_stream_and_hears_what_came_meanwhile_when_it_is_shown_again(
     browser: Any, place: Place
 ) -> None:
-    handler: Any = next(route for route in place.routes() if route.path == "/live").handler
-    streams = handler.__self__.open
     async with await logged_in(browser, place, locale="en") as context:
         page = await context.new_page()
         await page.goto(f"http://{place.host}/turns")
         await page.locator(".live:not(.off)").wait_for()
-        await until(lambda: streams.total() == 1)
+        await until(lambda: place.streams() == 1)
         await page.evaluate(HIDE, True)
-        await until(lambda: streams.total() == 0)
+        await until(lambda: place.streams() == 0)
         place.newest.see(kept_silent("hidden"))
         asked = list[str]()
         page.on("request", lambda one: asked.append(one.url))
@@ -112,8 +110,8 @@ async def test_a_hidden_page_has_no_stream_and_hears_what_came_meanwhile_when_it
         assert await page.locator(".fresh-rows").is_hidden()
         await page.evaluate(HIDE, False)
         await page.get_by_role("button", name="1 new").wait_for()
-        assert streams.total() == 1
-    await until(lambda: streams.total() == 0)
+        assert place.streams() == 1
+    await until(lambda: place.streams() == 0)
 
 
 @pytest.mark.parametrize(("wish", "moves"), [("reduce", "none"), ("no-preference", "fresh")])
@@ -147,15 +145,13 @@ async def test_a_thousand_events_are_counted_at_once_and_a_page_keeps_fifty_rows
 
 
 async def test_whoever_goes_quickly_from_page_to_page_is_not_refused_for_those_left(browser: Any, place: Place) -> None:
-    handler: Any = next(route for route in place.routes() if route.path == "/live").handler
-    pages = handler.__self__
     async with await logged_in(browser, place, locale="en") as context:
         page = await context.new_page()
         for _ in range(6):
             await page.goto(f"http://{place.host}/turns")
             await page.locator(".live:not(.off)").wait_for()
-            await until(lambda: pages.open.total() == 1)
-    await until(lambda: pages.open.total() == 0)
+            await until(lambda: place.streams() == 1)
+    await until(lambda: place.streams() == 0)
 
 
 async def test_eight_windows_are_shown_though_a_browser_keeps_six_connections(browser: Any, place: Place) -> None:
