@@ -1,5 +1,5 @@
-"""Finds out which account a connection belongs to, from its token, header, events and an API call,
-and claims that account's place in the registry.
+"""Determines the account of a connection from its token, header, events and an API call, and
+claims that account's place in the registry.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class AccountSource(IntEnum):
     """Where an account number comes from; a higher value is trusted over a lower one."""
 
     NOBODY = 0
-    HEADER = 1  # X-Self-ID: onebots writes another name there than its events do
+    HEADER = 1  # X-Self-ID: onebots writes another number there than in its events
     ANSWER = 2  # get_login_info
     EVENT = 3  # the first one decides: messages are answered to the account they came to
-    TOKEN = 4  # the token is that account's alone
+    TOKEN = 4  # it belongs to that account only
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
     """What is known when a connection opens. `hint` is the account in its header, 0 for none.
 
-    `bound` is the account its token belongs to, 0 for none; it cannot be another. `reserved` are
-    the accounts with a token of their own, which connections with another token cannot be.
+    `bound` is the account that its token belongs to, 0 for none. A connection with another token
+    cannot serve the `reserved` accounts, which have tokens of their own.
     """
 
     role: Role = Role.UNIVERSAL
@@ -76,7 +76,7 @@ class Identity:
 
 logger = logging.getLogger(__name__)
 
-SAYS_WITHIN: Final = 5.0  # seconds to answer; then its header is used
+SAYS_WITHIN: Final = 5.0  # seconds to answer; after that its header is used
 
 _TURNED_AWAY: Final = {
     "is connected already": "account %d dialled again while its connection lives, and is refused:"
@@ -111,10 +111,10 @@ class AccountResolver:
         self._sink = sink
         self._clock = clock
         self._claiming = asyncio.Lock()
-        self._ask = asyncio.Event()  # the account is known, or is to be asked for at once
+        self._ask = asyncio.Event()  # the account is known, or must be asked for at once
 
     async def is_ours(self, event: Event) -> bool:
-        """Whether an event is of the connection's account. The first event decides the account."""
+        """Whether an event belongs to the connection's account, which the first event decides."""
         if not self.identity.is_settled:
             await self.claim(event.self_id, AccountSource.EVENT)
         if event.self_id == self.identity.account:
@@ -146,10 +146,8 @@ class AccountResolver:
                 await self._turn_away(account, "is connected already")
 
     async def resolve(self) -> None:
-        """Wait for the first event; without one, ask the server, and use the header if it does not
-        answer.
-
-        A connection for calls only never delivers an event.
+        """Wait for the first event; if there is none, ask the server; if it does not answer, use
+        the header. A connection for calls only never delivers an event.
         """
         role = self._peer.role
         if role is not Role.API:
@@ -161,7 +159,7 @@ class AccountResolver:
         await self.claim(self._handshake.hint, AccountSource.HEADER)
 
     def ask_at_once(self) -> None:
-        """Stop waiting in `resolve`: an event came that names no account."""
+        """Stop waiting in `resolve`: an event without an account has come."""
         self._ask.set()
 
     async def _ask_for_account(self) -> int:
@@ -186,9 +184,7 @@ class AccountResolver:
             await self._say_connected()
 
     async def _say_connected(self) -> None:
-        """Tell whoever waits for the account, also where the server greets nobody here, as on
-        go-cqhttp's /api.
-        """
+        """Tell the sink, even if the server sends no greeting here, as on go-cqhttp's /api."""
         account = self.identity.account
         try:
             await self._sink.handle(

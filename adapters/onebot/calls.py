@@ -1,7 +1,7 @@
 """Calls that wait for their replies, over all connections of the process.
 
-A reply is matched by its echo, so it may come out of order, and on a newer connection than the call
-used; but only on one of the same account, as echoes can be guessed.
+A reply is matched by its echo, so it may come out of order, and over a newer connection than the
+call; but only over one of the same account, because echoes can be guessed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bot.domain.errors import ActionRefused, ActionUnanswered
 logger = logging.getLogger(__name__)
 
 DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (onebot.md 6.15)
-GONE_WITHIN = 5.0  # seconds for an answer over another connection, once that of its call closed
+GONE_WITHIN = 5.0  # seconds for an answer over another connection after that of the call closed
 SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 
 
 class _Waiting(Struct, frozen=True):
-    """A call: the connection it was sent on, that connection's account then (0: unknown), and its
-    time limit.
+    """A call: the connection it was sent over, the account of that then (0: unknown), and its time
+    limit.
     """
 
     asked: Peer
@@ -54,16 +54,17 @@ class OneBotCalls:
     async def make(
         self, peer: Peer, action: str, params: Mapping[str, object], *, beside: int = 0
     ) -> ActionReply:
-        """Send a call and wait for its answer, whatever becomes of the connection meanwhile.
+        """Send a call and wait for its answer, even if the connection closes meanwhile.
 
-        Raises NotConnected (not written), ActionRefused (too large for any server, not written),
-        ActionUnanswered (written, and no answer in 30 s + the time at 128 kB/s for the frame and
-        what the server fetches `beside` it, or 5 s after the connection closed).
+        `beside` is the number of bytes that the server fetches for it. Raises NotConnected (not
+        written), ActionRefused (too large for any server, not written), ActionUnanswered (written,
+        but not answered in 30 s + the time for all bytes at 128 kB/s, or 5 s after the connection
+        closed).
         """
         echo = f"{self._boot}-{next(self._numbers)}"
         frame = write_call(action, params, echo)
         if len(frame) > MAX_FRAME:
-            # The server would close the connection over it.
+            # A server closes the connection over it.
             raise ActionRefused(
                 action,
                 retcode=TOO_LARGE,
@@ -87,8 +88,8 @@ class OneBotCalls:
             del self._waiting[echo]
 
     def fail_calls_of(self, peer: Peer) -> None:
-        """Its connection is closed: what it was asked is answered over another one soon, or
-        never.
+        """Shorten the deadlines of the calls over a closed connection: their answers come soon over
+        another one, or never.
         """
         soon = asyncio.get_running_loop().time() + self._gone_within
         for call in self._waiting.values():
@@ -97,8 +98,8 @@ class OneBotCalls:
                 call.limit.reschedule(soon)
 
     def answer(self, reply: ActionReply, *, by: Peer) -> None:
-        """Hand a reply, and by whom it came, to the call that waits for it; late and foreign ones
-        are ignored.
+        """Hand a reply that came over the connection `by` to the call that waits for it. Late
+        replies and those of other accounts are ignored.
         """
         call = self._waiting.get(reply.echo)
         if call is None:

@@ -1,7 +1,8 @@
-"""One socket, from its first frame to its last, in either direction of connecting.
+"""One socket, from its first frame to its last, whichever side opened it, and the health of its
+account: online or not, and whether its server is alive.
 
-Events reach the sink in the order they came. Whatever a frame holds, the next one is read. A
-connection is of one account: what it brings of another is dropped, and it answers for no other.
+Events reach the sink in order. No content of a frame prevents reading the next one. A connection
+belongs to one account: its events of other accounts are dropped, and it answers no calls to them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from websockets.asyncio.connection import Connection as Socket
 from websockets.exceptions import ConnectionClosed
@@ -19,17 +21,15 @@ from websockets.protocol import State
 
 from adapters.onebot.account_resolver import AccountResolver, AccountSource, Handshake
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.health import ConnectionHealth
-from adapters.onebot.peers import PeerRegistry, Role
+from adapters.onebot.peers import Peer, PeerRegistry, Role
 from adapters.onebot.protocol import ActionReply, read_frame
-from bot.domain.errors import NotConnected
-from bot.domain.events import Connected, Event
+from bot.domain.errors import NotConnected, TransportError
+from bot.domain.events import AccountChanged, Connected, Event, Heartbeat
 from bot.domain.ports import Clock, EventSink
 
 logger = logging.getLogger(__name__)
 
-# The library's own log. Below WARNING it writes headers and urls, tokens included, and what people
-# say.
+# The library's own log. Below WARNING it contains headers and urls, with tokens, and messages.
 socket_logger: Final = logging.getLogger(f"{__name__}.socket")
 socket_logger.setLevel(logging.WARNING)
 
@@ -37,8 +37,11 @@ PING_EVERY: Final = 30.0  # seconds
 PONG_WITHIN: Final = 60.0  # seconds; a pong waits behind a large frame
 CLOSE_WITHIN: Final = 3.0  # seconds
 HELD: Final = 50  # frames
+MISSED: Final = 3  # heartbeats
+SHORTEST: Final = 5.0  # seconds; a server that beats every second may be busy for one
+MOST_SLACK: Final = 64
 
-_UNTOLD: Final = Handshake()
+_NO_HANDSHAKE: Final = Handshake()
 
 # asyncio's transport (3.11) raises AttributeError when the library aborts one that closed with data
 # in its buffer.
@@ -51,7 +54,7 @@ class Connection:
     def __init__(
         self,
         socket: Socket,
-        handshake: Handshake = _UNTOLD,
+        handshake: Handshake = _NO_HANDSHAKE,
         *,
         sink: EventSink,
         peers: PeerRegistry,
@@ -70,7 +73,7 @@ class Connection:
         )
         self._identity = self._resolver.identity
         self._health = ConnectionHealth(self, peers=peers, calls=calls, clock=clock)
-        # Events that name no account while none is known.
+        # Events that name no account, until it is known.
         self._held: deque[bytes] = deque(maxlen=HELD)
         self._has_spoken = False
         self._said_hello = False
@@ -104,13 +107,13 @@ class Connection:
         return self._bad_token
 
     async def run(self) -> None:
-        """Read until the socket closes. To be called once. Never raises."""
+        """Read until the socket closes. Call it once. Never raises."""
         async with self._tasks:
             await self._resolver.claim(self._handshake.bound, AccountSource.TOKEN)
-            works = (self._learn_account(), self._look(), self._health.watch_heartbeats())
+            works = (self._learn_account(), self._check_health(), self._health.watch_heartbeats())
             waiting = [self._tasks.create_task(work) for work in works]
             try:
-                await self._pump()
+                await self._read_frames()
             finally:
                 self._peers.leave(self)
                 self._calls.fail_calls_of(self)
@@ -126,8 +129,8 @@ class Connection:
             raise NotConnected(
                 f"the connection of account {self.account} closed before the frame was written"
             )
-        # The library writes before it awaits. Closed while draining means: written, and the answer
-        # may yet come.
+        # The library writes before it awaits. If the socket closes while it drains, the frame was
+        # written, and its answer may still come.
         with contextlib.suppress(*_GONE):
             await self._socket.send(frame, text=True)
 
@@ -147,39 +150,38 @@ class Connection:
 
     # --- frames -----------------------------------------------------------------------------------
 
-    async def _pump(self) -> None:
+    async def _read_frames(self) -> None:
         while not self._resolver.is_turned_away:
             try:
-                # Bytes, so that a text frame of bad UTF-8 is our affair and not the end of the
-                # connection.
+                # Bytes: the library would close the connection over invalid UTF-8.
                 frame = await self._socket.recv(decode=False)
             except ConnectionClosed:
                 return
-            await self._take_guarded(frame)
+            await self._handle_safely(frame)
 
-    async def _take_guarded(self, frame: bytes) -> None:
+    async def _handle_safely(self, frame: bytes) -> None:
         try:
-            await self._take(frame)
+            await self._handle(frame)
         except Exception:
             logger.exception(
                 "account %d: a frame of %d bytes was not handled", self.account, len(frame)
             )
 
-    async def _take(self, frame: bytes) -> None:
+    async def _handle(self, frame: bytes) -> None:
         read = read_frame(frame, account=self.account, now=self._clock.now())
         if self._handshake.hint and not (
             read is None or isinstance(read, ActionReply) or read.self_id
         ):
-            # Its events name nobody: the header is all we will ever know.
+            # Its events name no account: the header is all we will ever know.
             await self._resolver.claim(self._handshake.hint, AccountSource.HEADER)
             read = read_frame(frame, account=self.account, now=self._clock.now())
         match read:
             case None:
                 logger.debug("ignored a frame of %d bytes that is not OneBot", len(frame))
             case ActionReply() as reply:
-                self._answer(reply)
+                self._handle_reply(reply)
             case event if event.self_id == 0:
-                # Nobody could be answered.
+                # Answers to it would have no account to go to.
                 self._held.append(frame)
                 self._resolver.ask_at_once()
             case event if await self._resolver.is_ours(event):
@@ -191,7 +193,7 @@ class Connection:
             case _:
                 pass
 
-    def _answer(self, reply: ActionReply) -> None:
+    def _handle_reply(self, reply: ActionReply) -> None:
         if reply.is_bad_token:
             self._bad_token = True
         elif reply.echo or reply.ok:
@@ -204,7 +206,9 @@ class Connection:
             )
 
     def _is_first_hello(self, event: Event) -> bool:
-        """Whether the server greets us: that the account is there, its registration has said."""
+        """Whether this is the server's greeting. The sink knows already that the account is
+        connected.
+        """
         first = isinstance(event, Connected) and not self._said_hello
         self._said_hello = self._said_hello or first
         return first
@@ -214,8 +218,121 @@ class Connection:
     async def _learn_account(self) -> None:
         await self._resolver.resolve()
         while self._held and self.account:
-            await self._take_guarded(self._held.popleft())
+            await self._handle_safely(self._held.popleft())
 
-    async def _look(self) -> None:
+    async def _check_health(self) -> None:
         await self._resolver.joined.wait()
         await self._health.refresh()
+
+
+class HeartbeatTimeout:
+    """How long one connection may go without a heartbeat; `seconds` is 0 until the server has
+    announced an interval.
+    """
+
+    def __init__(self) -> None:
+        self._interval = 0.0
+        self._slack = 1
+
+    @property
+    def seconds(self) -> float:
+        """The longest silence that is still normal."""
+        return max(SHORTEST, MISSED * self._interval) * self._slack if self._interval else 0.0
+
+    def beat(self, interval: float) -> bool:
+        """Store the interval a heartbeat announces, in seconds. Returns whether it is valid."""
+        if interval > 0:
+            self._interval = interval
+        return interval > 0
+
+    def missed(self) -> None:
+        """Double the timeout, so that a live server that beats slower than announced is not asked
+        every time.
+        """
+        self._slack = min(2 * self._slack, MOST_SLACK)
+
+
+class ConnectionHealth:
+    """Watches the health of one connection, `peer`; reports it to `peers` and to the log."""
+
+    def __init__(
+        self, peer: Peer, *, peers: PeerRegistry, calls: OneBotCalls, clock: Clock
+    ) -> None:
+        self._peer = peer
+        self._peers = peers
+        self._calls = calls
+        self._clock = clock
+        self._beat = asyncio.Event()
+        self._timeout = HeartbeatTimeout()
+
+    def observe(self, event: Event) -> None:
+        """Update the health by an event of the account."""
+        match event:
+            case Heartbeat():
+                self._note_heartbeat(event)
+            case AccountChanged():
+                self._note_online(online=event.online, reason=event.reason)
+            case _:
+                pass
+
+    def _note_heartbeat(self, beat: Heartbeat) -> None:
+        logger.debug("account %d: heartbeat, online %s", beat.self_id, beat.online)
+        if beat.online is not None:
+            self._note_online(online=beat.online, reason="says its heartbeat")
+        if self._timeout.beat(beat.interval):
+            self._beat.set()
+
+    def _note_online(self, *, online: bool, reason: str) -> None:
+        account = self._peer.account
+        if not self._peers.set_online(account, online=online):
+            return
+        if online:
+            logger.info("account %d is online again", account)
+        else:
+            # Its socket stays open, and sends fail until the operator logs in (onebot.md 3.4).
+            logger.error(
+                "account %d is offline (%s): log it in again at the OneBot server", account, reason
+            )
+
+    async def watch_heartbeats(self) -> None:
+        """Ask for the status whenever heartbeats stop. Runs until cancelled."""
+        while True:
+            await self._beat.wait()
+            self._beat.clear()
+            silence = self._timeout.seconds
+            await self._clock.sleep(silence)
+            if not self._beat.is_set():
+                logger.warning(
+                    "account %d: no heartbeat for %.0f s, is it alive?",
+                    self._peer.account,
+                    silence,
+                )
+                self._timeout.missed()
+                await self._ask_for_status()
+
+    async def refresh(self) -> None:
+        """Ask whether QQ is logged in, and for the server's name, for the status page."""
+        await self._ask_for_status()
+        about = await self._ask("get_version_info")
+        name = f"{about.get('app_name') or ''} {about.get('app_version') or ''}".strip()
+        if name:
+            self._peers.set_server(self._peer.account, name)
+
+    async def _ask_for_status(self) -> None:
+        """Some servers send no heartbeats; the first takes half a minute after the connection."""
+        online = (await self._ask("get_status")).get("online")
+        if isinstance(online, bool):
+            self._note_online(online=online, reason="says its status")
+
+    async def _ask(self, question: str) -> Mapping[str, Any]:
+        """The fields of the reply; empty if the connection takes no calls, or the server does not
+        know the action or does not answer.
+        """
+        if self._peer.role is Role.EVENT or not self._peer.account:
+            return {}
+        try:
+            reply = await self._calls.make(self._peer, question, {})
+        except TransportError as error:
+            logger.debug("account %d: %s", self._peer.account, error)
+            return {}
+        return reply.data if reply.ok and isinstance(reply.data, Mapping) else {}

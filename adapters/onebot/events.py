@@ -1,6 +1,6 @@
-"""Event frames -> events. Pure; never raises, whatever the fields hold.
+"""Event frames -> events. Pure; never raises, whatever the fields contain.
 
-Sections and field lists: onebot.md 3. What has no event of its own becomes `Noticed`, with its wire
+Sections and field lists: onebot.md 3. A kind without an event type becomes `Noticed`, with its wire
 names.
 """
 
@@ -35,9 +35,9 @@ from bot.domain.events import (
 from bot.domain.segments import Mention, Quote, Segment
 
 MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them
-AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; what is later is no time
+AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; later times are invalid
 SECONDS = 1000.0  # an interval below this is in seconds: Matcha says 3 where NapCat says 30000
-LONGEST_INTERVAL = 3600.0  # seconds; who beats less often says nothing by it
+LONGEST_INTERVAL = 3600.0  # seconds; a longer one says nothing
 UNKNOWN_GROUP = (
     284840486  # NapCat's number for a group it does not know; not a group (onebot.md 3.1)
 )
@@ -52,10 +52,10 @@ class About(TypedDict):
 
 
 def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | None:
-    """The event of a frame that has a `post_type`; None for a message from or to nobody, or with
-    nothing in it.
+    """The event of a frame that has a `post_type`; None for a message without a sender, a place or
+    content.
 
-    `account` and `now` stand in where the frame names no account or time.
+    `account` and `now` are used if the frame names no account or time.
     """
     about = About(
         self_id=max(0, number(frame.get("self_id"))) or account,
@@ -75,9 +75,7 @@ def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | 
 
 
 def read_time(value: object, *, now: float = 0.0) -> float:
-    """Seconds since 1970, whatever the unit; `now` where it is no time, or one that has not come
-    yet.
-    """
+    """Seconds since 1970, from any unit; `now` for an invalid or future time."""
     seconds = decimal(value)
     while seconds > MILLISECONDS:
         seconds /= 1000
@@ -85,9 +83,7 @@ def read_time(value: object, *, now: float = 0.0) -> float:
 
 
 def _interval(value: object) -> float:
-    """Seconds between two heartbeats; 0 where the server does not say it in a way that can be
-    meant.
-    """
+    """Seconds between two heartbeats; 0 if the value is implausible."""
     seconds = decimal(value)
     seconds = seconds if seconds < SECONDS else seconds / 1000
     return seconds if 0 < seconds <= LONGEST_INTERVAL else 0.0
@@ -102,7 +98,7 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
     said = read_said(frame, about)
     speaker = said.sender.user_id
     if frame["post_type"] == "message_sent" and speaker and not said.is_own:
-        return _noticed(frame, about, "message_sent")  # a member's words are never the bot's
+        return _noticed(frame, about, "message_sent")  # a member's message is never the bot's
     # Lagrange reports the bot's own messages as `message` (onebot.md 3.3).
     if frame["post_type"] == "message_sent" or (speaker and said.is_own):
         return MessageSent(
@@ -111,13 +107,13 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
             message_id=said.message_id,
             segments=said.segments,
         )
-    # NapCat reports pokes and new friends once more, as private messages without anything in them.
+    # NapCat reports pokes and new friends a second time, as private messages without content.
     return said if speaker > 0 and said.conversation.session_id > 0 and said.segments else None
 
 
 def read_said(frame: Fields, about: About) -> MessageReceived:
-    """A message object, of an event or of an answer, the bot's own included; what is missing is
-    empty or 0.
+    """A message of an event or of an answer, the bot's own included; missing fields are empty or
+    0.
     """
     who = mapping(frame.get("sender"))
     user_id = number(frame.get("user_id")) or number(who.get("user_id"))
@@ -146,8 +142,8 @@ def read_said(frame: Fields, about: About) -> MessageReceived:
 def _with_mention(
     frame: Fields, account: int, segments: tuple[Segment, ...]
 ) -> tuple[Segment, ...]:
-    """The segments with the mention of the account that onebots overwrites with a quote, and only
-    tells of by `atme` (onebot.md 3.1).
+    """The segments with the mention of the account, which onebots replaces by a quote and reports
+    only as `atme` (onebot.md 3.1).
     """
     if frame.get("atme") is not True or frame.get("message_type") != "group" or not segments:
         return segments
@@ -158,7 +154,7 @@ def _with_mention(
 
 
 def _masked(mask: Fields) -> int:
-    """Who of the anonymous members it is: by number, or by what is needed to mute them."""
+    """The masked id of an anonymous member: from its number, or from what is needed to mute it."""
     key = max(0, number(mask.get("id"))) or crc32(
         text(mask.get("flag") or mask.get("name")).encode()
     )
@@ -166,7 +162,7 @@ def _masked(mask: Fields) -> int:
 
 
 def _content(frame: Fields) -> object:
-    """The message; never raw_message, which is trimmed and lossy, unless it is all there is
+    """The message. raw_message is trimmed and lossy: it is used only if there is nothing else
     (onebot.md 3.1).
     """
     message = frame.get("message")
@@ -174,13 +170,11 @@ def _content(frame: Fields) -> object:
 
 
 def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
-    # Decided by message_type alone: private messages may have a group_id too (onebot.md 6.7).
+    # message_type decides: private messages may have a group_id, too (onebot.md 6.7).
     if frame.get("message_type") == "group":
         return shared_place(self_id, "group", _group(frame.get("group_id")), 0)
     other = user_id
-    if (
-        user_id == self_id
-    ):  # our own words: user_id is the bot; target_id, where known, whom it spoke to
+    if user_id == self_id:  # our own message; target_id, if known, is its recipient
         target = number(frame.get("target_id"))
         other = target if target != self_id else 0
     via = _group_of_temporary_session(frame) if frame.get("sub_type") == "group" else 0
@@ -188,8 +182,8 @@ def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
 
 
 def _group_of_temporary_session(frame: Fields) -> int:
-    """NapCat names the group outside, older ones in temp_source, LLBot in the sender; Lagrange not
-    at all.
+    """NapCat names the group at the top, older versions in temp_source, LLBot in the sender,
+    Lagrange not at all.
     """
     in_sender = mapping(frame.get("sender")).get("group_id")
     return _group(frame.get("group_id")) or _group(in_sender) or _group(frame.get("temp_source"))
@@ -201,8 +195,8 @@ def _group(value: object) -> int:
 
 
 def _sequence_number(frame: Fields, message_id: str) -> str:
-    """The true sequence number: NapCat's real_seq; elsewhere message_seq, unless it only repeats
-    the id.
+    """The true sequence number: NapCat's real_seq, else message_seq unless it only repeats the
+    id.
     """
     if "real_seq" in frame:
         sequence = text(frame["real_seq"])

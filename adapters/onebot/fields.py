@@ -1,7 +1,7 @@
-"""Reading JSON nobody promised us anything about: whatever comes, it is read or it is a ValueError.
+"""Reading untrusted JSON: any input is either read or a ValueError.
 
 Numbers come as text, text as numbers, lists as null (onebot.md 4.1); text comes with lone
-surrogates and NUL, which neither a log, a database nor an HTTP body takes (onebot.md 6.13).
+surrogates and NUL, which logs, databases and HTTP bodies reject (onebot.md 6.13).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.domain.events import MAX_ID
 
 Fields: TypeAlias = dict[str, Any]
 
-# Every escape in order, so that the second backslash of an escaped backslash never begins one. A
+# Every escape in order, so that the second half of an escaped backslash never begins another. A
 # surrogate pair is one match and stays; group 1 is half a pair, or NUL.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2}|0000)|.)",
@@ -26,7 +26,7 @@ _DECIMAL = re.compile(r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
 
 
 def load(data: str | bytes) -> Any:
-    """Parse JSON, with NUL left out and everything that is not Unicode replaced by U+FFFD. Raises
+    """Parse JSON without NUL, and with U+FFFD for everything that is not Unicode. Raises
     ValueError.
     """
     raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
@@ -50,7 +50,7 @@ def _mend_escape(match: re.Match[bytes]) -> bytes:
 
 
 def dump(value: object) -> str:
-    """A part of a frame as JSON text; `{}` for what nests too deeply to be written again."""
+    """A part of a frame as JSON text; `{}` if it nests too deeply to be written again."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -58,7 +58,7 @@ def dump(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Text of ours as the wire can take it: NUL left out, half surrogates replaced."""
+    """Our text in a form that the wire takes: without NUL, lone surrogates replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -67,9 +67,7 @@ def clean(text: str) -> str:
 
 
 def text(value: object) -> str:
-    """A field as text, whatever its type: null and true and false are empty, lists and objects
-    their JSON.
-    """
+    """A field of any type as text: null, true and false are empty, lists and objects their JSON."""
     match value:
         case str():
             return value
@@ -82,8 +80,8 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """A field as a whole number; 0 where it is none, and beyond 64 bits, where it could not be
-    written again.
+    """A field as a whole number; 0 if it is none, or beyond 64 bits and could not be written
+    again.
     """
     match value:
         case int() if not isinstance(value, bool):
@@ -98,9 +96,7 @@ def number(value: object) -> int:
 
 
 def decimal(value: object) -> float:
-    """A field as a number that need not be whole; 0 where it is none, or too large to be any
-    time.
-    """
+    """A field as a number that need not be whole; 0 if it is none, or too large to be a time."""
     match value:
         case int() | float() if not isinstance(value, bool) and abs(value) <= MAX_ID:
             return float(value)
@@ -111,10 +107,10 @@ def decimal(value: object) -> float:
 
 
 def mapping(value: object) -> Fields:
-    """A field as an object; empty where it is none."""
+    """A field as an object; empty if it is none."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: object) -> list[Any]:
-    """A field as a list; empty where it is none."""
+    """A field as a list; empty if it is none."""
     return value if isinstance(value, list) else []

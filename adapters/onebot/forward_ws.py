@@ -1,4 +1,4 @@
-"""The forward websocket: we dial one OneBot server, and again for as long as we live."""
+"""The forward websocket: we connect to one OneBot server, and again whenever that is lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 from enum import Enum, auto
 from http import HTTPStatus
 from typing import assert_never
-from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
@@ -14,6 +13,7 @@ from websockets.frames import CloseCode
 from websockets.uri import parse_uri
 
 from adapters.onebot.account_resolver import Handshake
+from adapters.onebot.auth import present_token, with_token, without_secrets
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import (
     CLOSE_WITHIN,
@@ -38,18 +38,16 @@ class Ending(Enum):
     """How an attempt ended."""
 
     BAD_TOKEN = auto()
-    NEVER_CAME = auto()  # unreachable, or closed before we knew whose it was
+    NEVER_CAME = auto()  # unreachable, or closed before its account was known
     LOST = auto()
 
 
 class ForwardClient:
-    """`run()` keeps one connection. The token goes as header and as query: servers differ in which
-    they read.
+    """Keeps one connection while `run()` is running. The token is sent as header and as query:
+    servers differ in which they read.
 
-    With `account` the token is that of this account, and nothing of another is taken from the
-    server.
-
-    Raises ConfigError for an address that is none.
+    With `account` the token belongs to that account, and everything about another is ignored.
+    Raises ConfigError for an invalid address.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class ForwardClient:
     ) -> None:
         _check(url)
         self._url = url
-        self._place = _without_secrets(url)
+        self._place = without_secrets(url)
         self._token = token
         self._account = account
         self._sink = sink
@@ -76,8 +74,8 @@ class ForwardClient:
         self._ids = ids
 
     async def run(self) -> None:
-        """Connect, read until the connection is lost, and connect again, until cancelled. Raises
-        nothing else.
+        """Connect, read until the connection is lost, and connect again, until cancelled. Never
+        raises.
         """
         failures = 0
         told = False
@@ -105,8 +103,8 @@ class ForwardClient:
             )
 
     def _backoff(self, failures: int) -> float:
-        """1, 2, 4 ... 30 s; between half and the whole of it, so that many bots do not come back in
-        step.
+        """1, 2, 4 ... 30 s, and a random part of half of it, so that many bots do not reconnect
+        in step.
         """
         whole = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 8))
         return whole * (1 + self._ids.jitter()) / 2
@@ -121,8 +119,8 @@ class ForwardClient:
         )
 
     async def _attempt(self, *, level: int) -> Ending:
-        """One connection from dialling to its end; `level` is for failures, of which only the first
-        is news.
+        """One connection from its opening to its end. `level` is for failures: only the first of a
+        series is a warning.
         """
         try:
             socket = await dial(self._url, self._token)
@@ -134,9 +132,8 @@ class ForwardClient:
             )
             return Ending.NEVER_CAME
         except (OSError, WebSocketException, ValueError) as error:
-            # ValueError: a redirect to what is no address; a bad host is a UnicodeError, which is
-            # one too. Only the kind of error: the text of some holds the url, and with it the
-            # token.
+            # ValueError: a redirect to an invalid address, or a bad host (UnicodeError). Only the
+            # kind is logged: the text of some contains the url, and with it the token.
             logger.log(level, "%s cannot be reached (%s), trying on", self._place, _kind(error))
             return Ending.NEVER_CAME
         connection = Connection(
@@ -155,7 +152,7 @@ class ForwardClient:
             return Ending.BAD_TOKEN
         known = connection.is_introduced
         if not known and socket.close_code == CloseCode.PROTOCOL_ERROR:
-            # onebots says nothing else to a wrong token (onebot.md 1.8)
+            # onebots gives no other answer to a wrong token (onebot.md 1.8)
             logger.log(
                 level,
                 "%s hung up before it said anything (%d): the access token may be wrong,"
@@ -175,22 +172,20 @@ class ForwardClient:
 
 
 async def dial(url: str, token: str) -> ClientConnection:
-    """One connection to a OneBot server, the token as header and as query.
+    """Connect to a OneBot server, with the token as header and as query.
 
-    Raises OSError, WebSocketException and ValueError, whose texts may hold the token.
+    Raises OSError, WebSocketException and ValueError, whose texts may contain the token.
     """
-    # A header is bytes to us and latin-1 to the library.
-    bearer = f"Bearer {token}".encode().decode("latin-1")
     return await connect(
-        _with_token(url, token),
-        additional_headers={"Authorization": bearer} if token else None,
+        with_token(url, token),
+        additional_headers=present_token(token),
         compression=None,
         max_size=MAX_FRAME,
         open_timeout=OPEN_WITHIN,
         close_timeout=CLOSE_WITHIN,
         ping_interval=PING_EVERY,
         ping_timeout=PONG_WITHIN,
-        proxy=None,  # a OneBot server lives next door; proxies are meant for the model
+        proxy=None,  # a OneBot server is near; proxies are meant for the model
         user_agent_header=None,
         logger=socket_logger,
     )
@@ -198,26 +193,13 @@ async def dial(url: str, token: str) -> ClientConnection:
 
 def _check(url: str) -> None:
     try:
-        parse_uri(url).host.encode("idna")  # what a look-up does first
+        parse_uri(url).host.encode("idna")  # as a DNS look-up does first
     except (InvalidURI, ValueError):
-        # Without the url and without the cause: either may hold the token.
+        # Without the url and the cause: either may contain the token.
         problem = Problem(
             "ONEBOT_URL", "this is no websocket address", "Write it like ws://napcat:3001"
         )
         raise ConfigError(problem) from None
-
-
-def _with_token(url: str, token: str) -> str:
-    parts = urlsplit(url)
-    if not token or "access_token" in parse_qs(parts.query):
-        return url
-    query = "&".join(filter(None, (parts.query, urlencode({"access_token": token}))))
-    return urlunsplit(parts._replace(query=query))
-
-
-def _without_secrets(url: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _kind(error: Exception) -> str:

@@ -20,44 +20,6 @@ LATELY: Final = 300.0  # seconds; servers dial again after 3 to 30
 ANSWERS_WITHIN: Final = 1.5  # seconds; NapCat waits 2 s for its websocket upgrade
 TOLD_AGAIN: Final = 3600.0  # seconds
 REMEMBERED: Final = 256
-
-
-class Pingable(Protocol):
-    """A connection that can be pinged."""
-
-    async def is_alive(self, within: float) -> bool: ...
-
-
-class DuplicatePolicy:
-    """Decides which of two connections for one account and role stays, and limits how often each
-    conflict is logged.
-    """
-
-    def __init__(self) -> None:
-        self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
-        self._told: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
-
-    async def keeps_older(
-        self, place: Hashable, older: Pingable, *, online: bool | None, now: float
-    ) -> bool:
-        """Whether the older connection stays: if it was challenged within the last five minutes and
-        answers a ping. `now` is monotonic; `online` is the account's last known state.
-        """
-        last = self._challenged.get(place, -math.inf)
-        self._challenged[place] = now
-        if online is False or now - last > LATELY:
-            return False
-        return await older.is_alive(ANSWERS_WITHIN)
-
-    def is_news(self, what: Hashable, *, now: float) -> bool:
-        """Whether this was not logged within the last hour; calling this counts as logging it."""
-        last = self._told.get(what, -math.inf)
-        if now - last <= TOLD_AGAIN:
-            return False
-        self._told[what] = now
-        return True
-
-
 INTRODUCED_WITHIN: Final = 1.0  # seconds until we ask who it is; servers that say so do it at once
 
 
@@ -102,12 +64,40 @@ class Peer(Protocol):
         ...
 
 
+class DuplicatePolicy:
+    """Decides which of two connections for one account and role stays, and limits how often each
+    conflict is logged.
+    """
+
+    def __init__(self) -> None:
+        self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
+        self._told: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
+
+    async def keeps_older(
+        self, place: Hashable, older: Peer, *, online: bool | None, now: float
+    ) -> bool:
+        """Whether the older connection stays: if it was challenged within the last five minutes and
+        answers a ping. `now` is monotonic; `online` is the account's last known state.
+        """
+        last = self._challenged.get(place, -math.inf)
+        self._challenged[place] = now
+        if online is False or now - last > LATELY:
+            return False
+        return await older.is_alive(ANSWERS_WITHIN)
+
+    def is_news(self, what: Hashable, *, now: float) -> bool:
+        """Whether this was not logged within the last hour; calling this counts as logging it."""
+        last = self._told.get(what, -math.inf)
+        if now - last <= TOLD_AGAIN:
+            return False
+        self._told[what] = now
+        return True
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A connected account. `online` is the last state the server reported; None if it never did
-    (servers need not).
-
-    `server` is the server's name and version, empty if unknown.
+    """A connected account. `online` is the state that the server reported last; None if it never
+    did (servers need not). `server` is its name and version, empty if unknown.
     """
 
     self_id: int

@@ -1,6 +1,6 @@
 """The OneBot v11 wire without any I/O: a frame -> an event or a reply, an action -> a frame.
 
-Reading never raises: what is not OneBot is None. A frame is an event if and only if it has a
+Reading never raises: anything but OneBot is None. A frame is an event if and only if it has a
 `post_type`; the echo of a reply may be absent, null, "" or 0 (onebot.md 1.9).
 """
 
@@ -36,8 +36,8 @@ TYPING: Final = 1  # an event_type of set_input_status
 class ActionReply(Struct, frozen=True):
     """A server's answer to a call. `wording` is its own text, often empty; `data` any JSON.
 
-    `echo` is empty where the server lost it. A stream action answers several times; only the last
-    is `final`.
+    `echo` is empty if the server lost it. A stream action answers several times; only the last is
+    `final`.
     """
 
     echo: str
@@ -49,14 +49,14 @@ class ActionReply(Struct, frozen=True):
 
     @property
     def is_bad_token(self) -> bool:
-        """A server that refuses our token says so in a frame that answers nothing (onebot.md 1.3,
-        1.6).
+        """Whether the server refuses our token: it says so in a frame that answers no call
+        (onebot.md 1.3, 1.6).
         """
         return self.retcode == BAD_TOKEN and not self.echo
 
     def may_be_done(self, action: str) -> bool:
-        """Whether this action, which failed by this answer, may have reached QQ; such messages
-        often arrive all the same.
+        """Whether this action may have reached QQ although this answer is a failure; such messages
+        often arrive.
         """
         return not self.ok and judge_refusal(self.wording, self.retcode, action).may_be_done
 
@@ -67,9 +67,9 @@ class ActionReply(Struct, frozen=True):
 def read_frame(
     data: str | bytes, *, account: int = 0, now: float = 0.0
 ) -> Event | ActionReply | None:
-    """One frame; None where it is no JSON, no OneBot, or a message from nobody. Never raises.
+    """One frame; None if it is no JSON, no OneBot, or a message without a sender. Never raises.
 
-    `account` and `now` (seconds since 1970) stand in for an event that names no account or time.
+    `account` and `now` (seconds since 1970) are used for an event that names no account or time.
     """
     try:
         frame = load(data)
@@ -95,8 +95,8 @@ def _read_reply(frame: Fields) -> ActionReply:
     code, words = failure or (number(retcode), _words_of(frame))
     return ActionReply(
         echo=echo if isinstance(echo, str) else "",  # ours are text
-        # Not retcode 200: several servers mean a failure by it (onebot.md 2). A failure with 0 is
-        # Lagrange's, and so is "ok" with another number (set_friend_add_request).
+        # Not retcode 200: on several servers it is a failure (onebot.md 2). Lagrange has failures
+        # with 0, and "ok" with other numbers (set_friend_add_request).
         ok=failure is None
         and status != "failed"
         and (text(retcode) == "0" or (status == "ok" and not text(retcode))),
@@ -115,19 +115,17 @@ def _words_of(frame: Fields) -> str:
 
 
 def read_account(data: object) -> int:
-    """The bot's number in an answer to get_login_info; 0 where it has none."""
+    """The bot's number in an answer to get_login_info; 0 if it has none."""
     return number(mapping(data).get("user_id"))
 
 
 def read_message_id(data: object) -> str:
-    """The id in an answer to a send; empty where the server names none."""
+    """The id in an answer to a send; empty if the server names none."""
     return text(mapping(data).get("message_id"))
 
 
 def read_answered_message(data: object, *, account: int) -> MessageReceived | None:
-    """The message in an answer to get_msg; None where there is none, or LLBot says that it was
-    deleted.
-    """
+    """The message in an answer to get_msg; None if there is none, or LLBot calls it deleted."""
     message = mapping(data)
     if not message or message.get("status") == "deleted":
         return None
@@ -149,12 +147,12 @@ def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
 def read_history(
     data: object, conversation: Conversation, *, server: str = ""
 ) -> tuple[MessageReceived, ...]:
-    """The messages in an answer to get_group_msg_history or get_friend_msg_history of the server of
-    that name, oldest first.
+    """The messages in an answer to get_group_msg_history or get_friend_msg_history of the named
+    server, oldest first.
 
-    All are of the conversation that was asked for, whatever a server says of the bot's own;
-    messages without an author, or with nothing in them, are left out. The bot's own that QQ did not
-    take have no id: they tell nothing of what was delivered.
+    All belong to the `conversation`, whatever a server says of the bot's own. Messages without an
+    author or content are left out. The bot's own messages that QQ did not accept have no id: they
+    prove no delivery.
     """
     account = conversation.platform_id
     rows = sequence(mapping(data).get("messages"))
@@ -166,15 +164,15 @@ def read_history(
 
 REAL_SEQUENCE: Final = "real_seq"
 SEQUENCES: Final = (
-    ("NapCat", REAL_SEQUENCE),  # a history of QQ's client, which holds failed words (NapCatQQ#182)
-    ("LLOneBot", "message_seq"),  # the same before version 8, since then a history of QQ's server
-    ("Lagrange", None),  # of QQ's server, which never saw what failed; so are the next two
+    ("NapCat", REAL_SEQUENCE),  # QQ's client: its history has failed messages, too (NapCatQQ#182)
+    ("LLOneBot", "message_seq"),  # the same before version 8, QQ's server since
+    ("Lagrange", None),  # QQ's server, which never saw failed messages; so are the next two
     ("go-cqhttp", None),
-    ("SnowLuma", None),  # or what it remembers of sends that QQ confirmed
+    ("SnowLuma", None),  # or its memory of sends that QQ confirmed
 )
-"""Servers, and the field of a row that has QQ's number of a message. QQ numbers what it takes and
-nothing else: words of the bot with 0 failed, and those without a number may have. None if the
-history has only what QQ took. A server that is not listed is believed if it writes NapCat's field.
+"""Servers, and the field of a history row that has QQ's number of the message. QQ numbers accepted
+messages only: a message of the bot with 0 failed, one without a number may have failed. None if the
+history has accepted messages only. An unlisted server is believed if it writes NapCat's field.
 """
 
 
@@ -188,7 +186,7 @@ def _read_row(row: Fields, account: int, server: str) -> MessageReceived:
 
 
 def _was_taken(row: Fields, server: str) -> bool | None:
-    """Whether QQ took the bot's own words in this row of a history; None if it does not say so."""
+    """Whether QQ accepted the bot's own message in this row of a history; None if unknown."""
     state = mapping(row.get("raw")).get("sendStatus")  # with `debug` of NapCat and LLBot
     if state is not None:
         return number(state) == SENT
@@ -202,10 +200,10 @@ def _was_taken(row: Fields, server: str) -> bool | None:
 
 
 def read_kept_file(data: object) -> KeptFile:
-    """The file in an answer to get_image: `base64` only where the server is set to give it.
+    """The file in an answer to get_image: `base64` only if the server is configured to send it.
 
-    Else `file` is a path inside the server's container, and `url` the same path or a fresh address
-    (onebot.md 4.5).
+    Otherwise `file` is a path inside the server's container, and `url` the same path or a fresh
+    address (onebot.md 4.5).
     """
     fields = mapping(data)
     places = [text(fields.get(name)).removeprefix("file://") for name in ("path", "file", "url")]
@@ -218,7 +216,9 @@ def read_kept_file(data: object) -> KeptFile:
 
 
 def _node(node: Fields) -> Fields:
-    """A forwarded message in the form of a message event; a node may have its fields at its top."""
+    """A forwarded message in the form of a message event; some nodes have their fields at the
+    top.
+    """
     if node.get("type") == "node":
         node = mapping(node.get("data")) or node
     content = node.get("message") if "message" in node else node.get("content")
@@ -233,9 +233,7 @@ def _node(node: Fields) -> Fields:
 
 
 def _read_answered(message: Fields, account: int) -> MessageReceived:
-    """Whatever account a server names: an answer speaks of the account that asked, and for no
-    other.
-    """
+    """A message of an answer. It belongs to the account that asked, whatever the server says."""
     kind = (
         "group" if "group_id" in message or message.get("group") is True else "private"
     )  # the latter: go-cqhttp
@@ -252,7 +250,7 @@ def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
 
 
 def write_action(action: SendMessage, *, server: str = "") -> tuple[str, dict[str, object]]:
-    """The action's name on the wire and its parameters, as the server of that name has it.
+    """The action's name on the wire and its parameters, for the named server.
 
     A temporary session is answered as private, with the group it came through (onebot.md 3.1).
     Raises ActionRefused for a place without a number.
@@ -272,9 +270,7 @@ def write_action(action: SendMessage, *, server: str = "") -> tuple[str, dict[st
 
 
 def write_gesture(gesture: Gesture, *, server: str) -> tuple[str, dict[str, object]]:
-    """The sign's name on the wire and its parameters, as the server of that name has it (onebot.md
-    5).
-    """
+    """The gesture's name on the wire and its parameters, for the named server (onebot.md 5)."""
     place = gesture.conversation
     match gesture:
         case React(message_id=message_id, emoji_id=emoji_id) if server.startswith("Lagrange"):
@@ -293,8 +289,8 @@ def write_gesture(gesture: Gesture, *, server: str) -> tuple[str, dict[str, obje
 
 
 def write_id(message_id: str) -> int | str:
-    """A message's id as a number, as the standard has it; every server of today takes text as well
-    (onebot.md 2).
+    """A message's id as a number, as in the standard; today's servers also accept text (onebot.md
+    2).
     """
     try:
         number = int(message_id)
@@ -322,11 +318,11 @@ def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object
 def write_admission(
     petition: JoinRequest, *, granted: bool, reason: str
 ) -> tuple[str, dict[str, object]]:
-    """The same for the answer to a friend request or an invite (onebot.md 3.6)."""
+    """The same for the answer to a friend request or an invitation (onebot.md 3.6)."""
     answer: dict[str, object] = {"flag": petition.flag, "approve": granted}
     if petition.kind == "friend":
         return "set_friend_add_request", answer
-    if reason:  # an empty one would become an empty postscript, of which NapCat warns
+    if reason:  # NapCat warns of an empty one
         answer["reason"] = reason
     return "set_group_add_request", {**answer, "sub_type": "invite"}
 
@@ -335,11 +331,11 @@ UNCHECKED: Final = (
     ("NapCat", ("set_friend_add_request", "set_group_add_request")),
     ("Lagrange", ("set_group_ban", "set_group_card")),
 )
-"""Servers that answer "ok" to these whatever QQ says (NapCat: but for a flag it does not know)."""
+"""Servers that always answer "ok" to these actions (NapCat: except for an unknown flag)."""
 
 
 def tells_of_failure(server: str, action: str) -> bool:
-    """Whether a server of that name would say that QQ refused what it was asked to do."""
+    """Whether the named server reports if QQ refuses this action."""
     return not any(server.startswith(name) and action in actions for name, actions in UNCHECKED)
 
 
@@ -376,10 +372,10 @@ def read_member(data: object) -> Member:
 
 
 def _time(value: Any) -> float | None:
-    """Seconds since 1970; None where it is not there."""
+    """Seconds since 1970; None if missing."""
     return None if value is None else decimal(value)
 
 
 def _flag(value: Any) -> bool | None:
-    """Whether it is set; None where it is not there. -1 is all members, in QQ's own words."""
+    """Whether it is set; None if missing. -1 means all members in QQ's own terms."""
     return None if value is None else value is True or number(value) != 0

@@ -1,7 +1,7 @@
 """Messages on the wire <-> segments. Reading takes every form servers use; writing is always a list
 of segments.
 
-A list, never a string: text in a list is never parsed, so nobody can make the bot say
+A list, never a string: text in a list is never parsed, so that no text can make the bot send
 `[CQ:at,qq=all]` (onebot.md 4.2).
 """
 
@@ -42,18 +42,16 @@ from bot.domain.segments import (
     Video,
 )
 
-# A bracket inside a code is always escaped, so one that comes before the end says that this is
-# none: what looks like the beginning of a code is text then, and the next one is read. It also
-# keeps the work linear: no character is looked at for more than one beginning, also in a megabyte
-# of them.
+# A bracket inside a code is always escaped, so a bracket before its end means that this is text and
+# not a code. This also keeps the work linear: each character is examined for one beginning only,
+# even in a megabyte of them.
 _CODE = re.compile(r"\[CQ:([\w.-]+)(?:,([^\[\]]*))?\]")
 
 
 def split_cq(message: str) -> Iterator[Fields]:
-    """The wire segments `{"type": ..., "data": {...}}` of a CQ string, in order, in time linear in
-    its length.
+    """The wire segments `{"type": ..., "data": {...}}` of a CQ string, in order, in linear time.
 
-    What is no code stays text, an unterminated one and what stands around it included.
+    Everything else stays text, also an unterminated code and its surroundings.
     """
     end = 0
     for code in _CODE.finditer(message):
@@ -66,7 +64,7 @@ def split_cq(message: str) -> Iterator[Fields]:
 
 
 def unescape(text: str) -> str:
-    """Undo the escapes; `&amp;` last, else `&amp;#91;` (a person's own `&#91;`) would become a
+    """Undo the escapes, `&amp;` last: otherwise `&amp;#91;` (a typed `&#91;`) would become a
     bracket.
     """
     if "&" not in text:
@@ -86,10 +84,10 @@ def _parameters(text: str) -> Fields:
 
 
 ONEBOTS: Final = "onebots"  # what this server calls itself
-MAX_BRIEF = 1000  # characters; html.unescape raises ValueError for a number of thousands of digits
+MAX_BRIEF = 1000  # characters; html.unescape raises ValueError for numbers of thousands of digits
 STICKER_PICTURE = 1  # an image's sub_type (onebot.md 4.3)
 URL = re.compile(r"\s*(https?|ftp):", re.IGNORECASE)
-_NOTHING = re.compile(r"[+-]?0*|\s*")  # a message id that is none
+_NOTHING = re.compile(r"[+-]?0*|\s*")  # not a message id
 _XML = {
     "prompt": re.compile(r'\bbrief="([^"]*)"'),
     "title": re.compile(r"<title\b[^>]*>([^<]*)<"),
@@ -106,8 +104,7 @@ def read_message(value: object) -> tuple[Segment, ...]:
     """The segments of a message: a list, one object, a CQ string, or JSON inside a string. Never
     raises.
 
-    What has no content (`{}`, empty text) is left out; a type nobody knows is kept as
-    `Unsupported`.
+    Segments without content (`{}`, empty text) are left out; unknown types become `Unsupported`.
     """
     segments: list[Segment] = []
     for part in _parts(value):
@@ -130,8 +127,7 @@ def _parts(value: object) -> Iterable[object]:
 
 
 def _list_in_string(message: str) -> list[Fields]:
-    # Only a list: its bracket cannot be typed by a person, who would be escaped, while a brace
-    # could.
+    # Only a list: a typed bracket would be escaped, a typed brace would not.
     if not message.startswith("[") or message.startswith("[CQ:"):
         return []
     try:
@@ -156,7 +152,7 @@ def _read_part(part: object) -> Segment | None:
 
 
 def _data(fields: Fields) -> Fields:
-    """The data of a segment. Elements of icqq are flat, with no `data` or a text of that name
+    """The data of a segment. Elements of icqq are flat: they have no `data`, or a text of that name
     (onebots, onebot.md 4.1).
     """
     data = fields.get("data")
@@ -251,8 +247,8 @@ def _read_json(data: Fields) -> Segment:
 
 
 def _card(kind: Literal["json", "miniapp"], card: object) -> Card:
-    """A json card: `prompt` is the line QQ shows of it, else the first title or description
-    inside; the rest is of the first view that has any.
+    """A json card: `prompt` is the line that QQ shows, else the first title or description; the
+    other fields come from the first view that has a title or description.
     """
     written = text(card)
     if isinstance(card, str):
@@ -381,10 +377,10 @@ _READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
 
 
 def write_segments(segments: Iterable[SentSegment]) -> list[Fields]:
-    """The wire form, the quote first wherever it stood (servers look for it only there); empty text
-    is left out.
+    """The wire form, with the quote first (servers look for it only there).
 
-    So is whoever or whatever has no number: to some servers 0 is everybody.
+    Empty text is left out, and so are mentions and quotes without a number: to some servers 0 is
+    everybody.
     """
     quote_first = sorted(segments, key=lambda segment: not isinstance(segment, Quote))
     named = [segment for segment in quote_first if _is_named(segment)]
@@ -402,9 +398,7 @@ def _is_named(segment: SentSegment) -> bool:
 
 
 def holds_url(segments: Iterable[SentSegment]) -> bool:
-    """Whether a server would have to fetch something to send this: media are all that can name a
-    url.
-    """
+    """Whether a server would have to fetch something to send this: only media can have a url."""
     media = (segment for segment in segments if isinstance(segment, Attachment))
     return any(URL.match(clean(medium.source)) for medium in media)
 
@@ -436,8 +430,8 @@ def _part(kind: str, **data: Any) -> Fields:
 
 
 def write_nodes(merged: MergedForward, *, account: int, server: str = "") -> list[Fields]:
-    """The wire form of a merged forward, of which every node is said by the account, as the server
-    of that name reads it: onebots reads a node's fields at its top, and flat elements in it.
+    """The wire form of a merged forward for the named server; the account is the sender of every
+    node. onebots reads a node's fields at its top, and flat elements in it.
     """
     who = {"user_id": str(account), "nickname": clean(merged.name)}
     nodes = [_part("node", **who, content=write_segments([Text(node)])) for node in merged.nodes]

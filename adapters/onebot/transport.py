@@ -41,13 +41,13 @@ from bot.domain.segments import File, Forward
 
 logger = logging.getLogger(__name__)
 
-# Letters of base64. What a broker carries has 8 MB with all that is around it (`adapters/broker`),
-# and where nobody carries, a frame that is read whole before the next one holds up an account.
+# Letters of base64. A broker's message has 8 MB at most, everything included (`adapters/broker`);
+# without a broker, a large frame would delay all others of the account.
 MOST_INLINE: Final = 8 * 2**20 - 2**16
 
 
 class MediaOffer(Protocol):
-    """A file that is offered at a url; `asked` is whether anybody fetched it."""
+    """A file that is offered at a url; `asked` is whether it was fetched."""
 
     @property
     def url(self) -> str: ...
@@ -63,7 +63,7 @@ class MediaOffers(Protocol):
 
 
 OutgoingMessage: TypeAlias = tuple[SendMessage, int]
-"""A message as it is sent, and how many base64 letters of it the server has to fetch."""
+"""A message as it is sent, and the number of base64 letters that the server has to fetch."""
 
 
 @contextmanager
@@ -137,8 +137,8 @@ class Caller(Protocol[Callee_contra]):
         *,
         beside: int = 0,
     ) -> ActionReply:
-        """The server's answer, for which it has time to fetch so many bytes `beside` the frame.
-        Raises NotConnected, ActionRefused, ActionUnanswered.
+        """The server's answer, with time to fetch `beside` bytes. Raises NotConnected,
+        ActionRefused, ActionUnanswered.
         """
         ...
 
@@ -154,8 +154,8 @@ class OneBotTransport(Generic[Callee]):
         pass_urls: bool = False,
         offers: MediaOffers | None = None,
     ) -> None:
-        """With `pass_urls` the servers may be given urls to fetch; they look at no address before
-        they do. What is too large for a frame they fetch from us where there are `offers`.
+        """With `pass_urls` the servers may be given urls, which they fetch without checking the
+        address. With `offers` they fetch from us what is too large for a frame.
         """
         self._peers = peers
         self._calls = calls
@@ -165,9 +165,8 @@ class OneBotTransport(Generic[Callee]):
     async def send(self, action: SendMessage) -> str:
         """Send one message; the message id QQ gave it.
 
-        Raises NotConnected, ActionRefused, ActionUnanswered (also when QQ itself did not confirm in
-        time: such messages often arrive all the same, onebot.md 2). A cancelled send may have been
-        written.
+        Raises NotConnected, ActionRefused, ActionUnanswered (also if QQ did not confirm in time:
+        such messages often arrive, onebot.md 2). A cancelled send may have been written.
         """
         if not self._pass_urls and holds_url(action.segments):
             raise ActionRefused("send_msg", retcode=NOT_FETCHED, wording=UNCHECKED)
@@ -186,9 +185,9 @@ class OneBotTransport(Generic[Callee]):
         raise _failure(name, reply)
 
     async def gesture(self, gesture: Gesture) -> None:
-        """Make a sign beside what is said.
+        """React to a message, or show that the bot is typing.
 
-        Raises NotConnected, ActionRefused (ActionUnsupported where the server has no such action),
+        Raises NotConnected, ActionRefused (ActionUnsupported if the server has no such action),
         ActionUnanswered.
         """
         account = gesture.conversation.platform_id
@@ -196,19 +195,19 @@ class OneBotTransport(Generic[Callee]):
         await self.call(account, action, params)
 
     async def act(self, group: Conversation, act: GroupAct) -> bool:
-        """Do something in a group that its admins may; whether the server would have said that QQ
-        refused it.
+        """Do something that a group's admins may do. Returns whether the server reports refusals of
+        QQ.
 
-        Raises NotConnected, ActionRefused (ActionUnsupported where the server has no such action),
+        Raises NotConnected, ActionRefused (ActionUnsupported if the server has no such action),
         ActionUnanswered.
         """
         return await self._do(group.platform_id, *write_act(group, act))
 
     async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
-        """Grant a friend request or an invite, or refuse it; whether the server would have said
-        that QQ did not do it.
+        """Accept or refuse a friend request or an invitation. Returns whether the server reports
+        refusals of QQ.
 
-        Raises NotConnected, ActionRefused (also where its time is over), ActionUnanswered.
+        Raises NotConnected, ActionRefused (also if the request has expired), ActionUnanswered.
         """
         action = write_admission(petition, granted=granted, reason=reason)
         return await self._do(petition.account, *action)
@@ -218,10 +217,8 @@ class OneBotTransport(Generic[Callee]):
         return tells_of_failure(self._peers.server(account), action)
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
-        """Look up a message by id, the bot's own included; None if the server does not know it (any
-        more).
-
-        Raises NotConnected, ActionUnanswered.
+        """Look up a message by id, the bot's own included; None if the server does not (or no
+        longer) know it. Raises NotConnected, ActionUnanswered.
         """
         try:
             data = await self.call(account, "get_msg", {"message_id": write_id(message_id)})
@@ -236,7 +233,7 @@ class OneBotTransport(Generic[Callee]):
         if forward.content:
             with suppress(ValueError):
                 return read_forward(load(forward.content), account=account)
-        # NapCat reads either name, everybody else `id`; always text, the numbers exceed 2**53
+        # NapCat reads either name, all others `id`; as text, because the numbers exceed 2**53
         # (onebot.md 5, 6.16).
         data = await self.call(
             account, "get_forward_msg", {"id": forward.id, "message_id": forward.id}
@@ -266,7 +263,9 @@ class OneBotTransport(Generic[Callee]):
         return read_groups(await self.call(account, "get_group_list", {}), account=account)
 
     async def get_member(self, group: Conversation, user_id: int) -> Member:
-        """Somebody in a group, asked anew. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        """A member of a group, not from the server's cache. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
         params = {"group_id": group.session_id, "user_id": user_id, "no_cache": True}
         return read_member(await self.call(group.platform_id, "get_group_member_info", params))
 
@@ -284,7 +283,7 @@ class OneBotTransport(Generic[Callee]):
         return read_kept_file(await self.call(account, "get_record", params))
 
     async def get_file(self, conversation: Conversation, file: File) -> KeptFile:
-        """Where a file that was sent there can be fetched. Raises NotConnected, ActionRefused,
+        """The address of a file that was sent there. Raises NotConnected, ActionRefused,
         ActionUnanswered.
         """
         kind, place = ("group", "group_id") if conversation.is_group else ("private", "user_id")
@@ -297,7 +296,7 @@ class OneBotTransport(Generic[Callee]):
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:
         """Any action by its wire name; the `data` of its answer.
 
-        Raises NotConnected, ActionRefused (ActionUnsupported where the server has no such action),
+        Raises NotConnected, ActionRefused (ActionUnsupported if the server has no such action),
         ActionUnanswered.
         """
         reply = await self._calls.make(self._peers.caller(account), action, params)
@@ -311,7 +310,7 @@ class OneBotTransport(Generic[Callee]):
 
 
 def _failure(action: str, reply: ActionReply) -> ActionRefused | ActionUnanswered:
-    """What the server said instead of "ok"."""
+    """The error of an answer that is not "ok"."""
     if reply.may_be_done(action):
         return ActionUnanswered(f"{action}: QQ did not confirm in time ({reply.wording[:200]})")
     kind = ActionUnsupported if reply.retcode in NO_SUCH_ACTION else ActionRefused

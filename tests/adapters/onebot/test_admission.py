@@ -10,8 +10,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 from websockets.http11 import Request
 
+from adapters.onebot.auth import Admission, Admitted, TokenRefused
 from adapters.onebot.peers import Account
-from adapters.onebot.reverse_ws import Admission, Admitted, TokenRefused
 from bot.domain.actions import SendMessage
 from bot.domain.errors import NotConnected
 from bot.domain.events import Connected, Conversation, MessageReceived

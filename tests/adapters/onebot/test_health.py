@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from adapters.onebot.health import HeartbeatTimeout
+from adapters.onebot.connection import HeartbeatTimeout
 from adapters.onebot.peers import Account
 from tests.adapters.onebot.conftest import ACCOUNT, GREETING, Dial, Frame, House, NapCat, heartbeat, lifecycle, message
 from tests.cases import each_case
