@@ -30,7 +30,7 @@ FORMULA = "=+-@\t\r"
 
 
 class Column(Struct, frozen=True):
-    """A day of the chart: where it stands, and how high, in percent."""
+    """A day of the chart: its position and height in percent."""
 
     day: float
     left: float

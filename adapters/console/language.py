@@ -1,6 +1,6 @@
-"""The words of the console in Chinese and English; numbers, times and money as people read them.
+"""The console's words in Chinese and English; numbers, times and money for people.
 
-Sentences of other packages, which are English, have their Chinese in `sentences.json`.
+Sentences of other packages are English; their Chinese is in `sentences.json`.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ class Language:
         return self("place.named", name=name, place=place) if name else place
 
     def place_named(self, name: str, called: str = "", *, account: bool = False) -> str:
-        """A chat, or what waits for an approval (`10001:A3`), by its name in the journal, in words;
-        anything else as it stands there.
+        """A chat, or a pending decision (`10001:A3`), by its name in the journal; anything else
+        unchanged.
         """
         if found := APPROVAL_NAME.fullmatch(name):
             return self("place.account", place=found[2], account=found[1])
@@ -175,7 +175,7 @@ def _read(name: str) -> Any:
 
 
 def choose_language(request: web.Request) -> Language:
-    """The language chosen in this browser, else the one that it prefers."""
+    """The language that was chosen in this browser, else the one that it prefers."""
     chosen = request.cookies.get(LANGUAGE_COOKIE, "")
     if chosen in LANGUAGES:
         return language_named(chosen)

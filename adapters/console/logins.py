@@ -1,8 +1,8 @@
 """Logins: the token, single-use links, authenticator codes (RFC 6238), and open logins.
 
-Nothing that lets anybody in is kept: of links their hashes are, in memory, of logins theirs with
-the token, which outlive a restart, and end with that token. It is in the settings alone, never in a
-cookie or a log.
+Nothing that is stored lets anybody in: of links only the hashes, in memory; of logins only hashes
+sealed with the token, which survive a restart and end with that token. The token is in the settings
+only, never in a cookie or a log.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Totp:
-    """Checks the codes of an authenticator app, each good for one use; off without a secret."""
+    """Checks the codes of an authenticator app, each valid once; off without a secret."""
 
     def __init__(self, secret: str, *, clock: Clock) -> None:
         """`secret` is base32, as apps take it."""
@@ -44,11 +44,11 @@ class Totp:
 
     @property
     def is_on(self) -> bool:
-        """Whether codes are asked for."""
+        """Whether logins need a code."""
         return bool(self._key)
 
     def use(self, given: str) -> bool:
-        """Accept a code that is valid now; it and all earlier ones are used up then."""
+        """Accept a code that is valid now; that uses up all earlier codes, too."""
         now = int(self._clock.now() // CODE_SECONDS)
         said = given.strip().encode("ascii", "replace")
         for step in range(max(now - CLOCK_STEPS, self._used + 1), now + CLOCK_STEPS + 1):
@@ -59,15 +59,15 @@ class Totp:
 
 
 def code_of(key: bytes, step: int) -> str:
-    """The code of a step."""
-    digest = hmac.digest(key, step.to_bytes(8, "big"), "sha1")  # what every app has
+    """The code of a time step."""
+    digest = hmac.digest(key, step.to_bytes(8, "big"), "sha1")  # which every app supports
     at = digest[-1] & 15
     number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFF_FFFF
     return str(number % 10**CODE_DIGITS).zfill(CODE_DIGITS)
 
 
 class Login(Struct):
-    """A login that goes on. `name` is the beginning of its hash; times in seconds since 1970."""
+    """An open login. `name` is the beginning of its hash; times in seconds since 1970."""
 
     name: str
     address: str
@@ -76,12 +76,12 @@ class Login(Struct):
     used: float
 
     def is_over(self, now: float) -> bool:
-        """Whether it lasts no longer."""
+        """Whether it has expired."""
         return now - self.used > LOGIN_IDLE or now - self.opened > LOGIN_LONGEST
 
 
 class Tries:
-    """Tries to log in, of all addresses together: whoever forges one gets no more of them."""
+    """Limits login attempts, for all addresses together: forged ones gain nothing."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -89,7 +89,7 @@ class Tries:
         self._at = clock.monotonic()
 
     def admit(self) -> bool:
-        """Whether one more may be made now."""
+        """Whether one more attempt may be made now."""
         now = self._clock.monotonic()
         self._left = min(BURST, self._left + (now - self._at) / EVERY)
         self._at = now
@@ -100,7 +100,7 @@ class Tries:
 
 
 class Logins:
-    """Lets in whoever has the token, or a link that was made here."""
+    """The open logins, and the links that open one."""
 
     def __init__(
         self,
@@ -111,8 +111,8 @@ class Logins:
         kept: str = "",
         keep: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`totp` is the secret of an authenticator app; without one no codes are asked for. `keep`
-        gets all logins in words whenever they change, `kept` are those of before the start.
+        """`totp` is the secret of an authenticator app; without one no codes are needed. `keep` is
+        called with all logins as JSON whenever they change; `kept` is that of before the start.
         """
         self._token = _hash(token)
         self._seal = _hash(f"{token} {totp}")
@@ -125,12 +125,12 @@ class Logins:
 
     @property
     def open(self) -> tuple[Login, ...]:
-        """The logins that go on, the latest first."""
+        """The open logins, the latest first."""
         now = self._clock.now()
         return tuple(login for login in reversed(self._open.values()) if not login.is_over(now))
 
     def invite(self) -> str:
-        """The code of a link: it lets in once, within five minutes."""
+        """The code of a new link, which can be used once within five minutes."""
         code, now = secrets.token_urlsafe(TOKEN_BYTES), self._clock.now()
         self._links = {link: end for link, end in self._links.items() if end > now}
         _keep(self._links, _hash(code), now + LINK_SECONDS)
@@ -143,12 +143,12 @@ class Logins:
         return self._enter(address, "token")
 
     def by_code(self, code: str, address: str) -> str | None:
-        """The cookie of a new login; None for a code that there is not, was used, or is too old."""
+        """The cookie of a new login; None for an unknown, used or expired code."""
         end = self._links.pop(_hash(code), 0.0)
         return self._enter(address, "link") if self._clock.now() < end else None
 
     def find(self, cookie: str) -> Login | None:
-        """The login of this cookie, used now; None where there is none, or it has ended."""
+        """The login of this cookie, which counts as used now; None if it is unknown or expired."""
         key, now = self._key(cookie), self._clock.now()
         login = self._open.get(key)
         if login is None or login.is_over(now):
@@ -160,8 +160,8 @@ class Logins:
         return login
 
     def doubt(self, code: str) -> str:
-        """The obstacle between somebody who is logged in and a grave change: `wait` or `code`,
-        nothing where this code of the app is good, or none is asked for.
+        """What prevents a serious change by a visitor with a login: `wait` (too many attempts),
+        `code` (not valid), or empty.
         """
         if not self.totp.is_on:
             return ""
@@ -170,12 +170,12 @@ class Logins:
         return "" if self.totp.use(code) else "code"
 
     def end(self, cookie: str) -> None:
-        """Log out."""
+        """End this login."""
         self._open.pop(self._key(cookie), None)
         self._write()
 
     def end_all(self) -> int:
-        """Log everybody out, and let no link in that was made before; how many there were."""
+        """End all logins and links; the number of logins."""
         count = len(self.open)
         self._open.clear()
         self._links.clear()
@@ -204,12 +204,12 @@ COOKIE: Final = web.RequestKey("cookie", str)  # of the login; empty without one
 
 
 def form_token(cookie: str) -> str:
-    """The token in every form of a login: no other page can know it."""
+    """The token in every form of a login, which no other site can know."""
     return hmac.digest(cookie.encode(), b"form", "sha256").hex()
 
 
 def is_form_token(cookie: str, given: str) -> bool:
-    """Whether a form was one of that login's."""
+    """Whether the form is of this login."""
     return hmac.compare_digest(form_token(cookie), given.encode("ascii", "replace").decode())
 
 
@@ -218,7 +218,7 @@ def _hash(secret: str) -> bytes:
 
 
 def _read(kept: str) -> dict[str, Login]:
-    """The logins that were kept; none where the words are not ours."""
+    """The stored logins; none if they cannot be read."""
     try:
         return msgspec.json.decode(kept, type=dict[str, Login]) if kept else {}
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Everything the pages show and do, as ports that the service passes in."""
+"""Everything that the pages show and do, as ports that the service passes in."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Sources:
     - `retell` changes the text of a persona, `untell` restores the previous one. False if that
       cannot be done.
     - `doctor` runs the checks, if there are any. `call` runs a tool with JSON arguments.
-    - `settle` applies an owner's decision, `waiting` counts what waits for one.
+    - `settle` applies an owner's decision, `waiting` counts the pending ones.
     - `first` is the page after a login.
     """
 

@@ -73,7 +73,7 @@ class Bar(Struct, frozen=True):
 
 
 class PromptBlock(Struct, frozen=True):
-    """A part of the prompt, and its tokens by our estimate."""
+    """A part of the prompt, and its estimated tokens."""
 
     title: str
     text: str
@@ -404,7 +404,7 @@ def timeline_bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> I
 
 
 def prompt_blocks(prompt: str, estimate: Any) -> list[PromptBlock]:
-    """The turn's own part of the prompt, by the headings that only we write."""
+    """The turn's own part of the prompt, split at the headings that only we write."""
     found: list[PromptBlock] = []
     title, lines = "", list[str]()
     for line in [*prompt.splitlines(), "[]"]:
