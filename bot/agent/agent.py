@@ -25,7 +25,7 @@ from bot.domain.ports import Approver, ChatModel, Clock, Ids, Media, Observer, S
 from bot.domain.run import Asker
 from bot.domain.suspension import Decision
 from bot.domain.traits import Execution
-from bot.engine.batches import MAX_CALLS, Batches, unreported
+from bot.engine.batches import MAX_CALLS, Batches
 from bot.engine.callbacks import (
     ApprovalHandler,
     FunctionApprover,
@@ -246,7 +246,7 @@ def batches_of(
         tools.calls,
         execution=Execution(execution),
         max_calls=max_calls,
-        on_result=unreported if on_tool_result is None else told_results(on_tool_result),
+        on_result=None if on_tool_result is None else told_results(on_tool_result),
     )
 
 

@@ -67,8 +67,8 @@ def filter_answer(
     error back, or are doubted the first time, or a receipt to who has read what was sent. And
     whether words were cut that were not meant as silence.
     """
-    tidied = run.tidy(message)
-    if run.silence(tidied.text, state.silence):
+    tidied = message if run.tidy is None else run.tidy(message)
+    if run.silence is not None and run.silence(tidied.text, state.silence):
         state.silence = tidied.text
         return replace(tidied, text=""), False
     own = tidied if tidied.tool_calls else _own(run, state, tidied)
@@ -78,9 +78,11 @@ def filter_answer(
 def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessage:
     if _is_said_back(run, state, without_run_id(tidied.text)):
         return replace(tidied, text="")
-    if run.heard() and is_receipt(tidied.text) and _only_spoke_here(state):
+    if run.was_heard() and is_receipt(tidied.text) and _only_spoke_here(state):
         return replace(tidied, text="")
-    if not (state.is_spoilt or run.heard()) and run.doubts(tidied.text):
+    if state.is_spoilt or run.was_heard():
+        return tidied
+    if run.doubts is not None and run.doubts(tidied.text):
         state.doubted = tidied.text
         return replace(tidied, text="")
     return tidied
@@ -88,7 +90,7 @@ def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessag
 
 def doubted_answer(run: Run, state: RunState) -> str:
     """The answer that was doubted; none where something was said since."""
-    return "" if run.heard() else state.doubted
+    return "" if run.was_heard() else state.doubted
 
 
 def fallback_answer(run: Run, state: RunState, *, spoilt: bool) -> str:

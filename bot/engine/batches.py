@@ -113,14 +113,6 @@ class Batch:
         return tuple((self.calls[index], self._finished[index]) for index in sorted(self._finished))
 
 
-async def unrecorded() -> None:
-    """Nobody writes down what calls do."""
-
-
-def unreported(call: ToolCall, output: str) -> None:
-    """Nobody wants to know of results as they come."""
-
-
 class Batches:
     """Runs the calls of a step, at most `max_calls` of them. `execution` is that of all steps; a
     tool may ask for it in its own. `on_result` is told of each call and its output as the model
@@ -138,8 +130,8 @@ class Batches:
         execution: Execution = Execution.CONCURRENT,
         at_once: int = AT_ONCE,
         max_calls: int = MAX_CALLS,
-        recorded: Callable[[], Awaitable[object]] = unrecorded,
-        on_result: Callable[[ToolCall, str], None] = unreported,
+        recorded: Callable[[], Awaitable[object]] | None = None,
+        on_result: Callable[[ToolCall, str], None] | None = None,
     ) -> None:
         self._calls = calls
         self._max_calls = max_calls
@@ -164,7 +156,7 @@ class Batches:
         }
         try:
             await self._begin(batch, flows, tally)
-            if any(flow.may_change_something for flow in flows.values()):
+            if self._recorded and any(flow.may_change_something for flow in flows.values()):
                 await self._recorded()
             await self._run_bodies(batch, flows)
             for index, flow in flows.items():
@@ -248,7 +240,9 @@ class Batches:
         """Tell whoever wants to know at once, unless that was done, or the result may still be
         another.
         """
-        if not flow.is_told and (output := self._calls.preview(flow)) is not None:
+        if self._on_result is None or flow.is_told:
+            return
+        if (output := self._calls.preview(flow)) is not None:
             flow.is_told = True
             self._on_result(flow.call, output)
 

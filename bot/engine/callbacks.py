@@ -62,7 +62,11 @@ class Subscribers:
         refuse_coroutines(subscriber)
         mark = object()
         self._subscribers[mark] = subscriber
-        return lambda: do_nothing(self._subscribers.pop(mark, None))
+
+        def unsubscribe() -> None:
+            self._subscribers.pop(mark, None)
+
+        return unsubscribe
 
     def notice(self, event: RunEvent) -> None:
         """Pass it on."""
@@ -71,10 +75,6 @@ class Subscribers:
                 subscriber(event)
             except Exception:
                 logger.exception("a subscriber broke on %s", event.type)
-
-
-def do_nothing(_: object) -> None:
-    """Nothing."""
 
 
 def refuse_coroutines(function: Callable[..., Any]) -> None:
@@ -274,10 +274,11 @@ def speaking(tool: Tool) -> Tool:
         speaker = context.ports.get(Speaker)
         if not isinstance(speaker, HookSpeaker) or speaker.hook is not None:
             return await run_body(tool, context, arguments)
-        own = HookSpeaker(do_nothing, asyncio.Lock())
+        said: list[Payload] = []
+        own = HookSpeaker(said.append, asyncio.Lock())
         result = await run_body(
             tool, replace(context, ports={**context.ports, Speaker: own}), arguments
         )
-        return own.said[0] if len(own.said) == 1 else own.said or result
+        return said[0] if len(said) == 1 else said or result
 
     return replace(tool, function=speak, wants_context=True)

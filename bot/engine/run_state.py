@@ -136,32 +136,12 @@ class Inbox(Protocol):
         ...
 
 
-def unchanged_message(message: AssistantMessage) -> AssistantMessage:
-    """The message itself: all that a model says is said."""
-    return message
-
-
-def never_doubted(_: str) -> bool:
-    """No answer is doubted."""
-    return False
-
-
-def never_silence(_text: str, _before: str) -> bool:
-    """No words are silence."""
-    return False
-
-
-def unchanged_run(run: Run) -> Run:
-    """The run itself: nothing makes it leaner."""
-    return run
-
-
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One question to the engine. `transcript` is everything the model gets to read before its
     first step, of which some is `counted`; `asked` are the messages of its asker's that it answers.
 
-    `heard` says whether the asker has already been told something in this run: then an empty ending
-    is fine. `tidy` makes of what the model said what may be said and kept. `share` is what of its
+    `heard` says whether the asker has already been told something: then an empty ending is fine.
+    `tidy` makes of what the model said what may be said and kept. `share` is what of its
     question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
@@ -178,8 +158,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     counted: Counted = NOT_COUNTED
     asked: tuple[str, ...] = ()
     ports: Mapping[type, object] = msgspec.field(default_factory=dict)
-    heard: Callable[[], bool] = lambda: False
-    tidy: Callable[[AssistantMessage], AssistantMessage] = unchanged_message
+    heard: Callable[[], bool] | None = None
+    tidy: Callable[[AssistantMessage], AssistantMessage] | None = None
     share: BudgetShare = msgspec.field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
     inbox: Inbox | None = None
@@ -187,10 +167,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     terms: Terms = Terms()
     tongue: Language = Language.CHINESE
-    leaner: Callable[[Run], Run] = unchanged_run
+    leaner: Callable[[Run], Run] | None = None
     notices: Notices = ENGLISH_NOTICES
-    doubts: Callable[[str], bool] = never_doubted
-    silence: Callable[[str, str], bool] = never_silence
+    doubts: Callable[[str], bool] | None = None
+    silence: Callable[[str, str], bool] | None = None
     examples: tuple[Message, ...] = ()
 
     def request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> ModelRequest:
@@ -199,7 +179,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""
-        return self.heard() or (self.may_be_silent and not spoilt)
+        return self.was_heard() or (self.may_be_silent and not spoilt)
+
+    def was_heard(self) -> bool:
+        """Whether the asker has already been told something in this run."""
+        return self.heard is not None and self.heard()
+
+    def as_allowed_now(self) -> Run:
+        """The run as its next request may be made."""
+        return self if self.leaner is None else self.leaner(self)
 
 
 @dataclass(slots=True)
@@ -318,7 +306,7 @@ async def current_request(run: Run, state: RunState, model: ChatModel) -> tuple[
     """The run with what was said into it so far, as its next request may be made, and the model of
     that: this one, unless the run has another one by now.
     """
-    now = run.leaner(await run.inbox.read(run, state) if run.inbox else run)
+    now = (await run.inbox.read(run, state) if run.inbox else run).as_allowed_now()
     state.model = now.model
     return now, model if now.model is run.model else now.model or model
 

@@ -183,7 +183,7 @@ class StepCalls:
 
     def _terminate(self, run: Run, state: RunState, results: tuple[ToolMessage, ...]) -> Outcome:
         """The tools have said it all: to the asker, or else in their results."""
-        text = "" if run.heard() else "\n".join(result.content for result in results)
+        text = "" if run.was_heard() else "\n".join(result.content for result in results)
         if text:
             state.messages.append(AssistantMessage(text))
         return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text)

@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -34,7 +34,8 @@ from bot.domain.segments import Text
 from bot.domain.suspension import Decision, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import SideEffects
-from bot.engine.run_state import Run, RunState, unchanged_run
+from bot.engine.engine import Engine
+from bot.engine.run_state import Run, RunState
 from bot.policy.budget import Budget, BudgetShare
 from bot.policy.permissions import lowest_authority
 from bot.policy.tokens import estimate_message, estimate_messages
@@ -70,20 +71,10 @@ NOBODY_TO_ASK = "a subagent cannot wait for somebody's word. Do without it"
 MARGIN = 30.0  # seconds the tool has beyond the deadline, so that our words about that arrive
 
 
-class Runner(Protocol):
-    """Runs a run: `Engine` fits it."""
-
-    async def run(self, run: Run, state: RunState) -> Outcome | SuspendedRun: ...
-
-    async def resume(
-        self, run: Run, suspended: SuspendedRun, decisions: Mapping[str, Decision], state: RunState
-    ) -> Outcome | SuspendedRun: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subagent:
-    """One of them. `runner` makes what runs it and tells an observer; its steps and deadline
-    (seconds) are known there.
+    """One of them. `runner` makes the engine that runs it and tells an observer; its steps and
+    deadline (seconds) are known there.
 
     `speaks`: its tools may say things in the chat. `side_effects` of all its tools. `max_tokens`
     are those of all its requests and answers together, 0 for no limit: beyond them it gets one last
@@ -93,7 +84,7 @@ class Subagent:
     name: str
     description: str
     prompt: str
-    runner: Callable[[Observer], Runner]
+    runner: Callable[[Observer], Engine]
     deadline: float = 120.0
     max_tokens: int = 0
     speaks: bool = False
@@ -107,7 +98,7 @@ class NamedSubagents:
 
     def __init__(self, subagents: Sequence[Subagent] = (), *, clock: Clock) -> None:
         self._clock = clock
-        self.leaner: Callable[[Run], Run] = unchanged_run
+        self.leaner: Callable[[Run], Run] | None = None
         self._by_name: dict[str, Subagent] = {}
         self.replace_all(subagents)
 
@@ -247,14 +238,14 @@ def ports_inside(ports: Mapping[type, object], *, speaks: bool) -> dict[type, ob
     return {kind: port for kind, port in ports.items() if kind not in kept_out}
 
 
-async def run_to_the_end(runner: Runner, run: Run, state: RunState) -> Outcome:
+async def run_to_the_end(engine: Engine, run: Run, state: RunState) -> Outcome:
     """Run it; a call that wants to wait for somebody's word is denied."""
-    ended = await runner.run(run, state)
+    ended = await engine.run(run, state)
     while isinstance(ended, SuspendedRun):
         denied: dict[str, Decision] = {
             pending.call.id: Deny(NOBODY_TO_ASK) for pending in ended.pending
         }
-        ended = await runner.resume(run, ended, denied, state)
+        ended = await engine.resume(run, ended, denied, state)
     return ended
 
 

@@ -8,13 +8,18 @@ from typing import Any
 import pytest
 
 import tools
-from bot.domain.model_messages import ToolMessage
+from bot.domain.model_messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    ToolMessage,
+)
 from bot.domain.ports import Media, Speaker, Subagents, Web
 from bot.domain.result import ToolResult
-from bot.domain.run import Outcome
-from bot.engine.run_state import Run, RunState
 from bot.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
-from bot.library import Agent, ConfigError, ScriptedModel, Stop, SystemClock, ToolContext, Toolset, call, class_tool
+from bot.library import Agent, ConfigError, ScriptedModel, SystemClock, ToolContext, Toolset, call, class_tool
+from tests.bot.runs import engine
 from tests.cases import each_case
 from tests.conformance.weather import echo, results
 from tests.fakes import ManualClock, until
@@ -158,22 +163,21 @@ def test_the_other_built_in_tools_require_what_the_document_says(name: str, requ
 
 
 class Slow:
-    """Runs a subagent's run, and is not done with it before somebody has been told something."""
+    """A subagent's model that is not done before somebody has been told something."""
+
+    name = "slow"
 
     def __init__(self, said: list[Any]) -> None:
         self.said = said
 
-    async def run(self, _run: Run, state: RunState) -> Outcome:
+    async def complete(self, _request: ModelRequest) -> Completion:
         await until(lambda: self.said)
-        return state.outcome(Stop.ANSWERED, "print(1)")
-
-    async def resume(self, _run: Run, _suspended: object, _decisions: object, _state: RunState) -> Outcome:
-        raise AssertionError("nothing waits here")
+        return Completion(AssistantMessage("print(1)"), FinishReason.STOP)
 
 
 async def test_whoever_asked_is_told_of_a_subagent_and_the_description_says_by_whom() -> None:
     said: list[Any] = []
-    coder = Subagent(name="Coder", description="", prompt="", runner=lambda _observer: Slow(said))
+    coder = Subagent(name="Coder", description="", prompt="", runner=lambda _observer: engine(Slow(said)))
     staff = NamedSubagents([coder], clock=ManualClock())
     model = ScriptedModel(call("use_subagent", subagent_name="Coder", content="print one"), "done")
     shelf = BUILT_IN["use_subagent"]

@@ -81,7 +81,7 @@ class Unfinished:
 
     def _estimate(self, turn: OpenTurn) -> tuple[str, Usage]:
         begun = self._context_builder.go_on(turn.turn_id, _as_it_began(turn))
-        run = begun.run.leaner(begun.run)
+        run = begun.run.as_allowed_now()
         now = now_line(begun.now, begun.words)
         pictures = _pictures_of(turn) if begun.sees else ()
         shown = with_pictures(run.transcript, pictures, words=begun.words, now=now)

@@ -112,4 +112,3 @@ def test_of_a_request_what_the_transcript_has_counted_is_known() -> None:
 def test_a_run_without_a_budget_has_one_of_its_own_without_limits() -> None:
     runs = [Run(id="r", conversation=GROUP, asker=Asker(1), transcript=()) for _ in range(2)]
     assert runs[0].share.budget is not runs[1].share.budget
-    assert runs[0].tidy(message := AssistantMessage("小霜(10001): hi")) is message
