@@ -20,7 +20,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from msgspec import Struct, field, structs
 from pydantic_core import to_jsonable_python
@@ -57,16 +57,6 @@ Port: TypeAlias = type
 """A capability a tool needs, named by its protocol."""
 
 
-class Reports(Protocol):
-    """Where a call's partial results go while it runs; once closed, nowhere."""
-
-    def __call__(self, partial_result: ToolResult, /) -> None: ...
-
-    def close(self) -> None:
-        """The call is over: what comes late is ignored."""
-        ...
-
-
 class ToolContext(Struct, frozen=True, kw_only=True):
     """One call's surroundings; `deadline` is on the clock's monotonic scale, in seconds.
 
@@ -87,7 +77,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...] = ()
     ports: Mapping[type, object] = field(default_factory=dict)
     allowed: bool = False
-    reports: Reports | None = None
+    reports: Callable[[ToolResult], None] | None = None
     inner: Callable[[RunEvent], None] | None = None
     share: Allowance | None = None
     terms: Terms = Terms()
@@ -293,10 +283,6 @@ def completed(given: Any, checked: Any) -> Any:
             return deepcopy(given)
 
 
-class Decorator(Protocol):
-    def __call__(self, function: Callable[..., Any], /) -> Tool: ...
-
-
 @overload
 def tool(function: Callable[..., Any], /) -> Tool: ...
 
@@ -327,10 +313,12 @@ def tool(
     available: Available | None = ...,
     recover: Recover | None = ...,
     raw_input: bool = ...,
-) -> Decorator: ...
+) -> Callable[[Callable[..., Any]], Tool]: ...
 
 
-def tool(function: Callable[..., Any] | None = None, /, **declared: Any) -> Tool | Decorator:
+def tool(
+    function: Callable[..., Any] | None = None, /, **declared: Any
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function; its name, docstring and annotations say all the model needs.
 
     A plain `def` runs in a thread. What may be declared (all of it optional; the words are those of

@@ -56,6 +56,7 @@ from bot.engine.call_state import (
 )
 from bot.engine.forced_cancel import await_settled
 from bot.engine.permission_checks import NOT_ALLOWED, PermissionChecks
+from bot.engine.threads import Progress
 from bot.engine.tool_execution import Mask, record_failure, run_body
 from bot.policy.approval import led_by
 
@@ -236,7 +237,7 @@ class Calls:
             record_failure(flow, error, mask=self._mask)
         finally:
             self._measure(flow, began)
-            if flow.context.reports is not None:
+            if isinstance(flow.context.reports, Progress):
                 flow.context.reports.close()
 
     def _measure(self, flow: CallState, began: float) -> None:
