@@ -38,20 +38,6 @@ from bot.policy.prices import Price
 NUMBERS = 2**30  # of reservations: another process begins elsewhere
 
 
-def uncounted(attempt: Attempt) -> None:
-    """Nobody counts attempts."""
-
-
-def never() -> bool:
-    """Not even the first request of a question is reserved."""
-    return False
-
-
-def granted(_turn_id: str, _number: int) -> bool:
-    """Whatever was reserved may be taken."""
-    return False
-
-
 class Meter:
     """Counts for the turn that the current task works for. Without a `store` it counts nothing.
     Where it `reserves`, all requests are reserved before they are made, else those that no open
@@ -65,9 +51,9 @@ class Meter:
         *,
         clock: Clock,
         ids: Ids,
-        reserves: Callable[[], bool] = never,
-        refuses: Callable[[str, int], bool] = granted,
-        count: Callable[[Attempt], None] = uncounted,
+        reserves: Callable[[], bool] | None = None,
+        refuses: Callable[[str, int], bool] | None = None,
+        count: Callable[[Attempt], None] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -80,7 +66,8 @@ class Meter:
         """An attempt ended: one without an answer, or on an errand, is written down for the turn;
         a run writes down its own answers.
         """
-        self._count(attempt)
+        if self._count is not None:
+            self._count(attempt)
         errand, turn_id = current_errand.get(), current_run.get()
         if self._store is None or not turn_id or (attempt.outcome == "ok" and not errand):
             return
@@ -107,7 +94,9 @@ class Meter:
         `is_owed`, as the last words of a run are.
         """
         is_first = allowance is not None and allowance.is_first
-        if self._store is None or (is_first and not self._reserves()):
+        if self._store is None:
+            return 0
+        if is_first and not (self._reserves and self._reserves()):
             return 0
         number, turn_id = next(self._numbers), current_run.get()
         usage, now = estimate(), self._clock.now()
@@ -126,7 +115,7 @@ class Meter:
             self.release(number)
             raise
         is_owed = is_owed or (allowance is not None and allowance.is_short)
-        if self._refuses(turn_id, number) and not is_owed:
+        if self._refuses and self._refuses(turn_id, number) and not is_owed:
             self.release(number)
             raise DaySpent("others have taken what was left of the day")
         return number

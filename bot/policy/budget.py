@@ -50,7 +50,7 @@ class Budget:
         self,
         limits: Limits = NO_LIMITS,
         spent: Spent = NOTHING_SPENT,
-        is_out: Callable[[], bool] = lambda: False,
+        is_out: Callable[[], bool] | None = None,
     ) -> None:
         """`spent` is what an earlier segment of it took; `is_out` says that there is no more for
         it, whatever its limits.
@@ -68,7 +68,7 @@ class Budget:
     @property
     def requests_left(self) -> float:
         """Requests that are neither made nor held."""
-        if self._is_out():
+        if self._is_out and self._is_out():
             return 0.0
         return (self.limits.requests or math.inf) - self._requests - len(self.held)
 

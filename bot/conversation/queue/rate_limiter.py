@@ -17,10 +17,10 @@ from cachetools import LRUCache
 
 from bot.conversation.intake.deduplicator import SeenMessages
 from bot.conversation.tasks import Task
-from bot.conversation.turns.turn_budget import Rungs
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
 from bot.domain.traits import Rate
+from bot.memory.spending import Spending
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_question_language, is_quoted
 from bot.policy.wake import Rules, Silence, Why
@@ -89,14 +89,14 @@ class RateLimiter:
         self,
         rules: Rules,
         seen: SeenMessages,
-        rungs: Rungs,
+        spending: Spending | None,
         postbox: Postbox,
         gestures: Gestures,
         clock: Clock,
     ) -> None:
         self._rules = rules
         self._seen = seen
-        self._rungs = rungs
+        self._spending = spending
         self._postbox = postbox
         self._gestures = gestures
         self._clock = clock
@@ -162,12 +162,14 @@ class RateLimiter:
         """Why no model is asked today, which its asker is told; empty where one is. What an earlier
         process began is brought to its end.
         """
-        message, who = task.message, _payer(task)
-        if task.retry or self._rungs.rung(message.conversation, who) < LimitLevel.SPENT:
+        message, who, spending = task.message, _payer(task), self._spending
+        if task.retry or spending is None:
+            return ""
+        if spending.rung(message.conversation, who) < LimitLevel.SPENT:
             return ""
         if who:
             now = self._clock.now()
-            self._tell(self._out, message, NO_MORE, now=now, until=self._rungs.ends())
+            self._tell(self._out, message, NO_MORE, now=now, until=spending.ends())
         return Silence.DAY
 
     def turn_away(self, message: MessageReceived) -> None:

@@ -154,7 +154,7 @@ class ContextBuilder:
             run_id=run_id,
             view=view,
             wake=wake,
-            rung=self._turn_budget.rungs.rung(where, wake.payer(asker.user_id)),
+            rung=self._turn_budget.rung(where, wake.payer(asker.user_id)),
             recalled=recalled.lines,
         )
 
@@ -181,7 +181,7 @@ class ContextBuilder:
             view=self._prompt_context.view(
                 where, partial(str, waiting.user.text), language=self._personas.of(where).language
             ),
-            rung=self._turn_budget.rungs.rung_of(turn_id),
+            rung=self._turn_budget.rung_of(turn_id),
             spent=spent_by(waiting),
         )
         turn.speaker.said += waiting.said

@@ -51,11 +51,6 @@ See: TypeAlias = Callable[[Turn], Awaitable[Run]]
 """Gives the run of a turn with the pictures of its question."""
 
 
-async def as_it_is(turn: Turn) -> Run:
-    """Nothing more is shown of it."""
-    return turn.run
-
-
 class Line(Struct, frozen=True):
     """A line said into a turn; `user` is what the model reads of it."""
 
@@ -138,7 +133,7 @@ class LiveTurn(Struct, eq=False):
     lines: list[Line] = []
     first: str = ""
     asked: str = ""
-    see: See = as_it_is
+    see: See | None = None
     gone: Gone = field(default_factory=Gone)
     is_seen: bool = True
     is_open: bool = True
@@ -169,7 +164,7 @@ class LiveTurn(Struct, eq=False):
         lines = self.waiting or self.lines
         return lines[-1].message if lines else self.message
 
-    def begin(self, turn: Turn, see: See = as_it_is) -> Turn:
+    def begin(self, turn: Turn, see: See | None = None) -> Turn:
         """It is prepared; the turn with this inbox."""
         self.turn, self.see = replace(turn, run=replace(turn.run, inbox=self)), see
         self.first = self.asked = turn.user.text
@@ -301,7 +296,8 @@ class LiveTurn(Struct, eq=False):
     async def _see(self) -> Run:
         """The run with the question as it is now, and with its pictures."""
         turn, self.asked = self._turn, self.first
-        return await self.see(replace(turn, run=self._asking(turn.run)))
+        run = self._asking(turn.run)
+        return run if self.see is None else await self.see(replace(turn, run=run))
 
     def _steered(self, line: Line, step: int) -> Entry:
         turn_id = self._turn.run.id

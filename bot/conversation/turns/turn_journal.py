@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,15 +14,15 @@ from bot.domain.ports import Clock, Store
 from bot.domain.run import Outcome, Stop
 from bot.engine.engine import RunState
 from bot.memory.history import History
-from bot.models.meter import never
+from bot.memory.spending import Spending
 from bot.prompt.compose import Question
 
 GIVEN_UP = "given_up: what was asked or read is gone, another turn has it, or it is not asked again"
 
 
 class TurnJournal:
-    """Makes the entries of turns, and writes down those that leave nothing behind. Where first
-    requests are reserved before they are made, `reserves` says so.
+    """Makes the entries of turns, and writes down those that leave nothing behind. Where `spending`
+    has limits, first requests are reserved before they are made.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class TurnJournal:
         history: History,
         clock: Clock,
         *,
-        reserves: Callable[[], bool] = never,
+        spending: Spending | None = None,
     ) -> None:
-        self._reserves = reserves
+        self._spending = spending
         self._store = store
         self._history = history
         self._clock = clock
@@ -85,7 +85,7 @@ class TurnJournal:
         """Write these down before a model is asked. What its first request reserves is committed
         before that is made, and these with it: one commit is as much work as the other.
         """
-        if self._reserves():
+        if self._spending is not None and self._spending.has_limits():
             self._store.put(*entries)
         else:
             await self._store.commit(*entries)

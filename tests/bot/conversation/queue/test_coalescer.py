@@ -16,7 +16,6 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
-from bot.conversation.turns.turn_budget import NO_LIMIT
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.domain.events import MessageReceived
 from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
@@ -56,7 +55,7 @@ class Porch:
         gestures = Gestures(transport=RecordingTransport(), clock=clock)
         outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
         post = Postbox(outbox=outbox, history=self.history, clock=clock)
-        self.rate_limiter = RateLimiter(Rules(), seen, NO_LIMIT, post, gestures, clock)
+        self.rate_limiter = RateLimiter(Rules(), seen, None, post, gestures, clock)
         self.questions = QuestionQueue(
             lanes=self.lanes,
             seen=seen,

@@ -6,13 +6,13 @@ from dataclasses import replace
 from msgspec import structs
 
 from bot.conversation.tasks import Task
-from bot.conversation.turns.turn_budget import NoLimit
 from bot.domain.actions import React
 from bot.domain.events import Conversation
 from bot.domain.journal import OpenTurn
 from bot.domain.model_messages import Completion, ModelRequest, UserMessage
 from bot.domain.ports import Clock
 from bot.domain.traits import Rate
+from bot.memory.spending import Spending
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.wake import Rules, Silence, Wake
@@ -54,13 +54,13 @@ async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_s
         assert house.transport.texts[4:] == ["ok", "ok", SLOW_DOWN]
 
 
-class Spent(NoLimit):
+class Spent(Spending):
     """Everybody's day is spent, until then."""
 
     def __init__(self, clock: Clock, *, ends: float) -> None:
         self._clock, self._ends = clock, ends
 
-    def rung(self, _where: Conversation, _who: int, /) -> LimitLevel:
+    def rung(self, where: Conversation, who: int) -> LimitLevel:
         return LimitLevel.SPENT if self._clock.now() < self._ends else LimitLevel.ALL
 
     def ends(self) -> float:
@@ -70,7 +70,7 @@ class Spent(NoLimit):
 async def test_whose_day_is_spent_is_told_once_that_day_and_then_shown_by_a_sign_each_time() -> None:
     async with hall() as house, house.gestures.open():
         stile = house.rate_limiter
-        stile._rungs = Spent(house.clock, ends=house.clock.time + 20_000)
+        stile._spending = Spent(house.clock, ends=house.clock.time + 20_000)
         for number in range(4):
             assert stile.spent(Task(said("hi", message_id=str(number)), Wake("mention"), 0.0)) == Silence.DAY
             await house.outbox.wait_idle()
@@ -82,7 +82,7 @@ async def test_whose_day_is_spent_is_told_once_that_day_and_then_shown_by_a_sign
         assert [one.message_id for one in house.transport.gestures if isinstance(one, React)] == ["1", "2", "3"]
         house.clock.time += 4000
         assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == ""
-        stile._rungs = Spent(house.clock, ends=house.clock.time + 20_000)
+        stile._spending = Spent(house.clock, ends=house.clock.time + 20_000)
         assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == Silence.DAY
         await house.outbox.wait_idle()
         assert house.transport.texts == [NO_MORE] * 3

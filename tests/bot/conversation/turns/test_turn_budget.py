@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from msgspec.structs import replace as msgspec_replace
 
-from bot.conversation.turns.turn_budget import NO_LIMIT, NoLimit, TurnBudget, told_on
+from bot.conversation.turns.turn_budget import TurnBudget, told_on
 from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.domain.ports import Looking, Subagents
 from bot.domain.run import Asker, Terms
 from bot.domain.tool import tool
 from bot.engine.engine import Run
+from bot.memory.spending import Spending
 from bot.policy.budget import Room
 from bot.policy.day_limits import LimitLevel
 from tests.fakes import GROUP, ScriptedModel
@@ -37,15 +38,15 @@ def weather() -> str:
     return ""
 
 
-class At(NoLimit):
+class At(Spending):
     """The turn t1 is on this rung."""
 
     def __init__(self, rung: LimitLevel) -> None:
-        self._rung = rung
+        self._level = rung
 
-    def rung_of(self, turn_id: str, /) -> LimitLevel:
+    def rung_of(self, turn_id: str) -> LimitLevel:
         assert turn_id == "t1"
-        return self._rung
+        return self._level
 
 
 def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> None:
@@ -54,16 +55,16 @@ def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> Non
     run = Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=(), terms=Terms(frozenset({"no"})))
     assert turn_budget.leaner(run) == run
     seen = [
-        replace(turn_budget, rungs=At(rung)).leaner(run)
+        replace(turn_budget, spending=At(rung)).leaner(run)
         for rung in (LimitLevel.CHEAP, LimitLevel.PLAIN, LimitLevel.BARE)
     ]
     assert all(one.model is cheap for one in seen)
     assert [one.terms.denied - {"no"} for one in seen] == [set(), {"look", "ask"}, {"look", "ask", "weather"}]
-    inside = replace(turn_budget, rungs=At(LimitLevel.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
+    inside = replace(turn_budget, spending=At(LimitLevel.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
     assert inside.terms.denied == {"no", "look", "ask"}
-    assert TurnBudget(rungs=At(LimitLevel.CHEAP), tools=lambda: (look,)).leaner(run).model is None
-    assert NO_LIMIT.rung(GROUP, 1) is LimitLevel.ALL
-    rooms = [TurnBudget(rungs=At(rung)).budget("t1").share().begin() for rung in (LimitLevel.BARE, LimitLevel.SPENT)]
+    assert TurnBudget(spending=At(LimitLevel.CHEAP), tools=lambda: (look,)).leaner(run).model is None
+    assert TurnBudget().rung(GROUP, 1) is LimitLevel.ALL
+    rooms = [TurnBudget(spending=At(rung)).budget("t1").share().begin() for rung in (LimitLevel.BARE, LimitLevel.SPENT)]
     assert rooms == [Room.MORE, Room.LAST]
 
 

@@ -6,7 +6,9 @@ from bot.domain.model_messages import Completion, ModelRequest, Usage, UserMessa
 from bot.domain.run import Stop
 from bot.memory.history import History
 from bot.models.meter import Meter
+from bot.policy.day_limits import Cap, DayLimits
 from tests.bot.conversation.turns.test_turn import living
+from tests.bot.memory.till import Till
 from tests.fakes import (
     GROUP,
     CountingIds,
@@ -35,9 +37,9 @@ async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_
 
 
 async def test_where_requests_are_reserved_a_turn_is_committed_with_what_its_first_one_reserves() -> None:
-    store, clock, limited = RecordingStore(), ManualClock(), True
-    turn_journal = TurnJournal(store, History(store=store), clock, reserves=lambda: limited)
-    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=lambda: limited)
+    store, clock, spending = RecordingStore(), ManualClock(), Till(DayLimits(all=Cap(tokens=1000))).spending
+    turn_journal = TurnJournal(store, History(store=store), clock, spending=spending)
+    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=spending.has_limits)
     asked = said("hi")
     opened = TurnOpened(turn_id="t1", question=asked, user=UserMessage("hi"), at=1.0)
     await turn_journal.begin(opened)
@@ -45,6 +47,6 @@ async def test_where_requests_are_reserved_a_turn_is_committed_with_what_its_fir
     assert await meter.reserve("m", lambda: Usage(5, 1))
     assert [type(entry) for entry in store.entries] == [TurnOpened, UsageReserved]
     assert store.durable == 2
-    limited = False
-    await turn_journal.begin(opened)
+    spending = Till(DayLimits()).spending
+    await TurnJournal(store, History(store=store), clock, spending=spending).begin(opened)
     assert store.durable == len(store.entries) == 3
