@@ -15,7 +15,6 @@ from bot.domain.ports import Clock
 from bot.memory.spending import ALL, Spending
 from bot.policy.day_limits import NO_CAP, limit_level
 from bot.policy.wake import Silence
-from bot.speaking.screening import Screen
 from config.settings import Settings
 
 if TYPE_CHECKING:  # of clusters alone
@@ -127,7 +126,7 @@ def read_vitals(app: App) -> Vitals:
         duplicates=app.deduplicator.duplicates,
         overflow=app.rate_limiter.overflow,
         reconnects=app.peers.reconnects,
-        withheld=screen.withheld if isinstance(screen, Screen) else 0,
+        withheld=screen.withheld if screen else 0,
         waiting=app.pending.count(),
         ended=app.requests.ended,
         commands=app.commands.taken,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Final, Protocol
+from typing import Protocol
 
 from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, SentSegment, Unknown
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
@@ -110,18 +110,6 @@ class Suspicions(Protocol):
         ...
 
 
-class Nobody:
-    """Is to know of none."""
-
-    news: Final = 0
-
-    def suspect(self, where: Conversation, *, since: int) -> None:
-        """It is no matter."""
-
-
-NOBODY: Final = Nobody()
-
-
 class Carrier:
     """Puts sends on the wire until it is closed; `unconfirmed` are those nobody has answered.
     `mutes` hears where one was refused for a mute.
@@ -137,9 +125,9 @@ class Carrier:
         rows: Rows,
         clock: Clock,
         ids: Ids,
+        mutes: Suspicions,
         rate: float = 0.0,
         burst: int = BURST,
-        mutes: Suspicions = NOBODY,
     ) -> None:
         self._mutes = mutes
         self._transport = transport

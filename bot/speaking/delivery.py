@@ -98,20 +98,15 @@ def _name(words: str, known: str) -> str:
     return match[1] if match else ""
 
 
-def nameless(_where: Conversation) -> str:
-    """No name."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Manner:
     """How answers are said: `paced`, message by message as people write; what is long as a merged
-    forward in which the bot speaks by its `name` there, in pieces where it is empty. Owners who
+    forward in which the bot speaks by its `name` there, in pieces where it has none. Owners who
     are asked first read their `tongue`.
     """
 
     paced: bool = False
-    name: Callable[[Conversation], str] = nameless
+    name: Callable[[Conversation], str] | None = None
     tongue: Language = Language.CHINESE
 
 
@@ -211,7 +206,7 @@ class Delivery:
     ) -> MergedForward | None:
         if len(messages) < 2:
             return None  # one has room for it
-        name = self._manner.name(where)
+        name = self._manner.name(where) if self._manner.name else ""
         return merged(segments, messages, name=name) if name else None
 
     async def _send(

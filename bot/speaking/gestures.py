@@ -50,7 +50,7 @@ class Gestures:
         *,
         transport: Transport,
         clock: Clock,
-        unseen: Callable[[Conversation], bool] = lambda _: False,
+        unseen: Callable[[Conversation], bool] | None = None,
     ) -> None:
         self._unseen = unseen
         self._transport = transport
@@ -118,7 +118,7 @@ class Gestures:
     def _make(self, gesture: Gesture) -> None:
         where = gesture.conversation
         is_known = (where.platform_id, type(gesture)) in self._unsupported
-        if not (is_known or self._unseen(where)):
+        if not (is_known or (self._unseen and self._unseen(where))):
             self._start(self._carry(gesture))
 
     def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None] | None:

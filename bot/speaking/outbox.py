@@ -22,7 +22,7 @@ from bot.domain.journal import Entry, SendState, StoredSend
 from bot.domain.refusals import is_of_place
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
-from bot.speaking.screening import Screened, as_they_are
+from bot.speaking.screening import Screen
 from bot.speaking.sends import Rows, Send, Tell
 from bot.speaking.shadow import Shadow
 from bot.speaking.unconfirmed import Unconfirmed
@@ -36,7 +36,7 @@ RESTARTED = "the bot was restarted before an answer came"
 
 
 class Outbox:
-    """Sends, in order, what it is given, as `screened` leaves it; where there is a `shadow`, what
+    """Sends, in order, what it is given, as the `screen` leaves it; where there is a `shadow`, what
     is not said `openly` stays there. `tell` hears of the words of turns only, see `Send`: lines
     about lines would never end.
     """
@@ -48,7 +48,7 @@ class Outbox:
         carrier: Carrier,
         queues: Queues,
         tell: Tell,
-        screened: Screened = as_they_are,
+        screen: Screen | None = None,
         shadow: Shadow | None = None,
     ) -> None:
         self._shadow = shadow
@@ -56,7 +56,7 @@ class Outbox:
         self._carrier = carrier
         self._queues = queues
         self._tell = tell
-        self.screened = screened
+        self.screen = screen
 
     def open(self) -> AbstractAsyncContextManager[None]:
         """Say what is queued while the block runs, see `Queues.open`."""
@@ -88,6 +88,12 @@ class Outbox:
     def spoke(self, where: Conversation) -> float:
         """When something was last said there, see `Rows.spoke`."""
         return self._rows.spoke(where)
+
+    def screened(
+        self, actions: Sequence[SendMessage], earlier: str = ""
+    ) -> tuple[SendMessage, ...]:
+        """The messages as they may leave, behind what was said in the same place `earlier`."""
+        return tuple(actions) if self.screen is None else self.screen(actions, earlier)
 
     # --- saying -----------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from bot.domain.actions import SendMessage
 from bot.domain.blocked_words import BlockedWords
@@ -16,18 +15,6 @@ from bot.prompt.prompt_language import language_of_text
 from bot.speaking.owner_alerts import Owner
 
 logger = logging.getLogger(__name__)
-
-
-class Screened(Protocol):
-    """Says how messages may leave."""
-
-    def __call__(
-        self, actions: Sequence[SendMessage], earlier: str = "", /
-    ) -> tuple[SendMessage, ...]:
-        """The messages as they may leave: as many, in the same order. They go on from what was
-        said `earlier`.
-        """
-        ...
 
 
 TOLD = (
@@ -52,7 +39,9 @@ class Screen:
     def __call__(
         self, actions: Sequence[SendMessage], earlier: str = "", /
     ) -> tuple[SendMessage, ...]:
-        """The messages as they may leave, behind what was said in the same place `earlier`."""
+        """The messages as they may leave: as many, in the same order. They go on from what was
+        said `earlier` in the same place.
+        """
         before = tuple(actions)
         if not before or self._is_owners(before[0]):
             return before
@@ -78,8 +67,3 @@ class Screen:
     def _is_owners(self, action: SendMessage) -> bool:
         where = action.conversation
         return not where.is_group and where.session_id in self._owners
-
-
-def as_they_are(actions: Sequence[SendMessage], _earlier: str = "", /) -> tuple[SendMessage, ...]:
-    """Nothing is withheld."""
-    return tuple(actions)

@@ -31,7 +31,7 @@ class UnreachablePlaces:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._places = LRU[Conversation, _Unreachable](MAX_PLACES)
-        self._tell: Callable[[Conversation, str], None] = _nobody
+        self._tell: Callable[[Conversation, str], None] | None = None
 
     def follow(self, tell: Callable[[Conversation, str], None]) -> None:
         """Have `tell` hear what is to be told of a place, and why; it neither waits nor raises."""
@@ -48,7 +48,8 @@ class UnreachablePlaces:
         rest = self._places.get(where)
         if rest is not None and not rest.is_told:
             rest.is_told = True
-            self._tell(where, rest.reason)
+            if self._tell is not None:
+                self._tell(where, rest.reason)
 
     def end(self, where: Conversation) -> None:
         """A sign of life: something arrived there, the bot joined, or an owner speaks there."""
@@ -66,7 +67,3 @@ class UnreachablePlaces:
         """Whether nothing is to be asked of a model there."""
         rest = self._places.get(where) if self._places else None
         return rest is not None and rest.until > self._clock.monotonic()
-
-
-def _nobody(_where: Conversation, _reason: str) -> None:
-    """Hears of no place that is unreachable."""

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from bot.conversation.approval.draft_replies import DraftReplies
 from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.approval.publishing import Publishing
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
@@ -46,7 +47,8 @@ class Studio:
         self.store, self.transport = store or RecordingStore(), transport or RecordingTransport()
         self.clock, self.history = ManualClock(QUESTION.time), History(store=self.store)
         rows = Rows(store=self.store, clock=self.clock, ids=CountingIds())
-        carrier = Carrier(transport=self.transport, rows=rows, clock=self.clock, ids=CountingIds())
+        mutes = Mutes(clock=self.clock)
+        carrier = Carrier(transport=self.transport, rows=rows, clock=self.clock, ids=CountingIds(), mutes=mutes)
         queues = Queues(rows=rows, carrier=carrier)
         self.shadow = build_shadow(self.store, queues, self.clock, question=QUESTION)
         self.shadow._modes.put(GROUP, Mode.SHADOW)

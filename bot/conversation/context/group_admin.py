@@ -19,7 +19,7 @@ from bot.domain.suspension import Suspend
 from bot.domain.tool import ToolContext
 from bot.policy.approval import in_one_line, message_words
 from bot.policy.permissions import WAIT
-from bot.speaking.screening import Screened, as_they_are
+from bot.speaking.screening import Screen
 
 RANKS: dict[Role, int] = {"unknown": 0, "member": 1, "admin": 2, "owner": 3}
 NOT_ASKER = "only the group's admins and the bot's owner may have that done. Tell the asker so"
@@ -73,8 +73,8 @@ REFUSED = "it was not done: {error}. Say so."
 
 
 class GroupAdmin:
-    """Looks up roles, and acts. `name` gives a person's name in the group; a card is `screened` as
-    if it were said.
+    """Looks up roles, and acts. `name` gives a person's name in the group; a card passes the
+    `screen` as if it were said.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class GroupAdmin:
         transport: Transport,
         *,
         name: Callable[[Conversation, int], str],
-        screened: Screened = as_they_are,
+        screen: Screen | None = None,
         tongue: Language = Language.CHINESE,
     ) -> None:
         self._tongue = tongue  # owners are asked in it
         self._transport = transport
         self._name = name
-        self._screened = screened
+        self._screen = screen
 
     async def permit(self, context: ToolContext, act: GroupAct) -> str:
         """The act in words, in full. Raises ToolDenied, InvalidArguments, ToolFailed."""
@@ -104,9 +104,9 @@ class GroupAdmin:
             raise ToolFailed(REFUSED.format(error=error)) from error
         if why := against(act, roles):
             raise ToolDenied(why)
-        if isinstance(act, SetCard):
+        if isinstance(act, SetCard) and self._screen is not None:
             said = (SendMessage(where, (Text(act.card),)),)
-            if self._screened(said) != said:
+            if self._screen(said) != said:
                 raise ToolDenied(WITHHELD)
         who = f"{in_one_line(self._name(where, whose), 24) or '?'}({whose})"
         act_told = told(act, who, words, tongue=self._tongue)

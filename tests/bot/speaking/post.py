@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import structs
@@ -18,10 +18,11 @@ from bot.domain.segments import Quote, Text
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
 from bot.policy.drafts import FORGOTTEN
-from bot.speaking.carrier import NOBODY, Carrier, Suspicions
+from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import Owner
 from bot.speaking.queues import Queues
+from bot.speaking.screening import Screen
 from bot.speaking.sends import Rows, Tell
 from bot.speaking.shadow import Shadow
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
@@ -39,14 +40,26 @@ def build_outbox(
     rate: float = 0.0,
     tell: Tell = nobody,
     jitter: float = 0.5,
-    mutes: Suspicions = NOBODY,
+    mutes: Mutes | None = None,
 ) -> tuple[Outbox, Queues]:
     """The outbox, and the queues under it."""
     rows = Rows(store=store, clock=clock, ids=CountingIds())
     ids = CountingIds(jitter)
+    mutes = mutes or Mutes(clock=clock)
     carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=ids, rate=rate, mutes=mutes)
     queues = Queues(rows=rows, carrier=carrier)
     return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell), queues
+
+
+class Looking(Screen):
+    """Withholds nothing; `earlier` is what each look was told of before."""
+
+    def __init__(self) -> None:
+        self.earlier: list[str] = []
+
+    def __call__(self, actions: Sequence[SendMessage], earlier: str = "", /) -> tuple[SendMessage, ...]:
+        self.earlier.append(earlier)
+        return tuple(actions)
 
 
 def build_shadow(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.domain.actions import Attachment, Confirmed, MergedForward, Refused, SendMessage, Unknown
@@ -13,7 +13,7 @@ from bot.memory.history import History
 from bot.speaking.carrier import MAX_AGE, TOO_LATE
 from bot.speaking.delivery import PLAIN, Delivery, Manner
 from bot.speaking.layout import LEAST
-from tests.bot.speaking.post import build_outbox
+from tests.bot.speaking.post import Looking, build_outbox
 from tests.fakes import (
     BOT,
     GROUP,
@@ -142,20 +142,9 @@ async def test_a_forward_that_qq_refuses_is_said_in_pieces() -> None:
         assert [type(one.receipt) for one in said_] == [Confirmed] * 2
 
 
-class Looking:
-    """Withholds nothing; `earlier` is what each look was told of before."""
-
-    def __init__(self) -> None:
-        self.earlier: list[str] = []
-
-    def __call__(self, actions: Sequence[SendMessage], earlier: str = "", /) -> tuple[SendMessage, ...]:
-        self.earlier.append(earlier)
-        return tuple(actions)
-
-
 async def test_words_go_on_from_those_before_but_not_from_a_form_of_them_that_qq_refused() -> None:
     async with speaking(Manner(name=lambda _: "小霜")) as mouth:
-        mouth.outbox.screened = seen = Looking()
+        mouth.outbox.screen = seen = Looking()
         trail = ["before"]
         mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
         await mouth.delivery.answer(said("hi", message_id="7"), LONG, trail=trail)
@@ -181,7 +170,7 @@ async def test_what_is_said_beside_a_form_that_qq_refuses_stays_part_of_what_was
 
 async def test_words_go_on_from_none_that_qq_refused_nor_from_the_rest_that_was_not_sent() -> None:
     async with speaking() as mouth:
-        mouth.outbox.screened = seen = Looking()
+        mouth.outbox.screen = seen = Looking()
         trail = ["before"]
         mouth.transport.failures = [ActionRefused("send_group_msg", retcode=1200, wording="no")]
         await mouth.delivery.say(GROUP, (Text(LONG),), trail=trail)

@@ -22,7 +22,7 @@ from bot.prompt.participants import Participants
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak
-from tests.bot.speaking.post import build_outbox
+from tests.bot.speaking.post import Looking, build_outbox
 from tests.cases import each_case
 from tests.fakes import (
     BOT,
@@ -116,16 +116,15 @@ async def test_the_words_of_a_run_go_on_in_each_chat_side_by_side_too_and_over_a
 
 async def test_what_is_said_beside_something_else_goes_on_from_it_before_qq_has_answered() -> None:
     async with speaking() as (speaker, transport):
-        looked: list[str] = []
 
-        def screened(actions: Sequence[SendMessage], earlier: str = "", /) -> tuple[SendMessage, ...]:
-            looked.append(earlier)
-            assert not transport.sent
-            return tuple(actions)
+        class Early(Looking):
+            def __call__(self, actions: Sequence[SendMessage], earlier: str = "", /) -> tuple[SendMessage, ...]:
+                assert not transport.sent
+                return super().__call__(actions, earlier)
 
-        speaker.delivery._outbox.screened = screened
+        speaker.delivery._outbox.screen = looking = Early()
         await asyncio.gather(*(speaker.say((Text(text),)) for text in ("一", "二")))
-        assert [text for text in looked if text] == ["一"]
+        assert [text for text in looking.earlier if text] == ["一"]
 
 
 async def test_final_words_that_call_the_same_people_were_said_and_others_were_not() -> None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
-from bot.domain.actions import SendMessage
 from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling, NotConnected
 from bot.domain.journal import TurnClosed
 from bot.domain.model_messages import AssistantMessage, UserMessage
@@ -12,6 +10,7 @@ from bot.domain.suspension import Allow
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.wording_zh import ZH
 from tests.bot.conversation.turns.test_turn import living, speak
+from tests.bot.speaking.post import Looking
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import (
@@ -32,17 +31,11 @@ async def test_what_was_said_by_the_tool_is_not_said_again(final: str) -> None:
 
 
 async def test_the_last_words_go_on_from_what_the_run_has_said() -> None:
-    earlier: list[str] = []
-
-    def screened(actions: Sequence[SendMessage], before: str = "", /) -> tuple[SendMessage, ...]:
-        earlier.append(before)
-        return tuple(actions)
-
     async with living(calls(speak("一二")), words("三四")) as house:
-        house.outbox.screened = screened
+        house.outbox.screen = looking = Looking()
         await house.turns.take(said("数"))
     assert house.transport.texts == ["一二", "三四"]
-    assert [text for text in earlier if text] == ["一二"]
+    assert [text for text in looking.earlier if text] == ["一二"]
 
 
 async def test_a_failed_run_says_one_polite_line_with_its_trace_id_and_nothing_else() -> None:
