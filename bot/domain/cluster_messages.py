@@ -122,15 +122,3 @@ class ClusterPeers(Protocol):
     def tell(self, note: ClusterMessage, /) -> None:
         """Let them know, as soon as they can be reached; never waits, never raises."""
         ...
-
-
-class NoPeers:
-    """Fits `ClusterPeers`: a bot alone has none."""
-
-    can_alarm: Final = False
-
-    def tell(self, note: ClusterMessage, /) -> None:
-        """Nobody hears it."""
-
-
-ALONE: Final = NoPeers()

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
 from bot.domain.cluster_messages import OnClusterMessage
 from bot.domain.console_views import State, WaitingDraft
-from bot.domain.errors import NotConnected
 from bot.domain.events import Conversation
 from bot.domain.suspension import Settled
 
@@ -123,20 +122,3 @@ class ClusterClient(Protocol):
         and nothing was done) and ActionUnanswered (nobody knows).
         """
         ...
-
-
-class NoCluster:
-    """Fits `ClusterClient`: a bot alone has all accounts."""
-
-    count = 0
-
-    async def ask_all(self, _ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
-        """Nobody says anything."""
-        return ()
-
-    async def ask(self, account: int, _ask: ClusterQuery, /) -> ClusterReply:
-        """Nobody else has it."""
-        raise NotConnected(f"no other bot has account {account}")
-
-
-NO_OTHERS: Final = NoCluster()

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from bot.domain.cluster_messages import ALONE, ClusterPeers, SubjectErased
+from bot.domain.cluster_messages import ClusterPeers, SubjectErased
 from bot.domain.events import Conversation
 from bot.domain.group_admin import WaitingJoinRequests
 from bot.domain.query_results import Eraser
@@ -49,7 +49,7 @@ class Forgetting:
         waiting: WaitingJoinRequests,
         now: Callable[[], float],
         then: Sequence[Callable[[], None]] = (),
-        neighbours: ClusterPeers = ALONE,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         self._neighbours = neighbours
         self._eraser = eraser
@@ -99,7 +99,8 @@ class Forgetting:
     async def _once(self, note: SubjectErased, *, since: float) -> int:
         await self._history.reread()  # loses nothing; who reads it anew waits for the erasure
         rows = await self._erase(note, since)  # else nothing is let go of
-        self._neighbours.tell(note)
+        if self._neighbours is not None:
+            self._neighbours.tell(note)
         await self.elsewhere(note)
         return rows
 

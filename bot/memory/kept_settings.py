@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from bot.domain import codec
-from bot.domain.cluster_messages import ALONE, ClusterPeers, PlaceChanged, RowChanged
+from bot.domain.cluster_messages import ClusterPeers, PlaceChanged, RowChanged
 from bot.domain.events import Conversation
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
@@ -33,7 +33,7 @@ class Row(Generic[K, V]):
         lasts: Callable[[V], bool],
         store: Store,
         choices: Choices,
-        neighbours: ClusterPeers = ALONE,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         self._neighbours = neighbours
         self._name = name
@@ -80,7 +80,8 @@ class Row(Generic[K, V]):
             if not await self._store.commit(PlaceSet(NOWHERE, self._name, told)):
                 return False
             self._values = values
-            self._neighbours.tell(RowChanged(self._name, told))
+            if self._neighbours is not None:
+                self._neighbours.tell(RowChanged(self._name, told))
             return True
 
 
@@ -100,7 +101,7 @@ class KeptSettings(Generic[V]):
         store: Store,
         choices: Choices,
         clock: Clock,
-        neighbours: ClusterPeers = ALONE,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         self._neighbours = neighbours
         self._name = name
@@ -150,7 +151,8 @@ class KeptSettings(Generic[V]):
         if not await self._store.commit(PlaceSet(where, self._name, text)):
             return False
         self._values[where] = value
-        self._neighbours.tell(PlaceChanged(where, self._name, text))
+        if self._neighbours is not None:
+            self._neighbours.tell(PlaceChanged(where, self._name, text))
         return True
 
     def _put(self, where: Conversation, value: V, text: str) -> None:

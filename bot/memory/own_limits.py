@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.cluster_messages import ALONE, ClusterPeers
+from bot.domain.cluster_messages import ClusterPeers
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock, Store
 from bot.domain.query_results import Choices
@@ -44,7 +44,7 @@ class OwnLimits(Row[Holder, LimitsSet]):
         store: Store,
         choices: Choices,
         clock: Clock,
-        neighbours: ClusterPeers = ALONE,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         self._clock = clock
         self.filed: Callable[[], Mapping[int, LimitOverride]] = dict  # by the group's number

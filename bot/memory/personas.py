@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from bot.domain.cluster_messages import ALONE, ClusterPeers
+from bot.domain.cluster_messages import ClusterPeers
 from bot.domain.events import Conversation
 from bot.domain.journal import PersonaChosen
 from bot.domain.model_messages import Message
@@ -29,7 +29,9 @@ KEPT: Final = 10  # texts of a persona
 class PersonaTexts(Row[str, tuple[str, ...]]):
     """Keeps them, by the key of the persona; the usual one has an empty key."""
 
-    def __init__(self, *, store: Store, choices: Choices, neighbours: ClusterPeers = ALONE) -> None:
+    def __init__(
+        self, *, store: Store, choices: Choices, neighbours: ClusterPeers | None = None
+    ) -> None:
         kind = dict[str, tuple[str, ...]]
         super().__init__(
             SETTING,
@@ -143,7 +145,7 @@ class Personas:
         store: Store,
         choices: Choices,
         clock: Clock,
-        neighbours: ClusterPeers = ALONE,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         self._cast = cast
         self._days = _days_of(cast)

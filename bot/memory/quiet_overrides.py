@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.cluster_messages import ALONE, ClusterPeers
+from bot.domain.cluster_messages import ClusterPeers
 from bot.domain.events import Conversation
 from bot.domain.ports import Clock, Store
 from bot.domain.query_results import Choices
@@ -38,7 +38,12 @@ class QuietOverrides(KeptSettings[QuietOverride]):
     """Keeps overrides by conversation, over restarts."""
 
     def __init__(
-        self, *, store: Store, choices: Choices, clock: Clock, neighbours: ClusterPeers = ALONE
+        self,
+        *,
+        store: Store,
+        choices: Choices,
+        clock: Clock,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         super().__init__(
             SETTING,

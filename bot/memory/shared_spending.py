@@ -74,10 +74,10 @@ class SharedSpending(Spending):
             self._tell(pending.payer, pending.amount, pending.at)
 
     def _tell(self, payer: Payer, amount: Amount, at: float) -> None:
-        now = self._clock.now()
-        self.neighbours.tell(
-            UsageTaken(payer.where, payer.who, amount.tokens, amount.cost, at, now)
-        )
+        if self.neighbours is not None:
+            now = self._clock.now()
+            taken = UsageTaken(payer.where, payer.who, amount.tokens, amount.cost, at, now)
+            self.neighbours.tell(taken)
 
     def _was_spent(self, stood: DayStanding) -> bool:
         used = (

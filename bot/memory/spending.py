@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from bot.domain.cluster_messages import ALONE, ClusterPeers, UsageTaken
+from bot.domain.cluster_messages import ClusterPeers, UsageTaken
 from bot.domain.events import Conversation
 from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
 from bot.domain.language import NotifyOwners
@@ -160,7 +160,7 @@ class Spending:
         owners: frozenset[int],
         clock: Clock,
         tell: NotifyOwners,
-        neighbours: ClusterPeers = ALONE,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         self.neighbours = neighbours
         self.marks = Marks(tell, owners, now=clock.now)

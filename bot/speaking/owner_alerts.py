@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from bot.domain.actions import Receipt, Refused, SendMessage
-from bot.domain.cluster_messages import ALONE, AlarmRaised, ClusterPeers, SubjectErased
+from bot.domain.cluster_messages import AlarmRaised, ClusterPeers, SubjectErased
 from bot.domain.events import Conversation
 from bot.domain.journal import SendState
 from bot.domain.language import Language
@@ -68,7 +68,7 @@ class Owner:
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
         tongue: Language = Language.CHINESE,
-        neighbours: ClusterPeers = ALONE,
+        neighbours: ClusterPeers | None = None,
     ) -> None:
         self.tongue = tongue
         self.owners = sorted(owners)
@@ -87,7 +87,7 @@ class Owner:
         self._account = account
         self._connections += 1
         for kind in {kind for _, kind in self._untold}:
-            self._neighbours.tell(AlarmRaised(kind))
+            self._tell_neighbours(AlarmRaised(kind))
         self._say_untold()
 
     def tell(self, kind: str, text: str) -> None:
@@ -103,10 +103,10 @@ class Owner:
             return
         self._keep(kind, text)  # until another bot has said it
         if self._account:
-            self._neighbours.tell(AlarmRaised(kind))
+            self._tell_neighbours(AlarmRaised(kind))
         else:
             quoting = isinstance(text, Quoting)
-            self._neighbours.tell(AlarmRaised(kind, self._mask(text), is_quoting=quoting))
+            self._tell_neighbours(AlarmRaised(kind, self._mask(text), is_quoting=quoting))
 
     def hear(self, alarmed: AlarmRaised) -> None:
         """Another bot of the cluster tells the owners, or cannot: then this one does, once it has
@@ -121,7 +121,7 @@ class Owner:
             if self._is_new(alarmed.kind):
                 self._keep(alarmed.kind, alarmed.text)
             if self._account:  # also of one that was said lately: it is told until this is heard
-                self._neighbours.tell(AlarmRaised(alarmed.kind))
+                self._tell_neighbours(AlarmRaised(alarmed.kind))
 
     def forget(self, note: SubjectErased) -> None:
         """Say nothing of what waits that names who is forgotten."""
@@ -147,17 +147,25 @@ class Owner:
     @property
     def is_reachable(self) -> bool:
         """Whether there is an owner, and an account that is connected to write to him."""
-        return bool(self.owners) and (bool(self._account) or self._neighbours.can_alarm)
+        return bool(self.owners) and (bool(self._account) or self._can_neighbours_alarm)
 
     @property
     def _is_for_others(self) -> bool:
         """No account is here, but one is where another bot is."""
-        return not self._account and self._neighbours.can_alarm
+        return not self._account and self._can_neighbours_alarm
+
+    @property
+    def _can_neighbours_alarm(self) -> bool:
+        return self._neighbours is not None and self._neighbours.can_alarm
+
+    def _tell_neighbours(self, alarmed: AlarmRaised) -> None:
+        if self._neighbours is not None:
+            self._neighbours.tell(alarmed)
 
     def post(self, text: str) -> None:
         """Say it to every owner, however lately something was said; never waits."""
         if self._is_for_others:
-            self._neighbours.tell(AlarmRaised("", self._mask(text)))
+            self._tell_neighbours(AlarmRaised("", self._mask(text)))
         else:
             self._post(text)
 

@@ -20,7 +20,7 @@ from adapters.storage.leases import Lease
 from bot.app import open_service
 from bot.cluster.broker import BrokerLine, Seat
 from bot.cluster.line import build_line
-from bot.domain.cluster_messages import ALONE, ClusterMessage, ClusterPartition
+from bot.domain.cluster_messages import ClusterMessage, ClusterPartition
 from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.domain.events import Event
 from bot.memory.shared_spending import SharedSpending
@@ -117,7 +117,7 @@ def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
 
     one_of_two = seat_of(ClusterPartition(1, 2))
     assert one_of_two.neighbours is one_of_two.notices
-    assert seat_of(ClusterPartition()).neighbours is ALONE
+    assert seat_of(ClusterPartition()).neighbours is None
 
 
 async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp_path: Path) -> None:

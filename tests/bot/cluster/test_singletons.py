@@ -13,7 +13,6 @@ from bot.cluster.singletons import run_daily_tasks, run_singletons
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK, Standing
 from bot.domain.cluster_messages import WHOLE, ClusterPartition
-from bot.domain.cluster_queries import NO_OTHERS
 from bot.domain.events import Conversation
 from bot.domain.language import Language
 from bot.domain.masking import Mask
@@ -57,7 +56,7 @@ async def test_the_first_share_alone_has_the_console(share: ClusterPartition, as
         spending=SimpleNamespace(marks=SimpleNamespace(people=None)),
         status=SimpleNamespace(here=None, everywhere=None),
         clock=SteppedClock(),
-        others=NO_OTHERS,
+        others=None,
         newest=Newest(),
     )
     settings = Settings(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from adapters.broker.payloads import VERSION, pack, unpack
-from bot.domain.cluster_messages import ALONE, ClusterMessage, PlaceChanged, RowChanged, SubjectErased, UsageTaken
+from bot.domain.cluster_messages import ClusterMessage, PlaceChanged, RowChanged, SubjectErased, UsageTaken
 from tests.cases import each_case
 from tests.fakes import GROUP
 
@@ -20,4 +20,3 @@ from tests.fakes import GROUP
 )
 def test_a_note_is_read_as_it_was_told(note: ClusterMessage) -> None:
     assert unpack(ClusterMessage, pack(note), VERSION) == note
-    ALONE.tell(note)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from adapters.broker.payloads import VERSION, pack, unpack
 from bot.domain.cluster_queries import (
-    NO_OTHERS,
     ClusterQuery,
     ClusterReply,
     ContextQuery,
@@ -26,7 +23,6 @@ from bot.domain.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
-from bot.domain.errors import NotConnected
 from bot.domain.query_results import Ignored
 from bot.domain.run import Led
 from bot.domain.suspension import Settled
@@ -73,9 +69,3 @@ def test_a_question_comes_as_it_was(ask: ClusterQuery) -> None:
 )
 def test_an_answer_comes_as_it_was(told: ClusterReply) -> None:
     assert unpack(ClusterReply, pack(told), VERSION) == told
-
-
-async def test_a_bot_alone_asks_nobody() -> None:
-    assert (NO_OTHERS.count, await NO_OTHERS.ask_all(StatusQuery())) == (0, ())
-    with pytest.raises(NotConnected):
-        await NO_OTHERS.ask(1, StatusQuery())
