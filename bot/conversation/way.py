@@ -6,9 +6,10 @@ of its conversation, which may.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from operator import eq
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.intake.active_conversations import ActiveConversations
@@ -30,16 +31,10 @@ from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Wake, Why
 from bot.speaking.outbox import Outbox
 
 
-class CommandSink(Protocol):
-    """Takes what people type for the service itself, `/help`."""
-
-    def start_command(self, message: MessageReceived) -> bool:
-        """Whether this is a command its sender may use; then it is being answered. Never waits."""
-        ...
-
-
 class MessageWay:
-    """Takes every message through its stages, each of which may be its last."""
+    """Takes every message through its stages, each of which may be its last. `start_command` says
+    whether a message is a command its sender may use, which is then being answered.
+    """
 
     def __init__(
         self,
@@ -49,7 +44,7 @@ class MessageWay:
         self_messages: SelfMessages,
         word: OwnerReplies,
         stop_handler: StopHandler,
-        commands: CommandSink,
+        start_command: Callable[[MessageReceived], bool],
         wake_classifier: WakeClassifier,
         steering: Steering,
         message_log: MessageLog,
@@ -60,7 +55,7 @@ class MessageWay:
         self._self_messages = self_messages
         self._word = word
         self._stop_handler = stop_handler
-        self._commands = commands
+        self._start_command = start_command
         self._wake_classifier = wake_classifier
         self._steering = steering
         self._message_log = message_log
@@ -79,7 +74,7 @@ class MessageWay:
             return
         if answer and self._stop_handler.take(message):  # is somebody to stop?
             return
-        if answer and self._commands.start_command(message):  # a command, answered without a model?
+        if answer and self._start_command(message):  # a command, answered without a model?
             self._message_log.forget_answer(message, kept=False)
             return
         verdict = self._wake_classifier.on(

@@ -95,11 +95,3 @@ class JoinRequestReplies(Protocol):
         Raises NotConnected, ActionRefused, ActionUnanswered.
         """
         ...
-
-
-class WaitingJoinRequests(Protocol):
-    """Those that wait for an owner's word."""
-
-    def forget(self, *, user: int = 0, group: int = 0) -> None:
-        """Those of this person, or into this group, wait no more."""
-        ...

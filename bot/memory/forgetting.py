@@ -8,32 +8,20 @@ said to the bot since the first time stays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
 from bot.domain.cluster_messages import ClusterPeers, SubjectErased
 from bot.domain.events import Conversation
-from bot.domain.group_admin import WaitingJoinRequests
 from bot.domain.query_results import Eraser
 from bot.memory.history import History
 
 
-class WaitingQuestions(Protocol):
-    """Those that wait for an answer."""
-
-    async def forget(self, *, user: int = 0, group: int = 0, said: float, since: float) -> None:
-        """Those that this person, or anybody in this group, had `said` by then wait no more, unless
-        they were taken `since` (by our clock), nor do those whose turns have left the journal.
-        """
-        ...
-
-
 class Forgetting:
-    """Of whoever is to be forgotten nothing stays. `asked` are questions that wait for an answer,
-    `waiting` what waits for an owner's word; `then` lets go of what else is in memory. What
-    `neighbours` have in memory they let go of themselves.
+    """Of whoever is to be forgotten nothing stays. `cancel_questions` ends questions that wait for
+    an answer, `cancel_join_requests` those that wait for an owner's word; `then` lets go of what
+    else is in memory. What `neighbours` have in memory they let go of themselves.
 
     When it was `said` is in seconds since 1970, by the server's clock: what is asked after that is
     answered, though a restart may have brought it here before. Where nobody said it, what is asked
@@ -45,8 +33,8 @@ class Forgetting:
         eraser: Eraser,
         history: History,
         *,
-        asked: WaitingQuestions,
-        waiting: WaitingJoinRequests,
+        cancel_questions: Callable[[SubjectErased], Awaitable[None]],
+        cancel_join_requests: Callable[[SubjectErased], None],
         now: Callable[[], float],
         then: Sequence[Callable[[], None]] = (),
         neighbours: ClusterPeers | None = None,
@@ -54,8 +42,8 @@ class Forgetting:
         self._neighbours = neighbours
         self._eraser = eraser
         self._history = history
-        self._asked = asked
-        self._waiting = waiting
+        self._cancel_questions = cancel_questions
+        self._cancel_join_requests = cancel_join_requests
         self._now = now
         self._then = then
         self._followers: list[Callable[[SubjectErased], None]] = []
@@ -74,9 +62,8 @@ class Forgetting:
 
     async def elsewhere(self, note: SubjectErased) -> None:
         """Another bot of the cluster has erased somebody, or a group: let go of it, too."""
-        said, since = _endless(note.said), _endless(note.since)
-        await self._asked.forget(user=note.user, group=note.group, said=said, since=since)
-        self._waiting.forget(user=note.user, group=note.group)
+        await self._cancel_questions(note)
+        self._cancel_join_requests(note)
         for let_it_go in self._then:
             let_it_go()
         for follower in self._followers:
@@ -108,10 +95,6 @@ class Forgetting:
         if note.user:
             return await self._eraser.forget_user(note.user, since=since)
         return await self._eraser.forget_group(note.group, since=since)
-
-
-def _endless(at: float | None) -> float:
-    return math.inf if at is None else at
 
 
 def _finite(said: float) -> float | None:

@@ -56,7 +56,7 @@ class Desk:
         self.ages = ServerClock(self.clock)
         approvers = Approvers(self.owners, self.terminal, self.tongue)
         postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
-        self.requests = Requests(runs=self, clock=self.clock, tongue=self.tongue)
+        self.requests = Requests(resume=self.put, clock=self.clock, tongue=self.tongue)
         self.approvals = Approvals(approvers=approvers, requests=self.requests, postbox=postbox, clock=self.clock)
         self.word = ApprovalReplies(
             approvers=approvers,
@@ -71,14 +71,10 @@ class Desk:
             history=self.history,
             look_up=self.look_up,
             server_clock=self.ages,
-            runs=self,
+            is_finishing=lambda: False,
             postbox=postbox,
             tongue=self.tongue,
         )
-
-    @property
-    def finishing(self) -> bool:
-        return False
 
     async def look_up(self, message: MessageReceived) -> MessageReceived | None:
         return self.at_server.get(quote_in(message))

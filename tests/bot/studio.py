@@ -73,7 +73,7 @@ class Studio:
             history=self.history,
             look_up=lost,
             server_clock=server_clock,
-            runs=runs,
+            is_finishing=lambda: runs.finishing,
             postbox=postbox,
         )
         opened = TurnOpened(turn_id="t1", question=QUESTION, user=UserMessage("q"), at=self.clock.now())

@@ -10,6 +10,7 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.domain import codec
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.group_admin import JoinRequest
 from bot.domain.journal import PlaceSet
 from bot.domain.ports import Clock, Store
@@ -89,10 +90,10 @@ class JoinRequestStore:
         self._past[petition.account, petition.flag] = None
         await self._write(petition, "")
 
-    def forget(self, *, user: int = 0, group: int = 0) -> None:
-        """Fits `WaitingJoinRequests`."""
+    def forget(self, note: SubjectErased) -> None:
+        """The requests of this person, or into this group, wait no more."""
         for one in tuple(self.open.values()):
-            if one.user_id == user or 0 != one.group_id == group:
+            if one.user_id == note.user or 0 != one.group_id == note.group:
                 del self.open[one.number]
 
     def is_over(self, petition: JoinRequest) -> bool:

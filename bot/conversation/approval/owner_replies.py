@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.conversation.approval.requests import Runs
 from bot.conversation.intake.server_clock import ServerClock
 from bot.domain.events import MessageReceived
 from bot.domain.language import Language, fill_pair, join_pairs
@@ -63,7 +62,7 @@ class OwnerReplies:
         history: History,
         look_up: LookUp,
         server_clock: ServerClock,
-        runs: Runs,
+        is_finishing: Callable[[], bool],
         postbox: Postbox,
         tongue: Language = Language.CHINESE,
     ) -> None:
@@ -72,7 +71,7 @@ class OwnerReplies:
         self._history = history
         self._look_up = look_up
         self._server_clock = server_clock
-        self._runs = runs
+        self._is_finishing = is_finishing
         self._postbox = postbox
         self._tongue = tongue
 
@@ -82,7 +81,7 @@ class OwnerReplies:
         A quote of what is not in memory is none here: see `take_later`. While the service stops
         nothing is taken: the answer is the next one's.
         """
-        if self._runs.finishing:
+        if self._is_finishing():
             return False
         self._server_clock.hear(message)
         if not self._is_owners(message):

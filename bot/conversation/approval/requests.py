@@ -7,10 +7,10 @@ written down before anybody is asked, so that they mean the same after a restart
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as renewed
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from cachetools import LRUCache
 from msgspec.structs import replace
@@ -47,19 +47,6 @@ ENDINGS: Final[Mapping[Ending, tuple[str, str]]] = {
 NOBODYS: Final = Led()
 WORDS: Final[Mapping[Ending, tuple[str, str]]] = {"allowed": ALLOWED, "denied": DENIED}
 MAX_PAST = 500  # requests that are over, and still known by their number
-
-
-class Runs(Protocol):
-    """Where suspended runs go on: the lanes."""
-
-    @property
-    def finishing(self) -> bool:
-        """Whether nothing is begun any more."""
-        ...
-
-    def put(self, where: Conversation, run: Resume, /) -> bool:
-        """Let it go on; False where it cannot now."""
-        ...
 
 
 @dataclass(slots=True)
@@ -100,10 +87,18 @@ class EndedRequest:
 
 
 class Requests:
-    """All of them, `open` and `past`, by number; `ended` counts by outcome since the start."""
+    """All of them, `open` and `past`, by number; `ended` counts by outcome since the start.
+    `resume` lets a suspended run go on; False where it cannot now.
+    """
 
-    def __init__(self, *, runs: Runs, clock: Clock, tongue: Language = Language.CHINESE) -> None:
-        self._runs = runs
+    def __init__(
+        self,
+        *,
+        resume: Callable[[Conversation, Resume], bool],
+        clock: Clock,
+        tongue: Language = Language.CHINESE,
+    ) -> None:
+        self._resume = resume
         self._clock = clock
         self._tongue = tongue
         self._open: dict[int, Request] = {}
@@ -187,7 +182,7 @@ class Requests:
         """
         latest = self._moment(request.expires)
         work = Resume(request.run_id, {request.call_id: decision}, request.question, latest)
-        if not self._runs.put(request.where, work):
+        if not self._resume(request.where, work):
             return False
         self.end(request, ending, by=by)
         return True
@@ -197,7 +192,7 @@ class Requests:
     ) -> None:
         """Let a run go on with what is decided about calls that are no requests."""
         latest = self._moment(run.expires)
-        self._runs.put(run.conversation, Resume(run.run_id, denied, question, latest))
+        self._resume(run.conversation, Resume(run.run_id, denied, question, latest))
 
     def _moment(self, time: float) -> float:
         """That time by the monotonic clock."""

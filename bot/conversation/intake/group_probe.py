@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
@@ -70,33 +69,25 @@ AGAIN = 60.0  # seconds after which what was not answered is asked again
 TRIES = 10  # until a mute that nobody confirms is believed no longer (`UNCERTAIN_MUTE`)
 
 
-class Told(Protocol):
-    """Who hears of mutes."""
-
-    def take(self, event: Muted) -> None:
-        """Somebody was muted, or may speak again."""
-        ...
-
-    def learn(self, where: Conversation, member: Member) -> None:
-        """What the server says of the account there."""
-        ...
-
-
 class GroupProbe:
-    """Asks the server; tells `bot_detection` about people and `told` about mutes."""
+    """Asks the server; tells `bot_detection` about people, `take_mute` about mutes of whole groups,
+    and `learn_member` what the server says of the account in a group.
+    """
 
     def __init__(
         self,
         *,
         transport: Transport,
-        told: Told,
+        take_mute: Callable[[Muted], None],
+        learn_member: Callable[[Conversation, Member], None],
         mutes: Mutes,
         bot_detection: BotDetection,
         active_conversations: ActiveConversations,
         clock: Clock,
     ) -> None:
         self._transport = transport
-        self._told = told
+        self._take_mute = take_mute
+        self._learn_member = learn_member
         self._mutes = mutes
         self._bot_detection = bot_detection
         self._active_conversations = active_conversations
@@ -148,13 +139,13 @@ class GroupProbe:
         ]
         for group in groups:
             if group.muted_until:  # those without are asked for, or have none
-                self._told.learn(group.conversation, Member(muted_until=group.muted_until))
+                self._learn_member(group.conversation, Member(muted_until=group.muted_until))
             self._active_conversations.call(group.conversation, group.name)
             if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
-                self._told.take(self._of_all(group))
+                self._take_mute(self._of_all(group))
         for group in self._in_order(account, groups):
             if group.is_silenced:
-                self._told.take(self._of_all(group))  # which leaves it in doubt
+                self._take_mute(self._of_all(group))  # which leaves it in doubt
             else:
                 self._mutes.doubt(group.conversation)
 
@@ -173,7 +164,7 @@ class GroupProbe:
         if self._mutes.is_overtaken(where, since=since):
             self._mutes.doubt(where)
         else:
-            self._told.learn(where, member)
+            self._learn_member(where, member)
 
     def _in_order(self, account: int, groups: Iterable[JoinedGroup]) -> list[JoinedGroup]:
         """Those where something may wait for the end of a mute, those where nobody may speak, and

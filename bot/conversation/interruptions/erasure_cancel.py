@@ -15,6 +15,7 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Store
 from bot.policy.fallback_replies import LOST, in_question_language, is_quoted
@@ -43,17 +44,20 @@ class ErasureCancel:
         self._deferred = deferred
         self._suspensions = suspensions
 
-    async def forget(
-        self, *, user: int = 0, group: int = 0, said: float = math.inf, since: float = math.inf
-    ) -> None:
-        """Fits `WaitingQuestions`."""
+    async def forget(self, note: SubjectErased) -> None:
+        """Questions that this person, or anybody in this group, had `said` by then wait no more,
+        unless they were taken `since` (by our clock), nor do those whose turns have left the
+        journal.
+        """
+        said = math.inf if note.said is None else note.said
+        since = math.inf if note.since is None else note.since
 
         def is_theirs(message: MessageReceived) -> bool:
             if message.time > said:
                 return False
             where = message.conversation
-            is_there = where.is_group and where.session_id == group
-            return is_there or 0 != message.sender.user_id == user
+            is_there = where.is_group and where.session_id == note.group
+            return is_there or 0 != message.sender.user_id == note.user
 
         def left_of(task: Task) -> Task | None:
             return task if task.since >= since else task.without(is_theirs)

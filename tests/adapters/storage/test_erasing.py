@@ -77,7 +77,13 @@ async def test_what_is_asked_between_the_two_times_it_is_erased_stays_and_all_be
             store.put(MemberNumbered(conversation=where, number=5, user_id=12345, name="小明"))
             return first
 
-        forgetting = Forgetting(store.erasing, History(store=store), asked=Asked(), waiting=Nobody(), now=now)
+        forgetting = Forgetting(
+            store.erasing,
+            History(store=store),
+            cancel_questions=Asked().forget,
+            cancel_join_requests=Nobody().forget,
+            now=now,
+        )
         assert await forgetting.chat(where) > 0
         assert not await asyncio.to_thread(contains, place.database, SECRET)
         with place.database.reading() as connection:

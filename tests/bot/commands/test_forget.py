@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 from bot.commands.forget import DONE, FAILED, HOW, NOBODY, NOT_YOURS, forget_command
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.command import Command
 from bot.domain.errors import BotError
 from bot.memory.forgetting import Forgetting
@@ -43,27 +44,27 @@ class Shredder:
 
 
 class Asked:
-    """Fits `QuestionQueue`; of whom nobody waits any more."""
+    """Whose questions wait no more."""
 
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []
         self.said: list[float] = []
         self.since: list[float] = []
 
-    async def forget(self, *, user: int = 0, group: int = 0, said: float = math.inf, since: float = math.inf) -> None:
-        self.gone.append((user, group))
-        self.said.append(said)
-        self.since.append(since)
+    async def forget(self, note: SubjectErased) -> None:
+        self.gone.append((note.user, note.group))
+        self.said.append(math.inf if note.said is None else note.said)
+        self.since.append(math.inf if note.since is None else note.since)
 
 
 class Nobody:
-    """Fits `WaitingJoinRequests`; of whom nobody waits any more."""
+    """Whose requests to join wait no more."""
 
     def __init__(self) -> None:
         self.gone: list[tuple[int, int]] = []
 
-    def forget(self, *, user: int = 0, group: int = 0) -> None:
-        self.gone.append((user, group))
+    def forget(self, note: SubjectErased) -> None:
+        self.gone.append((note.user, note.group))
 
 
 class Room:
@@ -78,7 +79,12 @@ class Room:
         self.let_go = 0
         self.asked = Asked()
         forgetting = Forgetting(
-            self.eraser, self.history, asked=self.asked, waiting=Nobody(), now=lambda: 7.5, then=(self._let_go,)
+            self.eraser,
+            self.history,
+            cancel_questions=self.asked.forget,
+            cancel_join_requests=Nobody().forget,
+            now=lambda: 7.5,
+            then=(self._let_go,),
         )
         self.command: Command = forget_command(forgetting, speakers)
 

@@ -26,8 +26,8 @@ class Place:
         self.forgetting = Forgetting(
             self.shredder,
             history,
-            asked=self.asked,
-            waiting=self.waiting,
+            cancel_questions=self.asked.forget,
+            cancel_join_requests=self.waiting.forget,
             now=lambda: 100.0 + len(self.order),
             then=(lambda: self.order.append("let_go"),),
             neighbours=self.ear,

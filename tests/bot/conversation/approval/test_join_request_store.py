@@ -3,6 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.approval.join_request_store import DAYS, MAX_OPEN, MAX_OPEN_EACH, JoinRequestStore
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.group_admin import JoinRequest
 from bot.domain.journal import PlaceSet
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore
@@ -69,9 +70,9 @@ async def test_who_is_forgotten_waits_no_more_and_is_not_written_down_again() ->
     kept = register(store)
     friend, theirs = await kept.add(FRIEND), await kept.add(invite(5, 77))
     other, there = await kept.add(invite(6, 78)), await kept.add(replace(FRIEND, user_id=7))
-    kept.forget(user=5)
+    kept.forget(SubjectErased(user=5))
     assert list(kept.open.values()) == [other, there]
-    kept.forget(group=78)
+    kept.forget(SubjectErased(group=78))
     assert list(kept.open.values()) == [there]
     before = len(store.entries)
     await kept.wait(theirs)  # QQ was away, when an owner's word for it was just on its way

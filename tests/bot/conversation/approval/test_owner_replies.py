@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from bot.conversation.approval.owner_replies import Meant, OwnerReplies
 from bot.conversation.intake.server_clock import ServerClock
-from bot.conversation.tasks import Resume
-from bot.domain.events import Conversation, MessageReceived
+from bot.domain.events import MessageReceived
 from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.approval import message_words
@@ -34,17 +33,10 @@ class Waiting:
         return []
 
 
-class Runs:
-    finishing = False
-
-    def put(self, where: Conversation, run: Resume, /) -> bool:
-        raise AssertionError(where, run)
-
-
 class Office:
     def __init__(self, *words: str, known: list[MessageReceived] | None = None) -> None:
         self.waiting = tuple(map(Waiting, words))
-        self.history, self.runs = History(store=RecordingStore(known=known or [])), Runs()
+        self.history, self.is_finishing = History(store=RecordingStore(known=known or [])), False
         self.clock = ManualClock()
         self.ages = ServerClock(self.clock)
         owners = frozenset({OWNER})
@@ -55,7 +47,7 @@ class Office:
             history=self.history,
             look_up=lost,
             server_clock=self.ages,
-            runs=self.runs,
+            is_finishing=lambda: self.is_finishing,
             postbox=Postbox(outbox=outbox, history=self.history, clock=self.clock),
         )
 
@@ -95,7 +87,7 @@ async def test_desks_are_told_what_a_word_quotes_of_the_bots_at_once_from_memory
 
 async def test_while_the_service_stops_nothing_is_taken_and_nothing_is_heard() -> None:
     at = Office("yes")
-    at.runs.finishing = True
+    at.is_finishing = True
     assert not at.owner_replies.take(said("yes", user=OWNER))
     assert at.heard == [[]]
 

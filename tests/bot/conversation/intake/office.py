@@ -65,7 +65,8 @@ class Office:
         self.places = ActiveConversations(arrive=lambda _: None, clock=self.clock)
         self.group_probe = GroupProbe(
             transport=self.transport,
-            told=self,
+            take_mute=self.take,
+            learn_member=self.learn,
             mutes=self.mutes,
             bot_detection=self.robots,
             active_conversations=self.places,

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from bot.conversation.interruptions.erasure_cancel import ErasureCancel
 from bot.conversation.tasks import Task
+from bot.domain.cluster_messages import SubjectErased
 from bot.domain.events import Connected, Conversation
 from bot.domain.journal import TurnOpened
 from bot.domain.model_messages import Completion, ModelRequest, UserMessage
@@ -37,13 +38,13 @@ def forgotten(house: Hall) -> ErasureCancel:
 @each_case(
     ("whose", "answered"),
     [
-        ({"user": MING}, ["second", "third"]),
-        ({"group": GROUP.session_id}, ["third"]),
-        ({"user": 5}, ["first", "second", "third"]),
+        (SubjectErased(user=MING), ["second", "third"]),
+        (SubjectErased(group=GROUP.session_id), ["third"]),
+        (SubjectErased(user=5), ["first", "second", "third"]),
     ],
 )
 async def test_what_waits_in_a_lane_is_not_asked_where_its_asker_or_its_group_is_forgotten(
-    whose: dict[str, int], answered: list[str]
+    whose: SubjectErased, answered: list[str]
 ) -> None:
     async def repeat(request: ModelRequest) -> Completion:
         question = request.messages[-1]
@@ -56,7 +57,7 @@ async def test_what_waits_in_a_lane_is_not_asked_where_its_asker_or_its_group_is
         await house.dispatcher.handle(said("say first", user=MING, message_id="1"))
         await house.dispatcher.handle(said("say second", user=HONG, message_id="2"))
         await house.dispatcher.handle(said("say third", user=HONG, where=ELSEWHERE, message_id="3"))
-        await forgotten(house).forget(**whose)
+        await forgotten(house).forget(whose)
         for where in (GROUP, ELSEWHERE):
             house.lanes.release(where)
         await house.lanes.wait_idle()
@@ -82,7 +83,7 @@ async def test_a_turn_that_is_begun_goes_on_and_one_that_is_not_opens_none() -> 
         quoting = said((Quote("99"), Text("and this?")), user=MING, where=ELSEWHERE, message_id="2")
         await house.dispatcher.handle(quoting)
         await looked.wait()
-        await forgotten(house).forget(user=MING)
+        await forgotten(house).forget(SubjectErased(user=MING))
         go_on.set()
         await house.lanes.wait_idle()
         assert house.transport.texts == ["here"]
@@ -97,7 +98,7 @@ async def test_what_was_asked_after_that_is_answered_though_it_came_before() -> 
         for later, text in ((0, "before"), (1, "in the same second"), (2, "after")):
             line = said(f"say {text}", user=MING, message_id=str(later))
             await house.dispatcher.handle(replace(line, time=now + later))
-        await forgotten(house).forget(user=MING, said=now + 1)
+        await forgotten(house).forget(SubjectErased(user=MING, said=now + 1))
         house.lanes.release(GROUP)
         await house.lanes.wait_idle()
         (request,) = house.model.requests
@@ -123,7 +124,7 @@ async def test_what_is_asked_once_all_was_erased_is_answered_whatever_the_server
         after = said("say after", user=MING, where=ELSEWHERE, message_id="3")
         await house.dispatcher.handle(replace(after, time=now))
         house.put_off.add(Task(replace(after, message_id="4", time=now), Wake("mention"), house.clock.now()))
-        await forgotten(house).forget(user=MING, since=since)
+        await forgotten(house).forget(SubjectErased(user=MING, since=since))
         assert [task.message.message_id for task in house.put_off._tasks] == ["4"]
         for where in (GROUP, ELSEWHERE):
             house.lanes.release(where)
@@ -151,7 +152,7 @@ async def test_of_a_turn_that_is_being_prepared_what_was_said_after_that_waits_o
             await house.dispatcher.handle(replace(line, time=now + later))
         house.lanes.release(GROUP)
         await looked.wait()
-        await forgotten(house).forget(user=MING, said=now)
+        await forgotten(house).forget(SubjectErased(user=MING, said=now))
         go_on.set()
         await house.lanes.wait_idle()
         (request,) = house.model.requests
@@ -168,9 +169,9 @@ async def test_a_run_that_waits_for_a_word_and_what_is_put_off_wait_no_more() ->
         await house.take(said("please", user=MING, message_id="61"))
         later = said("hi", user=MING, message_id="62")
         house.put_off.add(Task(later, Wake("mention"), house.clock.now()))
-        await forgotten(house).forget(user=HONG)
+        await forgotten(house).forget(SubjectErased(user=HONG))
         assert len(house.suspensions.waiting()) == 1
-        await forgotten(house).forget(user=MING)
+        await forgotten(house).forget(SubjectErased(user=MING))
         assert house.suspensions.waiting() == {}
         assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
         await house.take(Connected(self_id=BOT, time=0.0))
@@ -189,7 +190,7 @@ async def test_a_run_whose_turn_was_erased_waits_no_more_and_who_asked_is_told(a
             one for one in house.store.entries if not (isinstance(one, TurnOpened) and one.turn_id == gone)
         ]
         house.store.trouble = away
-        await forgotten(house).forget(user=5)
+        await forgotten(house).forget(SubjectErased(user=5))
         await house.outbox.wait_idle()
         house.store.trouble = False
         assert list(house.suspensions.waiting()) == [gone, kept] if away else [kept]
@@ -218,7 +219,7 @@ async def test_what_waits_once_more_finds_a_place_in_a_full_lane_and_the_oldest_
         for user in (11, 12):
             await house.dispatcher.handle(said(f"say {user}", user=user, message_id=str(user)))
         house.lanes.finishing = finishing
-        await forgotten(house).forget(user=MING, said=now)
+        await forgotten(house).forget(SubjectErased(user=MING, said=now))
         waiting = house.lanes._lanes[GROUP].waiting
         assert [work.message.message_id for work in waiting if isinstance(work, Task)] == (
             ["11", "12"] if finishing else ["12", "2"]
