@@ -14,7 +14,7 @@ from bot.agent import scripted_model
 from bot.domain.actions import Gesture, SendMessage, as_received
 from bot.domain.errors import ActionRefused, ActionUnsupported, BotError
 from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
-from bot.domain.group_admin import GroupAct
+from bot.domain.group_admin import GroupAct, JoinRequest
 from bot.domain.journal import (
     Entry,
     KnownLine,
@@ -40,6 +40,7 @@ from bot.domain.ports import JoinedGroup, Member
 from bot.domain.run import Asker, RunEvent, Stop
 from bot.domain.segments import Forward, Mention, Segment, Text
 from bot.domain.tool import ToolContext
+from bot.policy.wake import Rules
 from bot.prompt.compose import Forwarded, ForwardedMessage
 
 BOT = 10001
@@ -138,6 +139,11 @@ def inside(*messages: MessageReceived) -> Forwarded:
     return Forwarded(tuple(map(ForwardedMessage, messages)))
 
 
+def same_rules(_where: Conversation, rules: Rules) -> Rules:
+    """The rules of a place where no persona has others."""
+    return rules
+
+
 class RecordingTransport:
     """A OneBot server that takes everything and numbers it, unless told to fail; knows the messages it is given."""
 
@@ -145,6 +151,7 @@ class RecordingTransport:
         self.sent: list[SendMessage] = []
         self.gestures: list[Gesture] = []
         self.acts: list[tuple[Conversation, GroupAct]] = []
+        self.admitted: list[tuple[JoinRequest, bool, str]] = []
         self.tells = True  # whether it would say that QQ refused an act
         self.unsupported = False  # whether it can make no sign
         self.failures: list[BotError] = []
@@ -178,6 +185,13 @@ class RecordingTransport:
         if self.failures:
             raise self.failures.pop(0)
         self.acts.append((group, act))
+        return self.tells
+
+    async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
+        await asyncio.sleep(0)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.admitted.append((petition, granted, reason))
         return self.tells
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:

@@ -102,10 +102,12 @@ def person_of(work: Work) -> int:
     return message.sender.user_id if message else 0
 
 
-def due_of(work: Work, *, muted_until: Callable[[Conversation], float] = lambda _: 0.0) -> float:
+def due_of(work: Work, *, muted_until: Callable[[Conversation], float] | None = None) -> float:
     """When it may begin, by the clock's monotonic seconds; what is to go on where the bot is muted,
     once it may speak there or may wait no longer.
     """
     if isinstance(work, Task):
         return work.due
-    return min(work.at_latest, muted_until(work.question.conversation)) if work.question else 0.0
+    if work.question is None or muted_until is None:
+        return 0.0
+    return min(work.at_latest, muted_until(work.question.conversation))

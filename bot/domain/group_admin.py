@@ -85,13 +85,3 @@ class JoinRequest(Struct, frozen=True, kw_only=True):
         if self.kind == "friend":
             return Conversation(self.account, "private", self.user_id)
         return Conversation(self.account, "group", self.group_id)
-
-
-class JoinRequestReplies(Protocol):
-    """Tells the OneBot server whether it is granted."""
-
-    async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
-        """Grant it or refuse it; False if the server could not have said that QQ did not do it.
-        Raises NotConnected, ActionRefused, ActionUnanswered.
-        """
-        ...

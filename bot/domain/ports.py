@@ -20,7 +20,7 @@ from bot.domain.actions import (
     SendSegment,
 )
 from bot.domain.events import Conversation, Event, MessageReceived, Role
-from bot.domain.group_admin import GroupAct
+from bot.domain.group_admin import GroupAct, JoinRequest
 from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered, Spoken
 from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.result import ToolResult
@@ -105,6 +105,12 @@ class Transport(Protocol):
     async def act(self, group: Conversation, act: GroupAct) -> bool:
         """Do what admins may; False if the server could not have said that QQ refused it. Raises
         NotConnected, ActionRefused, ActionUnanswered.
+        """
+        ...
+
+    async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
+        """Grant a friend request or an invite, or refuse it; False if the server could not have
+        said that QQ did not do it. Raises NotConnected, ActionRefused, ActionUnanswered.
         """
         ...
 

@@ -93,11 +93,6 @@ def outside_tools(messages: Iterable[Message]) -> Iterator[str]:
     return (one.name for one in messages if isinstance(one, ToolMessage) and one.tainted)
 
 
-def nobody() -> Collection[int]:
-    """Nobody: there is no earlier round."""
-    return ()
-
-
 def asker_of(
     message: MessageReceived,
     *,
@@ -106,7 +101,7 @@ def asker_of(
     quoted: MessageReceived | None = None,
     forwarded: Sequence[object] = (),
     overheard: Sequence[MessageReceived] = (),
-    earlier: Callable[[], Collection[int]] = nobody,
+    earlier: Callable[[], Collection[int]] | None = None,
 ) -> Asker:
     """Who asks, and what is left of his authority beside the words of others in his prompt.
 
@@ -128,7 +123,9 @@ def asker_of(
         passed_on.append(authority_of(quoted.sender, where=where, owners=owners))
     overheard = [one for one in overheard if not one.is_own]
     around = [authority_of(one.sender, where=where, owners=owners) for one in overheard]
-    named = {user_id for one in (*said, *overheard) for user_id in _named(one)} | set(earlier())
+    named = {user_id for one in (*said, *overheard) for user_id in _named(one)}
+    if earlier is not None:
+        named.update(earlier())
     known = {sender.user_id, message.self_id, *owners}
     around += [Audience.EVERYONE] if named - known else []
     others = (*((quoted,) if quoted is not None else ()), *overheard)

@@ -109,11 +109,6 @@ Local: TypeAlias = Callable[[Conversation, Rules], Rules]
 """The rules of one place, made of those of all."""
 
 
-def same_rules(_where: Conversation, rules: Rules) -> Rules:
-    """Everywhere the same."""
-    return rules
-
-
 class Wake(Struct, frozen=True):
     """Answer it; the last four of the reasons are those of a weak one.
 

@@ -43,9 +43,8 @@ from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalle
 from bot.domain.journal import Judged, MessageObserved
 from bot.policy.wake import Rules, same_rules
 from bot.speaking.postbox import Postbox
-from tests.bot.conversation.approval.server import RecordingServer
 from tests.bot.conversation.turns.test_turn import House
-from tests.fakes import BOT, GROUP, CountingIds, ScriptedModel, Step
+from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step
 
 
 class Hall(House):
@@ -137,7 +136,7 @@ class Hall(House):
             commanders=quiet_hours.commanders,
             clock=clock,
         )
-        self.server = RecordingServer()
+        self.server = RecordingTransport()
         self.petitions = JoinRequests(
             accept=lambda _: "ask",
             owners=rules.owners,

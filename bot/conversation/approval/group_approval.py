@@ -41,10 +41,6 @@ LATELY = 600.0  # seconds in which a second owner may mean what the first one de
 AGAIN = 3600.0  # seconds until a question that reached nobody is asked once more
 
 
-def nothing(_kind: str, _text: str) -> None:
-    """Nobody is told."""
-
-
 class GroupApproval:
     """Asks about new groups, and takes the replies."""
 
@@ -70,7 +66,7 @@ class GroupApproval:
         self,
         message: MessageReceived,
         calls: Callable[[MessageReceived], bool],
-        tell: Callable[[str, str], None] = nothing,
+        tell: Callable[[str, str], None] | None = None,
     ) -> None:
         """Something was said: the owners are asked about a new group, unless one of them `calls`
         the bot there, or `tell` reaches them where the settings have decided.
@@ -79,7 +75,7 @@ class GroupApproval:
         mode = self._modes.of(where)
         if self._modes.is_news(where):  # before the message, which makes the group known
             self._modes.put(where, mode)
-            if mode is Mode.OFF:
+            if mode is Mode.OFF and tell is not None:
                 line = LEFT_ALONE[self._approvers.tongue].format(group=where.session_id)
                 tell(f"new group {where}", line)
             elif mode is Mode.LIVE:

@@ -18,9 +18,9 @@ from bot.conversation.approval.owner_replies import Meant
 from bot.conversation.intake.server_clock import ServerClock
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.events import Conversation, MessageReceived, Requested
-from bot.domain.group_admin import Accept, JoinRequest, JoinRequestReplies
+from bot.domain.group_admin import Accept, JoinRequest
 from bot.domain.language import Language
-from bot.domain.ports import Clock
+from bot.domain.ports import Clock, Transport
 from bot.domain.suspension import Settled
 from bot.policy import join_requests as words
 from bot.policy.approval import (
@@ -54,7 +54,7 @@ class JoinRequests:
         *,
         accept: Callable[[int], Accept],
         owners: frozenset[int],
-        admitting: JoinRequestReplies,
+        transport: Transport,
         request_store: JoinRequestStore,
         postbox: Postbox,
         server_clock: ServerClock,
@@ -64,7 +64,7 @@ class JoinRequests:
         self._tongue = tongue
         self._accept = accept
         self._owners = owners
-        self._admitting = admitting
+        self._transport = transport
         self._request_store = request_store
         self._postbox = postbox
         self._server_clock = server_clock
@@ -190,7 +190,7 @@ class JoinRequests:
         if not await self._request_store.answer(petition):
             return Settled("busy", words.BUSY[self._tongue].format(number=number))
         try:
-            is_certain = await self._admitting.admit(
+            is_certain = await self._transport.admit(
                 petition, granted=answer.allows, reason=answer.reason
             )
             if is_certain:

@@ -26,7 +26,6 @@ from bot.policy.wake import (
     Wake,
     Why,
     judge,
-    same_rules,
     sender_veto,
 )
 
@@ -68,7 +67,7 @@ class WakeClassifier:
         bot_detection: BotDetection,
         clock: Clock,
         ids: Ids,
-        local: Local = same_rules,
+        local: Local,
     ) -> None:
         """`local` are the rules of one place, made of those of all."""
         self._rules = rules

@@ -22,7 +22,7 @@ from bot.domain.traits import Audience
 from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.policy.permissions import authority_of, is_sufficient
-from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, same_rules, without_marks
+from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, without_marks
 from bot.speaking.gestures import Gestures
 
 COMMAND = "/stop"
@@ -99,7 +99,7 @@ class StopHandler:
         history: History,
         gestures: Gestures,
         rules: Rules,
-        local: Local = same_rules,
+        local: Local,
     ) -> None:
         self._active_work = active_work
         self._server_clock = server_clock

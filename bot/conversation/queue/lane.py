@@ -10,14 +10,6 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 
-def _nobody(_: object) -> Hashable:
-    return None
-
-
-def _at_once(_: object) -> float:
-    return 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Order(Generic[Item]):
     """How the items of a lane follow each other.
@@ -26,8 +18,8 @@ class Order(Generic[Item]):
     may begin (by the clock's monotonic seconds), `abreast` how many may be in progress at once.
     """
 
-    person: Callable[[Item], Hashable] = _nobody
-    due: Callable[[Item], float] = _at_once
+    person: Callable[[Item], Hashable]
+    due: Callable[[Item], float]
     abreast: int = 1
 
 

@@ -32,12 +32,12 @@ class Lanes(Generic[Item]):
         self,
         *,
         clock: Clock,
-        order: Order[Item] | None = None,
+        order: Order[Item],
         max_waiting: int = MAX_WAITING,
     ) -> None:
         """`max_waiting` is for each lane; 0 is no limit."""
         self._clock = clock
-        self._order = order or Order()
+        self._order = order
         self._max_waiting = max_waiting
         self._lanes: dict[Conversation, Lane[Item]] = {}
         self._held: Counter[Conversation] = Counter()  # how often
@@ -100,15 +100,16 @@ class Lanes(Generic[Item]):
         """Whether nothing new is begun there."""
         return key in self._held
 
-    def release(self, key: Conversation, *, order: Callable[[Item], float] = lambda _: 0.0) -> None:
-        """Let a lane go on; what waits in it is now in this order, and as it came where that is
-        equal.
+    def release(self, key: Conversation, *, order: Callable[[Item], float] | None = None) -> None:
+        """Let a lane go on; what waits in it is now in this order, if there is one, and as it came
+        where that is equal.
         """
         self._held[key] -= 1
         if self._held[key] <= 0:
             del self._held[key]
         if (lane := self._lanes.get(key)) is not None:
-            lane.waiting.sort(key=order)
+            if order is not None:
+                lane.waiting.sort(key=order)
             self._go_on(key, lane)
 
     async def finish(self, *, within: float) -> int:

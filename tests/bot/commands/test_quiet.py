@@ -10,9 +10,9 @@ from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
 from bot.policy.quiet import Hours
-from bot.policy.wake import Rules, same_rules
+from bot.policy.wake import Rules
 from tests.bot.commands.typed import NOW, lines
-from tests.fakes import GROUP, ManualClock, RecordingStore
+from tests.fakes import GROUP, ManualClock, RecordingStore, same_rules
 
 
 def quiet(*hours: Hours) -> tuple[Command, QuietOverrides, RecordingStore]:

@@ -19,7 +19,6 @@ from bot.domain.segments import Quote, Text
 from bot.memory.history import History
 from bot.policy.approval import Answer
 from bot.speaking.postbox import Postbox
-from tests.bot.conversation.approval.server import RecordingServer
 from tests.bot.desk import OWNER
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
@@ -37,11 +36,11 @@ class Porch:
         self.transport, self.clock, self.store = RecordingTransport(), ManualClock(), store
         self.outbox, _ = build_outbox(self.transport, store, self.clock)
         history = History(store=store)
-        self.server = RecordingServer()
+        self.server = RecordingTransport()
         self.petitions = JoinRequests(
             accept=lambda user_id: "none" if user_id == BLOCKED else accept,
             owners=owners,
-            admitting=self.server,
+            transport=self.server,
             request_store=JoinRequestStore(store=store, choices=store, clock=self.clock),
             postbox=Postbox(outbox=self.outbox, history=history, clock=self.clock),
             server_clock=ServerClock(self.clock),

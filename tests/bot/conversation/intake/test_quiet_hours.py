@@ -13,8 +13,8 @@ from bot.memory.modes import Modes
 from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
 from bot.policy.new_groups import Mode
 from bot.policy.quiet import Hours, Quiet
-from bot.policy.wake import Rules, Silence, Wake, same_rules
-from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said
+from bot.policy.wake import Rules, Silence, Wake
+from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said, same_rules
 
 STRONG, WEAK, CHANCE = Wake("mention"), Wake("name", weak=True), Wake("chance", weak=True)
 NIGHT = (Hours(1410, 450),)

@@ -131,7 +131,7 @@ async def test_only_of_a_full_lane_the_oldest_that_may_go_is_displaced() -> None
 
 @given(st.lists(st.sampled_from("abcdef!!"), min_size=20, max_size=60))
 async def test_nobody_waits_for_two_turns_of_anybody_elses_nor_for_who_came_after_the_next_began(happens: str) -> None:
-    order: Order[Item] = Order(lambda item: item[0])
+    order: Order[Item] = Order(lambda item: item[0], lambda _: 0.0)
     lane, came = Lane[Item](), dict[Item, int]()
     task = asyncio.current_task()
     assert task is not None

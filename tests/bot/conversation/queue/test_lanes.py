@@ -4,17 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from bot.conversation.queue.lane import Order
 from bot.conversation.queue.lanes import Lanes
 from bot.domain.events import Conversation
 from tests.fakes import ManualClock
 
 A = Conversation(1, "group", 1)
 B = Conversation(1, "group", 2)
+IN_TURN: Order[str] = Order(lambda _: None, lambda _: 0.0)
 
 
 @asynccontextmanager
 async def running(work: Callable[[str], Awaitable[None]], max_waiting: int = 50) -> AsyncIterator[Lanes[str]]:
-    lanes: Lanes[str] = Lanes(clock=ManualClock(), max_waiting=max_waiting)
+    lanes: Lanes[str] = Lanes(clock=ManualClock(), order=IN_TURN, max_waiting=max_waiting)
     async with asyncio.timeout(30), lanes.open(work):
         yield lanes
 
