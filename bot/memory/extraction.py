@@ -41,7 +41,6 @@ from bot.memory.kept_settings import KeptSettings
 from bot.memory.lru import LRU, DefaultLRU
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
-from bot.memory.spending import unlimited
 from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts
 from bot.prompt.render import View, plain
 
@@ -162,7 +161,7 @@ class Extraction:
         store: Store,
         clock: Clock,
         open_talks: OpenTalks,
-        is_spent: Callable[[str], bool] = unlimited,
+        is_spent: Callable[[str], bool] | None = None,
         patience: float = PICKED_WITHIN,
     ) -> None:
         self._patience = patience  # seconds of one request
@@ -296,7 +295,7 @@ class Extraction:
         told = (_line(message, self._speakers) for message in talk.lines)
         lines = [line for line in told if line is not None]
         turn_id, known, forgotten = talk.turn_id, self._open.of(where), self._times_forgotten
-        if self._is_spent(turn_id):
+        if self._is_spent and self._is_spent(turn_id):
             return
         current_run.set(turn_id)  # what is reserved is of the turn that it is counted against
         current_errand.set(RequestPurpose.FACTS)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -121,25 +121,10 @@ MAX_RECALLED = 1000  # messages that runs under way may have read
 MAX_TOKENS = 12_000.0  # estimated
 
 
-class Folding(Protocol):
-    """Makes summaries, while nobody waits for an answer."""
-
-    def begin(
-        self, conversation: Conversation, history: History, prefix: Prefix | None = None
-    ) -> None:
-        """Make a summary of this conversation, which became too long with its latest turn, whose
-        requests began with `prefix`.
-        """
-        ...
-
-    def stop(self, conversation: Conversation) -> None:
-        """The next turn begins: a server that answers one request at a time has none for both."""
-        ...
-
-
 Place: TypeAlias = tuple[Conversation, str]
 """A conversation, and the id of a message there."""
 Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message, ...]]
+BeginSummary: TypeAlias = "Callable[[Conversation, History, Prefix | None], None]"
 
 
 @dataclass(slots=True)
@@ -149,18 +134,14 @@ class _Memory:
     loaded: bool = False
 
 
-def as_stored(_where: Conversation, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The round as it is stored, unchanged."""
-    return messages
-
-
 class History:
     """The memory of all conversations of the process. `room` is how many estimated tokens of one
     are told.
 
     `told` makes of a stored round what the model is told of it; the same for the same round.
-    Without `folding`, what is too much leaves without a summary. `by_member` where people are
-    answered side by side.
+    `begin_summary` is called once a conversation became too long with its latest turn, whose
+    requests began with the prefix, `stop_summary` when its next turn begins; without them, what is
+    too much leaves without a summary. `by_member` where people are answered side by side.
     """
 
     def __init__(
@@ -168,8 +149,9 @@ class History:
         *,
         store: Store,
         room: Callable[[], float] = lambda: MAX_TOKENS,
-        told: Telling = as_stored,
-        folding: Folding | None = None,
+        told: Telling | None = None,
+        begin_summary: BeginSummary | None = None,
+        stop_summary: Callable[[Conversation], None] | None = None,
         speakers: Speakers | None = None,
         attachments: Attachments | None = None,
         by_member: bool = False,
@@ -179,8 +161,9 @@ class History:
         self.things = Attachments(store=store) if attachments is None else attachments
         self.speakers = Speakers(store=store) if speakers is None else speakers
         self._room = room
-        self._tell = told
-        self._folding = folding
+        self._told = told
+        self._begin_summary = begin_summary
+        self._stop_summary = stop_summary
         self._memories = DefaultLRU[Conversation, _Memory](MAX_CONVERSATIONS, _Memory)
         self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
         self._doubted: set[Conversation] = set()  # by a recall: ask the store again
@@ -192,8 +175,8 @@ class History:
 
     async def load(self, conversation: Conversation) -> None:
         """A turn begins: have at hand what the store has, in its room. Ask for messages then."""
-        if self._folding is not None:
-            self._folding.stop(conversation)
+        if self._stop_summary is not None:
+            self._stop_summary(conversation)
         if conversation in self._doubted and await self._store.commit():
             self._doubted.discard(conversation)
             self._let_go.add(conversation)
@@ -368,9 +351,14 @@ class History:
         if memory.loaded and window.is_full(room):
             if window.lighten(room):
                 self._moved(conversation, memory)
-            elif self._folding is not None:
-                self._folding.begin(conversation, self, prefix)
+            elif self._begin_summary is not None:
+                self._begin_summary(conversation, self, prefix)
         return messages
+
+    def _tell(
+        self, conversation: Conversation, messages: tuple[Message, ...]
+    ) -> tuple[Message, ...]:
+        return messages if self._told is None else self._told(conversation, messages)
 
     def fold(self, conversation: Conversation) -> Fold | None:
         """The part of a conversation that is to become a summary; None where it has room."""

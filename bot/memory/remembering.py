@@ -126,7 +126,7 @@ class Remembering:
         self,
         memory: StoredFact,
         *,
-        wanted: Callable[[], bool] = lambda: True,
+        wanted: Callable[[], bool] | None = None,
         picked: bool = False,
     ) -> StoredFact:
         """Keep a fact: a new one, or in the place of one that says the same of the same person
@@ -145,7 +145,7 @@ class Remembering:
             used=now,
             expires=now + KEPT,
         )
-        if wanted():
+        if wanted is None or wanted():
             self._store.put(MemoryKept(kept, fact_terms(kept)))
         return kept
 

@@ -365,11 +365,6 @@ def settled_of(
     return {key: sums.cap(key).used(amount) for key, amount in left.items()}
 
 
-def unlimited(_turn_id: str) -> bool:
-    """Nobody's day is spent."""
-    return False
-
-
 def amount_of(usage: Usage) -> Amount:
     """The amount a request took; one of unknown price counts by its tokens alone."""
     return Amount(usage.prompt + usage.completion, usage.cost or 0.0)

@@ -21,7 +21,6 @@ from bot.domain.model_messages import Completion
 from bot.domain.ports import ChatModel, Clock, Store
 from bot.domain.task_context import current_errand, current_run
 from bot.memory.history import History
-from bot.memory.spending import unlimited
 from bot.memory.window import Fold
 from bot.prompt.summary import Prefix, read_summary, summary_of_prefix, summary_request
 
@@ -34,8 +33,8 @@ GIVEN_UP = 2  # so many; the next is let through
 
 
 class Summaries:
-    """Fits `Folding`. What a summary costs is written down against the turn that made the
-    conversation too long. `one_by_one`: the server answers one request at a time. `continues`: the
+    """Makes them while nobody waits for an answer. What a summary costs is written down against the
+    turn that made the conversation too long. `one_by_one`: the server answers one request at a time. `continues`: the
     `model` is the one that answers, so a summary goes on from the requests before it. While the day
     of whoever a turn is for `is_spent`, there is none.
     """
@@ -48,7 +47,7 @@ class Summaries:
         clock: Clock,
         one_by_one: bool = False,
         continues: bool = False,
-        is_spent: Callable[[str], bool] = unlimited,
+        is_spent: Callable[[str], bool] | None = None,
         patience: float = SUMMED_UP_WITHIN,
     ) -> None:
         self._patience = patience  # seconds of one request
@@ -110,7 +109,7 @@ class Summaries:
         try:
             async with self._places, asyncio.timeout(self._patience):
                 fold = history.fold(conversation)
-                if fold is not None and not self._is_spent(fold.turn_id):
+                if fold is not None and not (self._is_spent and self._is_spent(fold.turn_id)):
                     current_run.set(fold.turn_id)  # in this task: what is reserved is that turn's
                     current_errand.set(RequestPurpose.SUMMARY)
                     completion = await self._asked(fold, prefix if self._continues else None)

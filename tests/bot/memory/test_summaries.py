@@ -48,7 +48,9 @@ class Talk:
             is_spent=self.spent.__contains__,
             patience=patience,
         )
-        self.history = History(store=self.store, room=lambda: 1000.0, folding=self.summaries)
+        self.history = History(
+            store=self.store, room=lambda: 1000.0, begin_summary=self.summaries.begin, stop_summary=self.summaries.stop
+        )
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

@@ -42,7 +42,12 @@ class Memory:
         self.room = room
         self.store = RecordingStore()
         self.folding = Begun()
-        self.history = History(store=self.store, room=lambda: self.room, folding=self.folding if folding else None)
+        self.history = History(
+            store=self.store,
+            room=lambda: self.room,
+            begin_summary=self.folding.begin if folding else None,
+            stop_summary=self.folding.stop if folding else None,
+        )
         self._turns = count(1)
 
     async def take(self, *answer: Message, user: str = "") -> None:
