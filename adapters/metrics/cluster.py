@@ -34,7 +34,7 @@ class WorkCollector(Collector):
         ):
             yield GaugeMetricFamily(f"frostagent_{name}", what, value)
         if work.links:
-            up = int(all(link.is_up for link in work.links.values()))
+            up = int(all(is_up() for is_up in work.links.values()))
             yield GaugeMetricFamily(
                 "frostagent_broker_up", "Whether the broker can be reached.", up
             )

@@ -4,26 +4,19 @@ and only one that is asked for its metrics needs the library of Prometheus.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
-
-
-class Linked(Protocol):
-    """A connection with the broker."""
-
-    @property
-    def is_up(self) -> bool: ...
 
 
 @dataclass(slots=True)
 class Work:
-    """How things stand: there are so many `partitions`; `links` is by those that are here, which
-    are `held` once they are at work, and so many `workers` are there. Since the start so many
-    partitions were `taken`, and so many events `set_aside`.
+    """How things stand: there are so many `partitions`; `links` says of those that are here whether
+    the broker is reached, which are `held` once they are at work, and so many `workers` are there.
+    Since the start so many partitions were `taken`, and so many events `set_aside`.
     """
 
     partitions: int
-    links: dict[int, Linked] = field(default_factory=dict)
+    links: dict[int, Callable[[], bool]] = field(default_factory=dict)
     held: set[int] = field(default_factory=set)
     workers: int = 0
     taken: int = 0

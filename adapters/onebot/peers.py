@@ -74,16 +74,22 @@ class DuplicatePolicy:
         self._told: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
 
     async def keeps_older(
-        self, place: Hashable, older: Peer, *, online: bool | None, now: float
+        self,
+        place: Hashable,
+        is_alive: Callable[[float], Awaitable[bool]],
+        *,
+        online: bool | None,
+        now: float,
     ) -> bool:
         """Whether the older connection stays: if it was challenged within the last five minutes and
-        answers a ping. `now` is monotonic; `online` is the account's last known state.
+        `is_alive` within so many seconds. `now` is monotonic; `online` is the account's last known
+        state.
         """
         last = self._challenged.get(place, -math.inf)
         self._challenged[place] = now
         if online is False or now - last > LATELY:
             return False
-        return await older.is_alive(ANSWERS_WITHIN)
+        return await is_alive(ANSWERS_WITHIN)
 
     def is_news(self, what: Hashable, *, now: float) -> bool:
         """Whether this was not logged within the last hour; calling this counts as logging it."""
@@ -130,7 +136,7 @@ class PeerRegistry:
         if older is None or not older.is_open:
             return True
         return not await self.duplicates.keeps_older(
-            place, older, online=self._online.get(account), now=now
+            place, older.is_alive, online=self._online.get(account), now=now
         )
 
     def join(self, peer: Peer) -> Peer | None:

@@ -174,7 +174,7 @@ class SimulatedRobots:
         self._world = world
         self._sockets = sockets
         self._push = push
-        self.on_said: Callable[[str, str], None] = lambda *_: None
+        self.on_said: Callable[[str, str], None] | None = None
         self._left: dict[tuple[int, int], int] = {}  # answers, by group and robot
 
     def invite(
@@ -197,17 +197,14 @@ class SimulatedRobots:
         await asyncio.sleep(ROBOT_PAUSE)
         world = self._world
         said = [mention(world.self_id), text(ROBOT_ANSWER)]
-        self.on_said(world.groups[group_id].members[user_id].name, ROBOT_ANSWER.strip())
+        if self.on_said is not None:
+            self.on_said(world.groups[group_id].members[user_id].name, ROBOT_ANSWER.strip())
         stored = world.post(said, author=user_id, group_id=group_id)
         await self._push(event_of(world, stored))
 
 
 DEADLINE = 5.0  # seconds a test waits for something by default
 REPEATABLE = 1000  # events remembered for `repeat`
-
-
-def ignore(_: object) -> None:
-    """Nobody is told."""
 
 
 class Simulator:
@@ -230,8 +227,8 @@ class Simulator:
         token: str = "",
         heartbeat: float = 30.0,
         reconnect: float = 5.0,
-        on_sent: Callable[[SentMessage], None] = ignore,
-        on_gesture: Callable[[Gesture], None] = ignore,
+        on_sent: Callable[[SentMessage], None] | None = None,
+        on_gesture: Callable[[Gesture], None] | None = None,
     ) -> None:
         self.world = world
         self.faults = Faults()
@@ -308,9 +305,10 @@ class Simulator:
             self.sent.append(reply.asked)
         if (sent := reply.done.sent) is not None:
             self.delivered.append(sent)
-            self._on_sent(sent)
+            if self._on_sent is not None:
+                self._on_sent(sent)
             self.robots.react_to(sent)
-        if (gesture := reply.done.gesture) is not None:
+        if (gesture := reply.done.gesture) is not None and self._on_gesture is not None:
             self._on_gesture(gesture)
         self._tell()
 

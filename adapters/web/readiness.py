@@ -81,10 +81,10 @@ class Attendance:
         self,
         accounts: Callable[[], Iterable[ConnectedAccount]],
         *,
-        stopping: Callable[[], bool] = lambda: False,
-        refused: Callable[[], str] = str,
-        cut_off: Callable[[], str] = str,
-        ours: Callable[[int], bool] = lambda _: True,
+        stopping: Callable[[], bool] | None = None,
+        refused: Callable[[], str] | None = None,
+        cut_off: Callable[[], str] | None = None,
+        ours: Callable[[int], bool] | None = None,
     ) -> None:
         """`ours` are the accounts that are missed when they are gone; `refused` says who was
         refused last, and why; empty where nobody was. So does `cut_off` of what lies behind the
@@ -104,13 +104,14 @@ class Attendance:
             for account in self._accounts()
         }
         self._seen |= dict.fromkeys(there)
-        self._seen = {account: None for account in self._seen if self._ours(account)}
+        if self._ours is not None:
+            self._seen = {account: None for account in self._seen if self._ours(account)}
         accounts = tuple(
             there.get(account) or ServedAccount(account, "missing") for account in self._seen
         )
-        if self._stopping():
+        if self._stopping and self._stopping():
             return Readiness(ready=False, reason=STOPPING, accounts=accounts)
-        if why := self._cut_off():
+        if self._cut_off and (why := self._cut_off()):
             return Readiness(ready=False, reason=why, accounts=accounts)
         offline = [account for account, seen in there.items() if seen.state == "offline"]
         return Readiness(bool(there) and not offline, self._reason(offline, there), accounts)
@@ -121,7 +122,8 @@ class Attendance:
         if here:
             return ""
         gone = f": {_named(list(self._seen))} missing" if self._seen else ""
-        return "; ".join(filter(None, (f"{NOBODY}{gone}", self._refused())))
+        refused = self._refused() if self._refused else ""
+        return "; ".join(filter(None, (f"{NOBODY}{gone}", refused)))
 
 
 def _presence(account: ConnectedAccount) -> Presence:

@@ -138,7 +138,7 @@ def build_broker_line(
     link = BrokerLink(
         settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once
     )
-    seat.work.links[share.partition] = link
+    seat.work.links[share.partition] = lambda: link.is_up
     calls = GatewayCalls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
     consumer = PartitionConsumer(
         where, clock=clock, trouble=troubles.tell, lay_aside=seat.work.lay_aside

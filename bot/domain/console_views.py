@@ -4,8 +4,8 @@ ports it reads them from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
@@ -122,12 +122,10 @@ class Finding(Struct, frozen=True):
         return (chinese and self.mend_zh) or self.mend
 
 
-class Doctor(Protocol):
-    """Looks at all that a running bot needs, by its settings alone; `charge` is told which model
-    took what.
-    """
-
-    async def __call__(self, charge: Callable[[str, Usage], None]) -> Sequence[Finding]: ...
+Doctor: TypeAlias = Callable[[Callable[[str, Usage], None]], Awaitable[Sequence[Finding]]]
+"""Looks at all that a running bot needs, by its settings alone; the function it is given is told
+which model took what.
+"""
 
 
 UNANSWERED = "unanswered"

@@ -169,20 +169,6 @@ class SpentSum(Struct, frozen=True):
     cost: float
 
 
-class DayUsageQueries(Protocol):
-    """Reads what was taken, for the limits of a day; None where it cannot be read now."""
-
-    async def taken(self, *, since: float, until: float) -> tuple[SpentSum, ...] | None:
-        """The sums of what was taken from then on, to `until`."""
-        ...
-
-    async def latest_payers(
-        self, *, latest: int
-    ) -> tuple[tuple[str, Conversation, int], ...] | None:
-        """So many turns, the latest first: the id, where it was, and who pays; 0 is the group."""
-        ...
-
-
 class AuditQueries(Protocol):
     """Reads what was done in the console."""
 
@@ -255,4 +241,14 @@ class JournalQueries(Protocol):
         """How the message of this id fared, or the one it answers; of the last turn there without
         an id. None where that cannot be read now.
         """
+        ...
+
+    async def taken(self, *, since: float, until: float) -> tuple[SpentSum, ...] | None:
+        """What was taken from then on, to `until`, by payer: for the limits of a day."""
+        ...
+
+    async def latest_payers(
+        self, *, latest: int
+    ) -> tuple[tuple[str, Conversation, int], ...] | None:
+        """So many turns, the latest first: the id, where it was, and who pays; 0 is the group."""
         ...

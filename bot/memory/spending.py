@@ -20,7 +20,7 @@ from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, Usa
 from bot.domain.language import NotifyOwners
 from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock
-from bot.domain.query_results import DayUsageQueries, SpentSum
+from bot.domain.query_results import JournalQueries, SpentSum
 from bot.domain.run import StepFinished
 from bot.memory.lru import LRU
 from bot.memory.marks import Marks, Whose
@@ -156,7 +156,7 @@ class Spending:
         limits: DayLimits,
         *,
         own: OwnLimits,
-        book: DayUsageQueries,
+        book: JournalQueries,
         owners: frozenset[int],
         clock: Clock,
         tell: NotifyOwners,

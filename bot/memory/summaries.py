@@ -34,9 +34,9 @@ GIVEN_UP = 2  # so many; the next is let through
 
 class Summaries:
     """Makes them while nobody waits for an answer. What a summary costs is written down against the
-    turn that made the conversation too long. `one_by_one`: the server answers one request at a time. `continues`: the
-    `model` is the one that answers, so a summary goes on from the requests before it. While the day
-    of whoever a turn is for `is_spent`, there is none.
+    turn that made the conversation too long. `one_by_one`: the server answers one request at a
+    time. `continues`: the `model` is the one that answers, so a summary goes on from the requests
+    before it. While the day of whoever a turn is for `is_spent`, there is none.
     """
 
     def __init__(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapters.metrics.cluster import GatewayVitals, WorkCollector, render_gateway
@@ -25,12 +23,12 @@ def test_one_that_stands_by_knows_of_the_others_alone() -> None:
 
 
 def test_one_at_work_shows_its_partitions_and_a_broker_that_is_away_from_any_of_them() -> None:
-    work, link = Work(8, workers=1), SimpleNamespace(is_up=True)
+    work = Work(8, workers=1)
     for partition in (0, 5):
-        work.links[partition] = link
+        work.links[partition] = lambda: True
         work.begin(partition)
     assert figures(work)["frostagent_broker_up"] == 1
-    work.links[5] = SimpleNamespace(is_up=False)
+    work.links[5] = lambda: False
     work.lay_aside()
     shown = figures(work)
     assert shown["frostagent_broker_up"] == 0

@@ -303,7 +303,7 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
         today=Today(cost=0, tokens=0, reserved=0, rung=0, used=0),
     )
     gateway = GatewayVitals(online=0, offline=0, reconnects=0, published=0, waiting=0, lost=0, refused=0, is_up=True)
-    work = Work(1, {0: gateway})
+    work = Work(1, {0: lambda: gateway.is_up})
     parts = VitalsCollector(vitals), DiskCollector(0), GatewayCollector(gateway), WorkCollector(work)
     shown = (*registry_of(desk.metrics).collect(), *(metric for part in parts for metric in part.collect()))
     ours = {sample.name: set(sample.labels) for metric in shown for sample in metric.samples}

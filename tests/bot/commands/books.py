@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.events import Conversation
-from bot.domain.query_results import DaySum, PlaceSum, Story, UsageSum
+from bot.domain.query_results import DaySum, PlaceSum, SpentSum, Story, UsageSum
 
 
 class PaperBooks:
@@ -42,3 +42,9 @@ class PaperBooks:
 
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
         return None if self._away else self._stories.get(message_id, Story(asker=0))
+
+    async def taken(self, *, since: float, until: float) -> tuple[SpentSum, ...] | None:
+        return None if self._away else ()
+
+    async def latest_payers(self, *, latest: int) -> tuple[tuple[str, Conversation, int], ...] | None:
+        return None if self._away else ()

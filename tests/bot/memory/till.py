@@ -17,13 +17,14 @@ from bot.memory.spending import Spending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import DayLimits, LimitLevel
 from tests.adapters.storage.entries import opening
+from tests.bot.commands.books import PaperBooks
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 from tests.owners import read
 
 ELSEWHERE = Conversation(BOT, "group", 5252)
 
 
-class Empty:
+class Empty(PaperBooks):
     """A book of a journal in which nothing is yet, but for `rows`; `away` while it cannot be read."""
 
     away = False
