@@ -24,7 +24,7 @@ from adapters.broker.wire import (
     returns_of,
 )
 from bot.domain import codec
-from bot.domain.cluster_queries import CrashSuspects
+from bot.domain.cluster_queries import ClusterHandlers
 from bot.domain.events import Event, MessageReceived, MessageWaited, shared_place
 from bot.domain.language import NotifyOwners, fill_pair
 from bot.domain.ports import Clock, EventSink
@@ -123,7 +123,7 @@ class PartitionConsumer:
         while not await durable():
             await self._clock.sleep(AGAIN)
 
-    async def process(self, message: Delivered, sink: EventSink, suspicion: CrashSuspects) -> None:
+    async def process(self, message: Delivered, sink: EventSink, handlers: ClusterHandlers) -> None:
         """Handle what has come."""
         if message.channel.is_closed:
             return  # it comes again, here or elsewhere
@@ -132,7 +132,7 @@ class PartitionConsumer:
             return
         event = blake2b(message.body, digest_size=16).hexdigest()
         try:
-            times = await suspicion.begin(event)
+            times = await handlers.begin_event(event)
             if times < DEADLY:
                 await self._handle(message, sink)
             else:
@@ -141,7 +141,7 @@ class PartitionConsumer:
                 self._trouble(fill_pair(ENDS_WORKERS, times=times, queue=DEAD))
                 await reject(message)
         finally:
-            suspicion.end(event)
+            handlers.end_event(event)
 
     async def _handle(self, message: Delivered, sink: EventSink) -> None:
         try:

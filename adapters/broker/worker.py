@@ -214,7 +214,7 @@ class Worker:
                         ):
                             await ears.hear(note)
                     case message:
-                        await self._consumer.process(message, sink, ears.suspicion)
+                        await self._consumer.process(message, sink, ears)
 
     async def _consume(
         self,

@@ -6,7 +6,7 @@ Invariant: at most one connection for each account and role; `DuplicatePolicy` c
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol

@@ -79,30 +79,19 @@ AnswerQuery: TypeAlias = Callable[[ClusterQuery], Awaitable[ClusterReply]]
 """Answers another bot."""
 
 
-class CrashSuspects(Protocol):
-    """What is known, over workers, of events that may end whoever handles them."""
-
-    async def begin(self, event: str, /) -> int:
-        """Write down that it is begun; how often it was before and nobody came to its end, 0 where
-        nobody knows.
-        """
-        ...
-
-    def end(self, event: str, /) -> None:
-        """Whoever handled it is still there."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterHandlers:
-    """The ears of a bot for the others of its cluster: notes, and what it is to answer; `at_work`
-    returns once it takes events, with that `suspicion`.
+    """What a bot does for the others of its cluster: it hears notes, and answers; `at_work` returns
+    once it takes events. Of an event that may end whoever handles it `begin_event` writes down that
+    it is begun, and returns how often it was before without an end (0 if nobody knows); `end_event`
+    says that whoever handled it is still there.
     """
 
     hear: OnClusterMessage
     answer: AnswerQuery
     at_work: Callable[[], Awaitable[None]]
-    suspicion: CrashSuspects
+    begin_event: Callable[[str], Awaitable[int]]
+    end_event: Callable[[str], None]
 
 
 class ClusterClient(Protocol):

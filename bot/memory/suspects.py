@@ -10,7 +10,7 @@ from bot.memory.kept_settings import NOWHERE
 
 
 class Suspects:
-    """Fits `CrashSuspects`, for the events of a partition; whoever takes it over reads what was
+    """Those of a partition; whoever takes it over reads what was
     begun. While the journal is away nobody is suspected.
     """
 

@@ -211,7 +211,8 @@ async def gateway_of(
 async def worker_of(
     url: str, desk: Desk, *, epoch: int = 1, book: Book | None = None, **more: Any
 ) -> AsyncIterator[Shop]:
-    ears = ClusterHandlers(desk.hear, desk.answer, desk.at_work, book or Book())
+    book = book or Book()
+    ears = ClusterHandlers(desk.hear, desk.answer, desk.at_work, book.begin, book.end)
     clock, told = more.get("clock") or SystemClock(), more.get("told", [])
     share, aside = more.get("share", SHARE), more.get("aside", [])
     where = AccountLocations(share=share, clock=clock)

@@ -18,6 +18,7 @@ from adapters.broker.partition_consumer import DEADLY, DOUBTED, PartitionConsume
 from adapters.broker.payloads import VERSION, pack
 from adapters.broker.topology import DEAD, EVENTS
 from adapters.broker.wire import Delivered, consume
+from bot.domain.cluster_queries import ClusterHandlers
 from bot.domain.events import AccountChanged, Conversation, Event, MessageReceived, MessageWaited
 from bot.runtime.clock import SystemClock
 from tests.adapters.broker.street import (
@@ -259,7 +260,9 @@ async def test_what_came_over_a_channel_that_is_closed_by_now_is_left_alone_for_
             await consume(channel, own.name, came.put)
             message = await came.get()
             await channel.close()
-            await worker.consumer.process(message, late, Book())
+            book = Book()
+            ears = ClusterHandlers(late.hear, late.answer, late.at_work, book.begin, book.end)
+            await worker.consumer.process(message, late, ears)
     assert (desk.numbers, late.numbers) == ([1], [])
 
 

@@ -111,7 +111,7 @@ async def test_what_a_worker_suspects_is_in_the_journal_by_its_partition() -> No
 
     store = RecordingStore()
     ears = cluster_events.build_handlers(app_with(store, ClusterPartition(3, 8)), at_work)
-    assert await ears.suspicion.begin("one") == 0
+    assert await ears.begin_event("one") == 0
     assert store.entries == [PlaceSet(NOWHERE, "begun 3", '{"one":1}')]
     assert ears.at_work is at_work
 

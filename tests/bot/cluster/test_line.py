@@ -89,9 +89,8 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
     troubles = StartupAlerts(speaks=seat.share.is_first)
     line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles), Silence()
     with troubles.logged_at_the_end():
-        async with line.open(
-            nobody, nobody.durable, lambda: ClusterHandlers(nobody.hear, nobody.answer, nobody.at_work, nobody)
-        ):
+        ears = ClusterHandlers(nobody.hear, nobody.answer, nobody.at_work, nobody.begin, nobody.end)
+        async with line.open(nobody, nobody.durable, lambda: ears):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
 
