@@ -30,8 +30,8 @@ from bot.console.console import Link
 from bot.conversation.approval.approvals import Say
 from bot.conversation.dispatcher import StartupBarrier
 from bot.domain.cancellation import background
-from bot.domain.cluster_messages import ALONE, WHOLE
-from bot.domain.cluster_queries import NO_OTHERS, ClusterHandlers
+from bot.domain.cluster_messages import WHOLE
+from bot.domain.cluster_queries import ClusterHandlers
 from bot.domain.console_views import Doctor
 from bot.domain.errors import ConfigError
 from bot.domain.events import Identity
@@ -173,8 +173,8 @@ async def open_service(
             session=session,
             transport=line.transport,
             peers=line.peers,
-            neighbours=seat.neighbours if seat else ALONE,
-            others=seat.asks if seat else NO_OTHERS,
+            neighbours=seat.neighbours if seat else None,
+            others=seat.asks if seat else None,
             offers=offers,
             metrics=seat.metrics if seat else build_metrics(found.names, clock),
             followers=followers,

@@ -110,7 +110,7 @@ from bot.conversation.turns.turn import Turns
 from bot.conversation.turns.turn_budget import TurnBudget
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.conversation.way import LaneWay, MessageWay
-from bot.domain.cluster_messages import ALONE, ClusterPeers
+from bot.domain.cluster_messages import ClusterPeers
 from bot.domain.cluster_queries import ClusterClient
 from bot.domain.drafts import ShadowMode
 from bot.domain.events import Conversation
@@ -180,7 +180,7 @@ from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import Alarm, Owner
 from bot.speaking.postbox import Postbox
 from bot.speaking.queues import Queues
-from bot.speaking.screening import Screen, Screened, as_they_are
+from bot.speaking.screening import Screen
 from bot.speaking.sends import Rows
 from bot.speaking.shadow import Shadow
 from bot.speaking.startup_alerts import StartupAlerts
@@ -239,7 +239,7 @@ class App:
     journal: SqlStore
     transport: AnyTransport
     peers: Connections
-    others: ClusterClient
+    others: ClusterClient | None
     offers: FileOffers | None
     metrics: Metrics
     clock: Clock
@@ -312,8 +312,8 @@ def build_app(
     session: ClientSession,
     transport: AnyTransport,
     peers: Connections,
-    neighbours: ClusterPeers,
-    others: ClusterClient,
+    neighbours: ClusterPeers | None,
+    others: ClusterClient | None,
     offers: FileOffers | None,
     metrics: Metrics,
     followers: Sequence[TurnFollower],
@@ -344,7 +344,7 @@ def build_app(
         Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
         Cap(settings.bot_day_cost_all, settings.bot_day_tokens_all),
     )
-    if neighbours is ALONE:
+    if neighbours is None:
         spending = Spending(
             day_limits,
             own=own_limits,
@@ -507,7 +507,8 @@ def build_app(
         store=store,
         room=history_room,
         told=tell_stored_round,
-        folding=summaries,
+        begin_summary=summaries.begin,
+        stop_summary=summaries.stop,
         speakers=speakers,
         by_member=settings.bot_scope == "member",
         attachments=attachments,
@@ -557,9 +558,9 @@ def build_app(
         neighbours=neighbours,
     )
     carrier.unreachable.follow(owner.tell_of_unreachable)
-    screened: Screened = as_they_are
+    screen: Screen | None = None
     if words is not None:
-        screened = Screen(words=words, owner=owner, owners=owners)
+        screen = Screen(words=words, owner=owner, owners=owners)
     live = LiveTurns(store=store, clock=clock)
     shadow = Shadow(
         modes=modes,
@@ -582,7 +583,7 @@ def build_app(
         carrier=carrier,
         queues=queues,
         tell=owner.tell_of_send,
-        screened=screened,
+        screen=screen,
         shadow=shadow,
     )
     gestures = Gestures(transport=wire, clock=clock, unseen=shadow.is_active_in)
@@ -615,7 +616,7 @@ def build_app(
     if remembering is not None:
         ports[Notebook] = remembering
     if settings.tools_group:
-        ports[Chair] = GroupAdmin(wire, name=speakers.name, screened=outbox.screened, tongue=tongue)
+        ports[Chair] = GroupAdmin(wire, name=speakers.name, screen=outbox.screen, tongue=tongue)
     failures = Failures(clock=clock, mask=mask)
     run_observers: list[Observer] = [
         Recorder(store=store, clock=clock),
@@ -661,8 +662,8 @@ def build_app(
         clock=clock,
         manner=Manner(settings.bot_pace, lambda where: personas.of(where).name, tongue),
     )
-    turn_journal = TurnJournal(store, history, clock, reserves=spending.has_limits)
-    requests = Requests(runs=lanes, clock=clock, tongue=tongue)
+    turn_journal = TurnJournal(store, history, clock, spending=spending)
+    requests = Requests(resume=lanes.put, clock=clock, tongue=tongue)
     approvals = Approvals(approvers=approvers, requests=requests, postbox=postbox, clock=clock)
     suspensions = Suspensions(
         store=store,
@@ -734,7 +735,7 @@ def build_app(
         # Requests of blocked people get no answer.
         accept=lambda user_id: "none" if user_id in settings.bot_block else settings.bot_accept,
         owners=owners,
-        admitting=wire,
+        transport=wire,
         request_store=join_request_store,
         postbox=postbox,
         server_clock=server_clock,
@@ -750,7 +751,7 @@ def build_app(
         history=history,
         look_up=perception.quoted_there,
         server_clock=server_clock,
-        runs=lanes,
+        is_finishing=lambda: lanes.finishing,
         postbox=postbox,
         tongue=tongue,
     )
@@ -835,7 +836,7 @@ def build_app(
     forgetting = Forgetting(
         journal.erasing,
         history,
-        asked=ErasureCancel(
+        cancel_questions=ErasureCancel(
             lanes=lanes,
             live=live,
             deferred=deferred,
@@ -843,8 +844,8 @@ def build_app(
             store=store,
             postbox=postbox,
             put_back=question_queue.put_back,
-        ),
-        waiting=join_request_store,
+        ).forget,
+        cancel_join_requests=join_request_store.forget,
         now=clock.now,
         then=(shadow.forget,) if extraction is None else (extraction.forget, shadow.forget),
         neighbours=neighbours,
@@ -922,7 +923,7 @@ def build_app(
             rules=rules,
             local=personas.rules,
         ),
-        commands=commands,
+        start_command=commands.start_command,
         wake_classifier=wake_classifier,
         steering=Steering(
             live=live,
@@ -1047,7 +1048,8 @@ def build_app(
     )
     group_probe = GroupProbe(
         transport=wire,
-        told=muting,
+        take_mute=muting.take,
+        learn_member=muting.learn,
         mutes=mutes,
         bot_detection=bot_detection,
         active_conversations=active_conversations,

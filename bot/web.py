@@ -117,7 +117,7 @@ def build_attendance(
 def read_vitals(app: App) -> Vitals:
     """The figures of a bot that are read when its metrics are asked for."""
     online = [account.online is not False for account in app.peers.accounts()]
-    lanes, screen = app.lanes, app.outbox.screened
+    lanes, screen = app.lanes, app.outbox.screen
     return Vitals(
         lanes=lanes.active,
         queued=max(0, lanes.waiting - lanes.active),

@@ -24,7 +24,7 @@ from adapters.onebot.transport import OneBotTransport
 from adapters.storage.leases import Lease
 from adapters.web.file_offers import FileOffers
 from bot.domain.cancellation import background
-from bot.domain.cluster_messages import ALONE, ClusterPartition, ClusterPeers
+from bot.domain.cluster_messages import ClusterPartition, ClusterPeers
 from bot.domain.cluster_queries import ClusterHandlers
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.domain.language import NotifyOwners
@@ -48,9 +48,9 @@ class Seat:
     offers: FileOffers | None = None
 
     @property
-    def neighbours(self) -> ClusterPeers:
+    def neighbours(self) -> ClusterPeers | None:
         """The other bots; none if the cluster has a single partition."""
-        return self.notices if self.share.partitions > 1 else ALONE
+        return self.notices if self.share.partitions > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

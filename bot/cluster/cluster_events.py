@@ -47,7 +47,7 @@ def build_handlers(app: App, at_work: Callable[[], Awaitable[None]]) -> ClusterH
 
     journal = app.journal
     suspects = Suspects(journal.share.partition, store=app.store, choices=journal.books)
-    return ClusterHandlers(message_handler(app), answer, at_work, suspects)
+    return ClusterHandlers(message_handler(app), answer, at_work, suspects.begin, suspects.end)
 
 
 def message_handler(app: App) -> OnClusterMessage:

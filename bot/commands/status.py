@@ -11,7 +11,8 @@ from bot.domain.cluster_queries import ClusterClient, PartitionStatus, StatusQue
 
 class StatusReader:
     """Reads the status of this bot, or of all bots of its cluster. `count_pending` counts what
-    waits for an owner here, by kind; `free_space` reads the free bytes of the journal's disk.
+    waits for an owner here, by kind; `free_space` reads the free bytes of the journal's disk. A
+    bot alone has no `cluster`.
     """
 
     def __init__(
@@ -19,7 +20,7 @@ class StatusReader:
         *,
         count_pending: Callable[[], Mapping[str, int]],
         free_space: Callable[[], Awaitable[int | None]],
-        cluster: ClusterClient,
+        cluster: ClusterClient | None,
     ) -> None:
         self._count_pending = count_pending
         self._free_space = free_space
@@ -31,6 +32,8 @@ class StatusReader:
 
     async def everywhere(self) -> Standing:
         """The status of all bots; the disk is that of this one."""
+        if self._cluster is None:
+            return await self.here()
         waiting = Counter(self._count_pending())
         # While a partition changes hands two bots may answer for it.
         replies = await self._cluster.ask_all(StatusQuery())

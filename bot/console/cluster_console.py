@@ -58,7 +58,7 @@ class ClusterConsole:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Poll the other bots while the block runs and a page is watched."""
-        if self._others.count:
+        if self._others and self._others.count:
             async with background(self._feed.run(self.look)):
                 yield
         else:
@@ -66,13 +66,16 @@ class ClusterConsole:
 
     async def look(self, *, with_drafts: bool = False) -> PartitionStatus:
         """The status of all bots together, with this bot's partition."""
-        replies = await self._others.ask_all(StatusQuery(with_drafts))
+        replies: tuple[ClusterReply, ...] = ()
+        if self._others:
+            replies = await self._others.ask_all(StatusQuery(with_drafts))
         own = await read_status(self._app, with_drafts=with_drafts)
         # While a partition changes hands two bots may answer for it.
         found = {one.partition: one for one in (*replies, own) if isinstance(one, PartitionStatus)}
         others = [found[number] for number in sorted(found) if number != own.partition]
         self._waiting_elsewhere = sum(one.waiting for one in others)
-        return merge_statuses([own, *others], absent=self._others.count - len(others))
+        count = self._others.count if self._others else 0
+        return merge_statuses([own, *others], absent=count - len(others))
 
     def count_waiting(self) -> int:
         """How many decisions wait for an owner: here now, elsewhere at the last `look`."""
@@ -98,7 +101,7 @@ class ClusterConsole:
 
     async def _ask(self, account: int, query: ClusterQuery) -> ClusterReply:
         is_ours = not account or self._app.journal.share.has(account)
-        if is_ours:
+        if is_ours or self._others is None:
             return await answer_query(self._app, query)
         return await self._others.ask(account, query)
 

@@ -37,14 +37,13 @@ from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.recovery.catchup import HeldLanes, ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
-from bot.conversation.turns.turn_budget import NO_LIMIT
 from bot.conversation.way import LaneWay, MessageWay
 from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.domain.journal import Judged, MessageObserved
-from bot.policy.wake import Rules, same_rules
+from bot.policy.wake import Rules
 from bot.speaking.postbox import Postbox
 from tests.bot.conversation.turns.test_turn import House
-from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step
+from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step, same_rules
 
 
 class Hall(House):
@@ -86,6 +85,7 @@ class Hall(House):
             bot_detection=self.robots,
             clock=clock,
             ids=CountingIds(),
+            local=same_rules,
         )
         self.hearing = MessageLog(
             store=store,
@@ -93,7 +93,7 @@ class Hall(House):
             active_conversations=self.places,
             ends=self.wake_classifier.end,
         )
-        self.rate_limiter = RateLimiter(rules, self.seen, NO_LIMIT, postbox, self.gestures, clock)
+        self.rate_limiter = RateLimiter(rules, self.seen, None, postbox, self.gestures, clock)
         self.questions = QuestionQueue(
             lanes=self.lanes,
             seen=self.seen,
@@ -140,7 +140,7 @@ class Hall(House):
         self.petitions = JoinRequests(
             accept=lambda _: "ask",
             owners=rules.owners,
-            admitting=self.server,
+            transport=self.server,
             request_store=JoinRequestStore(store=store, choices=store, clock=clock),
             postbox=postbox,
             server_clock=self.ages,
@@ -174,7 +174,7 @@ class Hall(House):
             history=history,
             look_up=self.perception.quoted_there,
             server_clock=self.ages,
-            runs=self.lanes,
+            is_finishing=lambda: self.lanes.finishing,
             postbox=postbox,
             tongue=self.approvers.tongue,
         )
@@ -206,7 +206,7 @@ class Hall(House):
                 rules=rules,
                 local=same_rules,
             ),
-            commands=self.commands,
+            start_command=self.commands.start_command,
             wake_classifier=self.wake_classifier,
             steering=Steering(
                 live=self.live,
@@ -296,7 +296,8 @@ class Hall(House):
         """Asks the server where the bot may speak, and who is a robot."""
         return GroupProbe(
             transport=self.transport,
-            told=self.muting,
+            take_mute=self.muting.take,
+            learn_member=self.muting.learn,
             mutes=self.mutes,
             bot_detection=self.robots,
             active_conversations=self.places,

@@ -174,7 +174,7 @@ async def test_a_question_may_take_what_the_settings_say_and_a_limit_of_a_day_re
         )
         async with open_service(given) as service:
             app = service.app
-            assert app.turn_journal._reserves() is bool(tokens)
+            assert app.spending.has_limits() is bool(tokens)
             limits = app.context_builder._turn_budget.limits
             assert (limits.requests, limits.tokens, limits.sends) == (7, 8, 9)
             # A model that may take for ever to begin still ends within an hour, and then some.

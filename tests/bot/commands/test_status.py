@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from bot.commands.digest import Standing
 from bot.commands.status import StatusReader
-from bot.domain.cluster_queries import NO_OTHERS, ClusterQuery, ClusterReply, ContextReply, PartitionStatus, StatusQuery
+from bot.domain.cluster_queries import ClusterQuery, ClusterReply, ContextReply, PartitionStatus, StatusQuery
 from bot.domain.console_views import State
 from bot.domain.errors import NotConnected
 
@@ -32,7 +32,7 @@ async def test_what_waits_is_counted_everywhere_and_who_did_not_say_it_is_told()
         return 5
 
     alone, one_of_four = (
-        StatusReader(count_pending=count, free_space=free, cluster=cluster) for cluster in (NO_OTHERS, Three())
+        StatusReader(count_pending=count, free_space=free, cluster=cluster) for cluster in (None, Three())
     )
     for status in (await alone.here(), await alone.everywhere(), await one_of_four.here()):
         assert status == Standing(count(), 5)

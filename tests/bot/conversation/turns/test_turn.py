@@ -128,7 +128,7 @@ class House:
         self.postbox = Postbox(outbox=self.outbox, history=self.history, clock=clock)
         self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
         self.approvers = Approvers(frozenset({OWNER}), self.asked.append)
-        self.requests = Requests(runs=self.lanes, clock=clock, tongue=self.approvers.tongue)
+        self.requests = Requests(resume=self.lanes.put, clock=clock, tongue=self.approvers.tongue)
         self.approvals = Approvals(approvers=self.approvers, requests=self.requests, postbox=self.postbox, clock=clock)
         self.ledger = TurnJournal(self.store, self.history, clock)
         self.suspensions = Suspensions(
