@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.language import Bilingual
 from config import sources, values
 from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
@@ -34,10 +35,11 @@ PLACEHOLDER = re.compile(
 
 EXAMPLE_HOST = re.compile(r"[/.]example(\.(com|org|net))?(?=[:/]|$)", re.IGNORECASE)
 
-HOW_TO_MAKE_ONE = (
+HOW_TO_MAKE_ONE = Bilingual(
     "Make one with `openssl rand -hex 16` or "
     "`python3 -c 'import secrets; print(secrets.token_hex(16))'`, "
-    "set it here and as the token in your OneBot server (NapCat, LLBot)"
+    "set it here and as the token in your OneBot server (NapCat, LLBot)",
+    "用 `openssl rand -hex 16` 生成一个，填在这里，也填到 OneBot 服务（NapCat、LLBot）的令牌里",
 )
 
 
@@ -86,13 +88,20 @@ def _check_placeholders(given: Mapping[str, sources.Typed]) -> Iterator[Problem]
             else [written]
         )
         if any(PLACEHOLDER.fullmatch(text) for text in texts):
-            yield Problem(field, "still has the text of an example", "Put your own in its place")
+            yield Problem(
+                field,
+                Bilingual("still has the text of an example", "还是示例里的文字"),
+                Bilingual("Put your own in its place", "换成你自己的"),
+            )
     for field in ("LLM_BASE_URL", "CODER_BASE_URL", "STT_BASE_URL"):
         if field in given and EXAMPLE_HOST.search(given[field].text):
             yield Problem(
                 field,
-                "still has the host of an example",
-                "Put the base url of your model service in its place",
+                Bilingual("still has the host of an example", "还是示例里的域名"),
+                Bilingual(
+                    "Put the base url of your model service in its place",
+                    "换成你的模型服务的接口地址",
+                ),
             )
 
 
@@ -101,12 +110,19 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
     if begun and not settings.llm_base_url:
         yield Problem(
             "LLM_BASE_URL",
-            "is not set",
-            "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1",
+            Bilingual("is not set", "没有设置"),
+            Bilingual(
+                "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1",
+                "设成兼容 OpenAI 的接口地址，比如 https://api.deepseek.com/v1",
+            ),
         )
     if (begun or settings.llm_base_url) and not settings.llm_model:
         yield Problem(
-            "LLM_MODEL", "is not set", "Set the name of the model as its service spells it"
+            "LLM_MODEL",
+            Bilingual("is not set", "没有设置"),
+            Bilingual(
+                "Set the name of the model as its service spells it", "设成模型服务里写的模型名"
+            ),
         )
 
 
@@ -125,18 +141,26 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
             yield Problem("BROKER_URL", what, "Set the url of a RabbitMQ, or leave BOT_ROLE out")
         return
     if find_spec("aio_pika") is None:
-        what = "needs a library that is not installed"
-        mend = (
+        what = Bilingual("needs a library that is not installed", "需要的库没有安装")
+        mend = Bilingual(
             "Install it: .venv/bin/pip install -r requirements-broker.txt, without a checkout pip"
-            " install aio-pika"
+            " install aio-pika",
+            "安装它：.venv/bin/pip install -r requirements-broker.txt，没有源码目录时用"
+            " pip install aio-pika",
         )
         yield Problem("BROKER_URL", what, mend)
     store = settings.store_url.get_secret_value()
     if not _is_gateway(settings) and not store.startswith("postgres"):
         yield Problem(
             "STORE_URL",
-            "is a file, but with BROKER_URL another worker has to be able to take over",
-            "Name a PostgreSQL database, as postgresql://user:password@host/database",
+            Bilingual(
+                "is a file, but with BROKER_URL another worker has to be able to take over",
+                "是文件，但有 BROKER_URL 时要能由另一个 worker 接手",
+            ),
+            Bilingual(
+                "Name a PostgreSQL database, as postgresql://user:password@host/database",
+                "写一个 PostgreSQL 的地址，比如 postgresql://user:password@host/database",
+            ),
         )
 
 
@@ -172,8 +196,14 @@ def _check_owners(settings: Settings) -> Iterator[Problem]:
     if settings.bot_new_group == "shadow" and not settings.bot_owners:
         yield Problem(
             "BOT_OWNERS",
-            "is empty, but with BOT_NEW_GROUP=shadow an owner reads every answer first",
-            "Set your own QQ number, or BOT_NEW_GROUP=live",
+            Bilingual(
+                "is empty, but with BOT_NEW_GROUP=shadow an owner reads every answer first",
+                "是空的，但 BOT_NEW_GROUP=shadow 时每条回答都要主人先看",
+            ),
+            Bilingual(
+                "Set your own QQ number, or BOT_NEW_GROUP=live",
+                "设成你自己的 QQ 号，或者 BOT_NEW_GROUP=live",
+            ),
         )
 
 
@@ -205,7 +235,9 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
     if not folder.is_dir():
         yield Problem("MEDIA_DIR", f"{folder} is a file", mend)
     if settings.media_url and not settings.web_port and not _is_gateway(settings):
-        what = "is set, but nothing listens there with WEB_PORT=0"
+        what = Bilingual(
+            "is set, but nothing listens there with WEB_PORT=0", "设置了，但 WEB_PORT=0 时不监听"
+        )
         yield Problem("MEDIA_URL", what, "Set WEB_PORT=8080, or leave MEDIA_URL out")
 
 
@@ -314,7 +346,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 "LLM_FALLBACKS",
                 f"entry {number} still has the text of an example",
-                "Put your own in its place",
+                Bilingual("Put your own in its place", "换成你自己的"),
             )
 
 
@@ -377,18 +409,27 @@ def find_doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
     ):
         yield Problem(
             "QWEATHER_HOST",
-            "is set but not used",
-            "Set QWEATHER_KEY, or the three of QWEATHER_JWT_",
+            Bilingual("is set but not used", "设置了，但没有用到"),
+            Bilingual(
+                "Set QWEATHER_KEY, or the three of QWEATHER_JWT_",
+                "设置 QWEATHER_KEY，或 QWEATHER_JWT_ 的三项",
+            ),
         )
     if settings.tz and sys.platform == "win32":
         yield Problem(
             "TZ",
-            "does nothing on Windows",
-            "Set the time zone of Windows instead, and remove this line",
+            Bilingual("does nothing on Windows", "在 Windows 上不起作用"),
+            Bilingual(
+                "Set the time zone of Windows instead, and remove this line",
+                "请改 Windows 的时区，并删掉这一行",
+            ),
         )
     if settings.onebot_mode == "reverse" and settings.onebot_url:
         yield Problem(
             "ONEBOT_URL",
-            "is set but not used",
-            "Set ONEBOT_MODE=forward to connect to it, or remove it",
+            Bilingual("is set but not used", "设置了，但没有用到"),
+            Bilingual(
+                "Set ONEBOT_MODE=forward to connect to it, or remove it",
+                "要连过去就设 ONEBOT_MODE=forward，否则删掉它",
+            ),
         )

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.language import Bilingual
 from config import values
 
 SETTING = "PERSONAS_DIR"
@@ -83,7 +84,9 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
         raise ConfigError(Problem(setting, what, MEND)) from None
     except UnicodeDecodeError:
         what = f"{shown} is not UTF-8 text"
-        raise ConfigError(Problem(setting, what, "Save it once more as UTF-8")) from None
+        raise ConfigError(
+            Problem(setting, what, Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"))
+        ) from None
     head, prompt, line = _parts(text)
     problems = [f"line {number}: {what}" for number, what in _wrong_with_text(head, prompt, line)]
     if head is not None and not problems:
@@ -115,7 +118,13 @@ def read_personas(
             continue
         if not place.is_dir():
             what = f"{values.shown_path(place)} is no folder"
-            problems.append(Problem(SETTING, what, "Make it, or leave the setting out"))
+            problems.append(
+                Problem(
+                    SETTING,
+                    what,
+                    Bilingual("Make it, or leave the setting out", "建一个，或者不要设这一项"),
+                )
+            )
             found |= before or {}
             continue
         for file in sorted(place.glob("*.md")):

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Sec
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.language import Bilingual
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.persona_files import PersonaFile, PersonaHead, find_persona, read_persona_file
@@ -285,7 +286,11 @@ def read_persona(settings: Settings) -> PersonaFile:
         ) from None
     except UnicodeDecodeError:
         raise ConfigError(
-            Problem("BOT_PERSONA", f"{shown} is not UTF-8 text", "Save it once more as UTF-8")
+            Problem(
+                "BOT_PERSONA",
+                f"{shown} is not UTF-8 text",
+                Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"),
+            )
         ) from None
     if not text:
         raise ConfigError(Problem("BOT_PERSONA", f"{shown} is empty", mend))

@@ -13,6 +13,7 @@ from pathlib import Path
 from dotenv.parser import parse_stream
 
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.language import Bilingual
 from config.values import QUOTES, WIDE_QUOTES, without_quotes
 
 FAMILIES = (
@@ -96,11 +97,18 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        mend = "Let the account that runs the bot read it, or remove it"
+        mend = Bilingual(
+            "Let the account that runs the bot read it, or remove it",
+            "让运行机器人的用户能读它，或者删掉它",
+        )
         raise ConfigError(Problem(path.name, f"cannot be read ({error.strerror})", mend)) from None
     except UnicodeDecodeError:
         raise ConfigError(
-            Problem(path.name, "is not UTF-8 text", "Save it once more as UTF-8")
+            Problem(
+                path.name,
+                Bilingual("is not UTF-8 text", "不是 UTF-8 文本"),
+                Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"),
+            )
         ) from None
     return _lines(text, path.name)
 
@@ -181,7 +189,11 @@ def strange_in_environment(environ: Iterable[str], known: Collection[str]) -> It
     for name in sorted(environ):
         if _is_strange(name, known):
             yield Problem(
-                name, "is set, but there is no such variable: ignored", _mend(name, known)
+                name,
+                Bilingual(
+                    "is set, but there is no such variable: ignored", "没有这个配置项，已忽略"
+                ),
+                _mend(name, known),
             )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 
+from bot.domain.language import Bilingual
 from config import values
 from config.values import Wrong
 
@@ -80,7 +81,13 @@ def read_tokens(text: str) -> AccessTokens:
     if len(common) > 1:
         raise Wrong("has two tokens that belong to no account", MEND)
     if len({token for _, token in parts}) < len(parts):
-        raise Wrong("has one token twice, so that it says nothing about the account", MEND)
+        raise Wrong(
+            Bilingual(
+                "has one token twice, so that it says nothing about the account",
+                "里面同一个令牌写了两次，分不清是哪个账号",
+            ),
+            MEND,
+        )
     return AccessTokens("".join(common), accounts)
 
 
@@ -100,7 +107,13 @@ def console_token(value: SecretStr) -> SecretStr:
     """The token that lets anybody into the console: nobody can guess it who has tried for years."""
     text = value.get_secret_value()
     if not (text.isascii() and text.isprintable()) or " " in text:
-        raise Wrong("has a space, a line break or a character that is not ASCII", CONSOLE_MEND)
+        raise Wrong(
+            Bilingual(
+                "has a space, a line break or a character that is not ASCII",
+                "里面有空格、换行或非 ASCII 字符",
+            ),
+            CONSOLE_MEND,
+        )
     if text and len(text) < SHORTEST_CONSOLE:
         raise Wrong(f"is shorter than {SHORTEST_CONSOLE} characters", CONSOLE_MEND)
     return value

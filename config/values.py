@@ -21,6 +21,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
+from bot.domain.language import Bilingual
+
 SEPARATORS = re.compile(r"[\s,，、;；]+")
 DOUBLE, SINGLE = "“”„‟＂〝〞", "‘’‚‛＇"
 QUOTES = ('"', "'", DOUBLE, SINGLE, "「」", "『』")
@@ -171,8 +173,11 @@ def socket_url(value: str) -> str:
         url = _url(text, schemes=("ws", "wss"), mend=mend)
         if "access_token=" in url.query:
             raise Wrong(
-                "has an access token in it",
-                "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret",
+                Bilingual("has an access token in it", "里面有访问令牌"),
+                Bilingual(
+                    "Put the token in ONEBOT_ACCESS_TOKEN, where it is kept secret",
+                    "把令牌放进 ONEBOT_ACCESS_TOKEN，那里会保密",
+                ),
             )
     return text
 
@@ -253,7 +258,12 @@ def is_loopback(host: str) -> bool:
 
 def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise Wrong("has a space or a character that no url can have", mend)
+        raise Wrong(
+            Bilingual(
+                "has a space or a character that no url can have", "里面有空格或网址里不能有的字符"
+            ),
+            mend,
+        )
     try:
         url = urlsplit(text)
         _ = url.port  # raises for a port that is no number or out of range
@@ -264,7 +274,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
             f"does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}", mend
         )
     if not url.hostname:
-        raise Wrong("has no host", mend)
+        raise Wrong(Bilingual("has no host", "没有域名"), mend)
     if not (_is_address(url.hostname) or HOST.fullmatch(url.hostname.removesuffix("."))):
         raise Wrong(
             "has a name that no host can have (two dots in a row, over 63 characters between two?)",
@@ -287,7 +297,13 @@ def database(value: SecretStr) -> SecretStr:
             "Write it as sqlite+aiosqlite:///data/frostagent.db or "
             "postgresql://user:password@host/database"
         )
-        raise Wrong("is not the url of an SQLite or PostgreSQL database", mend)
+        raise Wrong(
+            Bilingual(
+                "is not the url of an SQLite or PostgreSQL database",
+                "不是 SQLite 或 PostgreSQL 的地址",
+            ),
+            mend,
+        )
     return value
 
 
@@ -322,8 +338,11 @@ def secret(value: SecretStr) -> SecretStr:
     text = value.get_secret_value()
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise Wrong(
-            "has a space, a line break or a character that is not ASCII",
-            "Copy it once more, without “Bearer”",
+            Bilingual(
+                "has a space, a line break or a character that is not ASCII",
+                "里面有空格、换行或非 ASCII 字符",
+            ),
+            Bilingual("Copy it once more, without “Bearer”", "重新复制一次，不要带“Bearer”"),
         )
     return value
 
@@ -371,7 +390,7 @@ def whole(low: int, high: int) -> Callable[[object], int]:
         mend = f"Write a number from {low} to {high}"
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
-                "is a url, not a number",
+                Bilingual("is a url, not a number", "是网址，不是数字"),
                 f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
             )
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
@@ -462,7 +481,10 @@ def broker_url(value: SecretStr) -> SecretStr:
     except ValueError:
         is_one = False
     if text and not is_one:
-        raise Wrong("is not the url of a RabbitMQ", "Write it as amqp://user:password@host/")
+        raise Wrong(
+            Bilingual("is not the url of a RabbitMQ", "不是 RabbitMQ 的地址"),
+            "Write it as amqp://user:password@host/",
+        )
     return value
 
 

@@ -20,6 +20,7 @@ from adapters.fetching.limits import FetchLimits
 from adapters.fetching.transport import CheckedTransport, Resolve, endpoint_of, resolve_name
 from bot.domain.addresses import check_foreign
 from bot.domain.errors import ToolFailed
+from bot.domain.language import Bilingual
 from bot.domain.ports import Clock, WebResponse
 
 MAX_BYTES = 32 * 2**20
@@ -262,7 +263,12 @@ class HttpxWeb:
         except httpx.TimeoutException as error:
             raise ToolFailed(f"{url.host} did not answer within {self._silent:g} s") from error
         except httpx.HTTPError as error:
-            raise ToolFailed(f"{url.host} could not be reached ({type(error).__name__})") from error
+            kind = type(error).__name__
+            raise ToolFailed(
+                Bilingual(
+                    f"{url.host} could not be reached ({kind})", f"连不上 {url.host}（{kind}）"
+                )
+            ) from error
 
     def _entered(self, url: httpx.URL, *, coming_from: httpx.URL | None) -> httpx.URL:
         """Where the url is asked: as it is, or at what stands in for its host. Raises

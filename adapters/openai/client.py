@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from io import BytesIO
+from typing import Final
 
 import aiohttp
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from adapters.openai.history import Origin
 from adapters.openai.stream import AnswerReader
 from adapters.openai.wire import read_answer, read_usage, write_request
 from bot.domain.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
+from bot.domain.language import Pair, bilingual, fill_pair, text_of
 from bot.domain.masking import Mask
 from bot.domain.model_messages import Completion, ModelRequest, Usage
 
@@ -80,31 +82,61 @@ MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
 ACCEPTED = "text/event-stream, application/json"
-REASONS: tuple[tuple[type[BaseException], str], ...] = (
-    (aiohttp.ClientConnectorDNSError, "its name was not found, check the base URL and the DNS"),
+BROKEN: Final = ("{name}：{reason}", "{name}: {reason}")
+IN_ITS_WORDS: Final = ("{reason}（{words}）", "{reason} ({words})")
+CONNECTION_FAILED: Final = ("连接失败", "the connection failed")
+REASONS: tuple[tuple[type[BaseException], Pair], ...] = (
+    (
+        aiohttp.ClientConnectorDNSError,
+        (
+            "找不到这个域名，请检查接口地址和 DNS",
+            "its name was not found, check the base URL and the DNS",
+        ),
+    ),
     (
         aiohttp.ClientProxyConnectionError,
-        "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
+        (
+            "连不上代理，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
+            "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
+        ),
     ),
-    (aiohttp.ClientHttpProxyError, "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
+    (
+        aiohttp.ClientHttpProxyError,
+        (
+            "代理拒绝了，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
+            "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
+        ),
+    ),
     (
         aiohttp.ClientConnectorCertificateError,
-        "its certificate is not trusted, check the base URL and the clock",
+        (
+            "证书不受信任，请检查接口地址和时钟",
+            "its certificate is not trusted, check the base URL and the clock",
+        ),
     ),
     (
         aiohttp.ClientSSLError,
-        "no TLS with it, check whether the base URL should begin with http or https",
+        (
+            "建立不了 TLS 连接，请看接口地址该用 http 还是 https",
+            "no TLS with it, check whether the base URL should begin with http or https",
+        ),
     ),
     (
         aiohttp.ConnectionTimeoutError,
-        "it cannot be reached in time, check the base URL, the network and the proxy",
+        (
+            "连接超时，请检查接口地址、网络和代理",
+            "it cannot be reached in time, check the base URL, the network and the proxy",
+        ),
     ),
     (
         aiohttp.ClientConnectorError,
-        "it cannot be reached, check the base URL and that the server runs",
+        (
+            "连不上，请检查接口地址，看看服务开着没有",
+            "it cannot be reached, check the base URL and that the server runs",
+        ),
     ),
-    (aiohttp.ServerDisconnectedError, "it hung up before it answered"),
-    (aiohttp.ClientPayloadError, "the answer was cut off"),
+    (aiohttp.ServerDisconnectedError, ("没有答复就挂断了", "it hung up before it answered")),
+    (aiohttp.ClientPayloadError, ("答复没发完就断了", "the answer was cut off")),
 )
 
 
@@ -217,7 +249,7 @@ class OpenAIModel:
         try:
             return await self._complete(request)
         except ModelError as error:
-            error.args = (self._mask(str(error)),)
+            error.args = (text_of(error).each(self._mask),)
             error.code = self._mask(error.code)
             raise
 
@@ -319,7 +351,7 @@ class OpenAIModel:
         """The line broke, or a deadline passed, before the answer was whole."""
         kind = ModelStalled if deadline.has_no_answer else ModelTransport
         reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-        broken = kind(clean_words(f"{self.name}: {reason}"))
+        broken = kind(bilingual(fill_pair(BROKEN, name=self.name, reason=reason)).each(clean_words))
         broken.took = _taken(reader) or broken.took
         return broken
 
@@ -348,12 +380,10 @@ def _taken(reader: AnswerReader) -> Usage | None:
     return replace(usage, completion=reader.pieces)  # of a stream each is about a token
 
 
-def _explain(error: BaseException) -> str:
+def _explain(error: BaseException) -> Pair:
     """The failure of the line and what to check, and the library's own words, unless they may
     quote the body.
     """
-    reason = next(
-        (words for kind, words in REASONS if isinstance(error, kind)), "the connection failed"
-    )
+    reason = next((words for kind, words in REASONS if isinstance(error, kind)), CONNECTION_FAILED)
     words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)
-    return f"{reason} ({words or type(error).__name__})"
+    return fill_pair(IN_ITS_WORDS, reason=reason, words=words or type(error).__name__)

@@ -9,10 +9,20 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from adapters.openai.stream import AnswerReader
+from bot.domain.language import Pair, fill_pair
 
 FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection can be used again
+
+
+TOO_LONG: Final = ("过了 {seconds} 秒还没答复完", "the answer was not finished after {seconds} s")
+NOT_BEGUN: Final = (
+    "等了 {seconds} 秒还没开始答复：模型可能还在加载",
+    "no answer began within {seconds} s: the model may still be loading",
+)
+STOPPED: Final = ("答复停了 {seconds} 秒", "the answer stopped for {seconds} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +85,11 @@ class Deadline:
         """
         return self.timer.expired() and not self._pieces
 
-    def explain(self) -> str:
+    def explain(self) -> Pair:
         """Which deadline it was that passed."""
         now, timeouts = self._loop.time(), self._timeouts
         if now >= self._end:
-            return f"the answer was not finished after {timeouts.total:g} s"
+            return fill_pair(TOO_LONG, seconds=f"{timeouts.total:g}")
         if not self._pieces:
-            return (
-                f"no answer began within {timeouts.first_token:g} s: the model may still be loading"
-            )
-        return f"the answer stopped for {now - self._latest:.3g} s"
+            return fill_pair(NOT_BEGUN, seconds=f"{timeouts.first_token:g}")
+        return fill_pair(STOPPED, seconds=f"{now - self._latest:.3g}")

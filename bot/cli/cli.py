@@ -149,8 +149,8 @@ def setup(
     """Ask for what the service needs, and write .env and NapCat's settings; a second time, offers
     what is there.
     """
+    from bot.cli.doctor.models import check_endpoint, models_at
     from bot.cli.setup.questions import TyperTerminal
-    from bot.cli.setup.trial import models_at, try_endpoint
     from bot.cli.setup.wizard import SetupOptions, Wizard
     from bot.runtime.clock import SystemClock
 
@@ -169,7 +169,7 @@ def setup(
         folder=Path.cwd(),
         environ=os.environ,
         terminal=TyperTerminal(),
-        try_endpoint=lambda endpoint: asyncio.run(try_endpoint(endpoint, clock=SystemClock())),
+        check_endpoint=lambda endpoint: asyncio.run(check_endpoint(endpoint, clock=SystemClock())),
         list_models=lambda endpoint: asyncio.run(models_at(endpoint)),
         make_token=lambda: secrets.token_hex(TOKEN_BYTES),
     )
@@ -197,7 +197,7 @@ def doctor(
     """Look at everything the bot needs, and say what is wrong and how to mend it; exit code 1 with
     a problem.
     """
-    from bot.cli.doctor.checks import exit_code, to_json, to_text
+    from bot.cli.checks import exit_code, to_json, to_text
     from bot.cli.doctor.run import diagnose
     from bot.runtime.clock import RandomIds, SystemClock
 

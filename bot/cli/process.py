@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Language, Pair, fill_pair
+from bot.domain.language import Language, Pair, fill_pair, in_chinese
 from bot.domain.masking import Mask
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
 from bot.runtime.process_hardening import forget_secrets, hide_process
@@ -385,9 +385,7 @@ def exit_with(*errors: ConfigError) -> NoReturn:
 def _shown(problem: Problem) -> str:
     if language() is Language.ENGLISH:
         return str(problem)
-    from bot.cli.doctor.chinese import describe_problem, sentence
-
-    return f"{describe_problem(problem).zh}。{sentence(problem.mend).zh}"
+    return f"{problem.name} {in_chinese(problem.what)}。{in_chinese(problem.mend)}"
 
 
 def say(line: Pair, **values: object) -> None:

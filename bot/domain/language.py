@@ -47,6 +47,12 @@ def in_chinese(text: str) -> str:
     return text.zh if isinstance(text, Bilingual) else text
 
 
+def text_of(error: BaseException) -> Bilingual:
+    """What an error says: in both languages if it was raised with a bilingual text."""
+    said = error.args[0] if error.args else ""
+    return said if isinstance(said, Bilingual) else Bilingual(str(error), str(error))
+
+
 Pair: TypeAlias = tuple[str, str]
 """The same in Chinese and in English."""
 
@@ -55,7 +61,9 @@ NotifyOwners: TypeAlias = Callable[[Pair], None]
 
 
 def fill_pair(pair: Pair, /, **values: object) -> Pair:
-    """Both with these values in them; of a value that is a pair itself, the one that fits."""
+    """Both with these values in them; of a value that is a pair or bilingual itself, the one that
+    fits.
+    """
     zh, en = ({name: _in(tongue, value) for name, value in values.items()} for tongue in Language)
     return pair[0].format(**zh), pair[1].format(**en)
 
@@ -72,8 +80,25 @@ def join_pairs(each: Sequence[Pair], *, most: int = 10, measure: str = "个") ->
     return fill_pair(MORE, them=them, count=(f"{more} {measure}", more))
 
 
+def bilingual(line: Pair | str) -> Bilingual:
+    """The English line with its Chinese; a text in one language is the same in both."""
+    match line:
+        case Bilingual():
+            return line
+        case str():
+            return Bilingual(line, line)
+        case zh, en:
+            return Bilingual(en, zh)
+
+
 def _in(tongue: Language, value: object) -> object:
-    return value[tongue] if isinstance(value, tuple) else value
+    match value:
+        case Bilingual():
+            return tongue.either(value.zh, str(value))
+        case tuple():
+            return value[tongue]
+        case _:
+            return value
 
 
 class Translations:

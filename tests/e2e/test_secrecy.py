@@ -25,9 +25,9 @@ import tools
 from adapters.logs.output import Style
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from bot.cli.doctor.checks import to_json, to_text
+from bot.cli.checks import to_json, to_text
+from bot.cli.doctor.models import try_endpoint
 from bot.cli.doctor.run import diagnose
-from bot.cli.setup.trial import try_endpoint
 from bot.runtime.clock import RandomIds, SystemClock
 from config.secrets import proxy_secrets
 from config.settings import Settings
@@ -180,6 +180,6 @@ async def test_of_a_proxy_that_cannot_be_used_nobody_sees_the_password(
         environ = {"LLM_BASE_URL": given.llm_base_url, "LLM_MODEL": "m", "WEB_PORT": "0", "ONEBOT_HOST": "127.0.0.1"}
         environ |= {"STORE_URL": f"sqlite:///{tmp_path}/j.db", "TOOLS_MIRRORS": mirrors("http://127.0.0.1:9")}
         checks = await diagnose(environ=os.environ | environ, env_file=None, clock=SystemClock(), ids=RandomIds())
-    (line,) = [check.said for check in checks if check.check == "model"]
+    (line,) = [check.said for check in checks if check.name == "model"]
     assert "does not answer" in line
     assert "5E5AME" not in stream.getvalue() + to_text(checks) + to_json(checks)

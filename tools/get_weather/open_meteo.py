@@ -23,12 +23,12 @@ from tools.get_weather.requests import (
     DAYS,
     FRESH,
     Fetched,
-    SourceFailed,
     W,
     WeatherQuestion,
     Wire,
     holds,
     read,
+    refusal,
     said,
     tidy,
 )
@@ -215,7 +215,7 @@ def _read(kind: type[W], response: WebResponse) -> W:
     if response.status == 429:
         words = said(response, _reason)
         rest = A_DAY / 2 if "Daily" in words else AN_HOUR if "Hourly" in words else A_MINUTE
-        raise SourceFailed(f"{NAME} answered 429{words}", rest=rest)
+        raise refusal(NAME, response, words, rest=rest)
     return read(NAME, kind, response, _reason)
 
 

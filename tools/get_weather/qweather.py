@@ -26,6 +26,7 @@ from tools.get_weather.requests import (
     Wire,
     localise,
     read,
+    refusal,
     said,
     tidy,
 )
@@ -144,9 +145,7 @@ async def _try(
         headers = question.keys.qweather_headers(question.now)
         response = await question.get(NAME, url, kind=kind, params=params, headers=headers)
         if response.status in REFUSED or _code_of(response) in REFUSED:
-            raise SourceFailed(
-                f"{NAME} answered {response.status}{said(response, _reason)}", rest=FOR_GOOD
-            )
+            raise refusal(NAME, response, said(response, _reason), rest=FOR_GOOD)
         return read(NAME, kind, response, _reason)
     except SourceFailed as error:
         return error

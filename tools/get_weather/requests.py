@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from bot.domain.errors import ToolFailed
+from bot.domain.language import Bilingual, text_of
 from bot.domain.ports import Web, WebResponse
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
@@ -201,7 +202,8 @@ class WeatherQuestion:
                 url, params=params, headers=headers, fresh=TOGETHER, keep=partial(holds, kind)
             )
         except ToolFailed as error:
-            raise SourceFailed(f"{source}: {error}") from error
+            why = Bilingual(f"{source}: {error}", f"{source}：{text_of(error).zh}")
+            raise SourceFailed(why) from error
 
 
 def read(
@@ -212,15 +214,20 @@ def read(
     """
     if response.status != 200:
         rest = REST.get(response.status, A_MINUTE)
-        raise SourceFailed(
-            f"{source} answered {response.status}{said(response, reason)}", rest=rest
-        )
+        raise refusal(source, response, said(response, reason), rest=rest)
     try:
         return kind.model_validate_json(response.body)
     except ValidationError as error:
         raise SourceFailed(
             f"{source} sent an answer that cannot be read{said(response, reason)}"
         ) from error
+
+
+def refusal(source: str, response: WebResponse, words: str, *, rest: float) -> SourceFailed:
+    """The error for an answer with a status other than 200; `words` are those of `said`."""
+    en = f"{source} answered {response.status}{words}"
+    zh = f"{source} 答复了 {response.status}{words}"
+    return SourceFailed(Bilingual(en, zh), rest=rest)
 
 
 def holds(kind: type[Wire], response: WebResponse) -> bool:

@@ -13,9 +13,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage.database import Database
 from adapters.storage.leases import leases_of, name_of
-from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
-from bot.cli.doctor.chinese import sentence
+from bot.cli.checks import Check, failure, failures, ok, warning
 from bot.domain.errors import ConfigError
+from bot.domain.language import fill_pair
 from bot.domain.ports import Clock
 from config.settings import Settings
 
@@ -25,8 +25,14 @@ if TYPE_CHECKING:  # an extra's library: not for everybody
 OLDEST = (3, 10)
 """The first RabbitMQ whose quorum queues do what is asked of them."""
 
-START = "Start it, or correct BROKER_URL: its host, its user, its password"
-LOOK = "The log of the workers says why; once that is mended: rabbitmqctl purge_queue frost.dead"
+START = (
+    "启动它，或者改正 BROKER_URL 里的地址、用户名、密码",
+    "Start it, or correct BROKER_URL: its host, its user, its password",
+)
+LOOK = (
+    "worker 的日志里写着原因；解决以后执行 rabbitmqctl purge_queue frost.dead",
+    "The log of the workers says why; once that is mended: rabbitmqctl purge_queue frost.dead",
+)
 
 
 async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
@@ -37,15 +43,36 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
     try:
         found = await read_status(url, partitions, clock=clock)
     except ConfigError as error:
-        return wrong_settings("broker", error.problems)
+        return failures("broker", error.problems)
     except BrokerUnreachable as error:
-        return [wrong("broker", sentence("RabbitMQ cannot be reached ({})", error), START)]
+        return [
+            failure(
+                "broker",
+                ("连不上 RabbitMQ（{why}）", "RabbitMQ cannot be reached ({why})"),
+                START,
+                why=error,
+            )
+        ]
     name = f"RabbitMQ {found.version}".rstrip()
     if _parts(found.version) < OLDEST:
-        return [wrong("broker", sentence("{} is too old", name), "Install RabbitMQ 3.10 or newer")]
+        return [
+            failure(
+                "broker",
+                ("{broker} 太旧", "{broker} is too old"),
+                ("请装 RabbitMQ 3.10 或更新的版本", "Install RabbitMQ 3.10 or newer"),
+                broker=name,
+            )
+        ]
     if not found.partitions:
         return [
-            well("broker", sentence("{} is empty: gateways and workers make their queues", name))
+            ok(
+                "broker",
+                (
+                    "{broker} 是空的，gateway 和 worker 会建队列",
+                    "{broker} is empty: gateways and workers make their queues",
+                ),
+                broker=name,
+            )
         ]
     waiting = sum(one.waiting for one in found.partitions)
     is_worked = any(one.is_worked for one in found.partitions)
@@ -56,11 +83,27 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
         for one in told.accounts
     ]
     return [
-        well("broker", sentence("{}: {} events wait in {} partitions", name, waiting, partitions)),
+        ok(
+            "broker",
+            (
+                "{broker}：{waiting} 个事件在 {partitions} 个分区里等着",
+                "{broker}: {waiting} events wait in {partitions} partitions",
+            ),
+            broker=name,
+            waiting=waiting,
+            partitions=partitions,
+        ),
         *_of_workers(found.partitions, leases),
         *_of_gateways(len(found.gateways), accounts, is_worked=is_worked),
         *(
-            [warn("broker", sentence("{} events were set aside", found.dead), LOOK)]
+            [
+                warning(
+                    "broker",
+                    ("有 {count} 个事件被放到一边", "{count} events were set aside"),
+                    LOOK,
+                    count=found.dead,
+                )
+            ]
             if found.dead
             else []
         ),
@@ -108,26 +151,53 @@ def _of_workers(
     held = {number for number in everything if leases and name_of(number) in leases}
     believed = taken if leases is None else held
     if taken == believed == everything:
-        yield well("workers", "every partition has one")
+        yield ok("workers", ("每个分区都有", "every partition has one"))
     elif not taken | believed and not any(one.waiting for one in partitions):
-        yield well("workers", "none is at work yet")
+        yield ok("workers", ("还没有启动的", "none is at work yet"))
     elif nobody := everything - taken - believed:
-        mend = "Start a worker (BOT_ROLE=worker); its log says what it waits for"
-        yield wrong("workers", sentence("nobody takes from partition {}", _listed(nobody)), mend)
+        fix = (
+            "启动一个 worker（BOT_ROLE=worker）；它的日志里写着在等什么",
+            "Start a worker (BOT_ROLE=worker); its log says what it waits for",
+        )
+        yield failure(
+            "workers",
+            ("分区 {partitions} 没有 worker 在取", "nobody takes from partition {partitions}"),
+            fix,
+            partitions=_listed(nobody),
+        )
     if without := taken - believed:
-        mend = (
-            "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and that "
-            "STORE_URL is the same everywhere; restart that worker"
+        fix = (
+            (
+                "如果一直这样：看看这个 worker 连不连得上 PostgreSQL、有没有卡死，各处的 "
+                "STORE_URL 是不是同一个；然后重启它"
+            ),
+            (
+                "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and "
+                "that STORE_URL is the same everywhere; restart that worker"
+            ),
         )
-        said = sentence(
-            "who takes from partition {} holds no lease, and cannot answer", _listed(without)
+        said = fill_pair(
+            (
+                "在取分区 {partitions} 的 worker 没有租约，答复不了",
+                "who takes from partition {partitions} holds no lease, and cannot answer",
+            ),
+            partitions=_listed(without),
         )
-        yield warn("leases", said, mend)
+        yield warning("leases", said, fix)
     if leases and (silent := believed - taken):
-        mend = "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it"
+        fix = (
+            "如果一直这样：从日志看这个 worker 连不连得上 RabbitMQ，然后重启它",
+            "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it",
+        )
         holders = ", ".join(f"{number} ({leases[name_of(number)]})" for number in sorted(silent))
-        yield warn(
-            "leases", sentence("who holds the lease takes nothing from partition {}", holders), mend
+        yield warning(
+            "leases",
+            (
+                "持有租约的 worker 没有在取分区 {partitions}",
+                "who holds the lease takes nothing from partition {partitions}",
+            ),
+            fix,
+            partitions=holders,
         )
 
 
@@ -137,13 +207,23 @@ def _listed(numbers: Iterable[int]) -> str:
 
 def _of_gateways(number: int, accounts: list[str], *, is_worked: bool) -> Iterator[Check]:
     if number:
-        there = ", ".join(accounts) or sentence("no account")
-        yield well("gateways", sentence("{}, with {}", number, there))
+        there = ", ".join(accounts) or ("没有", "no account")
+        yield ok(
+            "gateways",
+            ("{count} 个，账号：{accounts}", "{count}, with {accounts}"),
+            count=number,
+            accounts=there,
+        )
     elif is_worked:
-        mend = "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker"
-        yield wrong("gateways", "none is there: nobody is heard", mend)
+        fix = (
+            "启动一个 gateway（BOT_ROLE=gateway）；它的日志里写着为什么连不上 RabbitMQ",
+            "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker",
+        )
+        yield failure(
+            "gateways", ("一个也没有：谁说话都听不到", "none is there: nobody is heard"), fix
+        )
     else:
-        yield well("gateways", "none is there yet")
+        yield ok("gateways", ("还没有", "none is there yet"))
 
 
 def _parts(version: str) -> tuple[int, ...]:

@@ -15,9 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.chat_models import prices_asked
-from bot.cli.doctor.checks import Check, warn, well, wrong_settings
-from bot.cli.doctor.chinese import describe_problem, sentence
+from bot.cli.checks import Check, describe, failures, ok, warning
 from bot.domain.errors import ConfigError
+from bot.domain.language import fill_pair
 from bot.policy.prices import Price
 from bot.subagents import endpoints_of
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
@@ -42,13 +42,16 @@ def check_settings(
     try:
         settings, warnings = load_settings(environ=environ, env_file=env_file)
     except ConfigError as error:
-        return None, wrong_settings("settings", error.problems)
+        return None, failures("settings", error.problems)
     told = [
-        warn("settings", describe_problem(doubt), doubt.mend)
+        warning("settings", describe(doubt), doubt.mend)
         for doubt in warnings
         if doubt.name != TOKEN
     ]
-    return settings, [*(told or [well("settings", "can be used")]), *check_trust(settings)]
+    return settings, [
+        *(told or [ok("settings", ("可以用", "can be used"))]),
+        *check_trust(settings),
+    ]
 
 
 def check_trust(settings: Settings) -> list[Check]:
@@ -56,31 +59,60 @@ def check_trust(settings: Settings) -> list[Check]:
     proxy = settings.console_proxy
     if not proxy:
         return [check_token(settings)]
-    said = sentence(
-        "{} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it", proxy
+    said = fill_pair(
+        (
+            "采信 {proxy} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填",
+            (
+                "{proxy} is believed who asks: it must set X-Forwarded-For itself, else "
+                "anybody forges it"
+            ),
+        ),
+        proxy=proxy,
     )
     if is_loopback(proxy):
-        said = sentence("{}, as any process of this machine or tunnel to it can", said)
-    return [check_token(settings), well("console proxy", said)]
+        said = fill_pair(
+            (
+                "{said}；本机的任何进程和隧道也都能冒填",
+                "{said}, as any process of this machine or tunnel to it can",
+            ),
+            said=said,
+        )
+    return [check_token(settings), ok("console proxy", said)]
 
 
 def check_token(settings: Settings) -> Check:
     """Whether somebody could guess a token that OneBot servers and the bot know each other by."""
     tokens = settings.access_tokens.all
     if not tokens:
-        return warn(
+        return warning(
             "token",
-            sentence("{} is not set: nothing tells the OneBot server from a stranger", TOKEN),
+            (
+                "没设 {setting}：分不清连上来的是 OneBot 服务还是陌生人",
+                "{setting} is not set: nothing tells the OneBot server from a stranger",
+            ),
             HOW_TO_MAKE_ONE,
+            setting=TOKEN,
         )
     if any(len(token) < WEAK_TOKEN or len(set(token)) < FEW_CHARACTERS for token in tokens):
-        return warn("token", sentence("{} is easy to guess", TOKEN), HOW_TO_MAKE_ONE)
+        return warning(
+            "token",
+            ("{setting} 太容易猜到", "{setting} is easy to guess"),
+            HOW_TO_MAKE_ONE,
+            setting=TOKEN,
+        )
     accounts = ", ".join(map(str, settings.access_tokens.accounts))
     shortest = min(map(len, tokens))
     if not accounts:
-        return well("token", sentence("has {} characters", shortest))
-    said = sentence("has {} characters; tokens of their own have {}", shortest, accounts)
-    return well("token", said)
+        return ok("token", ("有 {count} 位", "has {count} characters"), count=shortest)
+    said = fill_pair(
+        (
+            "有 {count} 位；单独设了令牌的账号：{accounts}",
+            "has {count} characters; tokens of their own have {accounts}",
+        ),
+        count=shortest,
+        accounts=accounts,
+    )
+    return ok("token", said)
 
 
 # --- costs that strangers may cause ---------------------------------------------------------------
@@ -108,10 +140,22 @@ def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
     group, people = max(groups, key=lambda one: one[1], default=(0, 0))
     if people <= MANY_MEMBERS or not (lacking := list(_lacking(settings))):
         return []
-    said = sentence(
-        "group {} has {} people, and not all that they may cost is limited", group, people
+    said = fill_pair(
+        (
+            "群 {group} 有 {people} 人，他们能花多少还没有都设上限",
+            "group {group} has {people} people, and not all that they may cost is limited",
+        ),
+        group=group,
+        people=people,
     )
-    return [warn("limits", said, sentence("Set {} (docs/limits.md)", ", ".join(lacking)))]
+    return [
+        warning(
+            "limits",
+            said,
+            ("设置 {settings}（docs/zh/limits.md）", "Set {settings} (docs/limits.md)"),
+            settings=", ".join(lacking),
+        )
+    ]
 
 
 def _lacking(settings: Settings) -> Iterator[str]:
@@ -155,13 +199,25 @@ def _uncounted(settings: Settings) -> Iterator[Check]:
         for who in limits
         if not getattr(settings, f"bot_day_tokens_{who}")
     ]
-    mend = sentence("Give its price in a file that LLM_PRICES names (docs/models.md)")
-    if beside:
-        mend = sentence("{}, or set {} beside it", mend, ", ".join(beside))
-    said = sentence(
-        "nobody knows the price of {}: {} counts nothing of it", ", ".join(unknown), names
+    fix = (
+        "在 LLM_PRICES 指定的文件里写上价格（docs/zh/models.md）",
+        "Give its price in a file that LLM_PRICES names (docs/models.md)",
     )
-    yield warn("limits", said, mend)
+    if beside:
+        fix = fill_pair(
+            ("{fix}，或者同时设置 {settings}", "{fix}, or set {settings} beside it"),
+            fix=fix,
+            settings=", ".join(beside),
+        )
+    said = fill_pair(
+        (
+            "不知道 {models} 的价格，{limits} 没把它算进去",
+            "nobody knows the price of {models}: {limits} counts nothing of it",
+        ),
+        models=", ".join(unknown),
+        limits=names,
+    )
+    yield warning("limits", said, fix)
 
 
 def _heard_in(settings: Settings) -> list[tuple[int, int]]:

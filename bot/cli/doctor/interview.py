@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply, read_groups, read_message_id
-from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong
-from bot.cli.doctor.chinese import sentence
+from bot.cli.checks import LOG_IN, Check, failure, ok, warning
 from bot.cli.doctor.configuration import check_groups
 from bot.domain.errors import ActionUnanswered, NotConnected, TransportError
+from bot.domain.language import Bilingual, fill_pair
 from config.settings import Settings
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
@@ -35,25 +35,45 @@ STRANGER = ("无法获取用户信息", "好友", "friend")
 NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS", "ENOENT")
 """What NapCat says if it could not take a file (onebot.md 2)."""
 
-BEFRIEND = "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one"
+BEFRIEND = (
+    "让双方在 QQ 上加为好友，或者在 BOT_OWNERS 里写一个已是好友的主人",
+    "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one",
+)
 MAKE_ROOM = (
-    "See that the OneBot server's disk has room and its volumes can be written, and update it; "
-    "where it runs on another machine, leave MEDIA_SEND=base64: it sees no file of the bot"
+    (
+        "看看 OneBot 服务的磁盘有没有空间、挂载能不能写，并把它升级；"
+        "如果它在另一台机器上，请保持 MEDIA_SEND=base64：它看不到机器人的文件"
+    ),
+    (
+        "See that the OneBot server's disk has room and its volumes can be written, "
+        "and update it; where it runs on another machine, leave MEDIA_SEND=base64: it "
+        "sees no file of the bot"
+    ),
 )
 LOOK = (
-    "Look into that chat. If nothing is there, risk control holds pictures back: let a person use "
-    "the account for some days, from a place QQ knows, and lower BOT_SEND_RATE"
+    (
+        "到那个聊天里看一眼。如果没有收到，就是风控拦下了图片："
+        "让真人在常用的地方用这个账号几天，并调低 BOT_SEND_RATE"
+    ),
+    (
+        "Look into that chat. If nothing is there, risk control holds pictures back: "
+        "let a person use the account for some days, from a place QQ knows, and lower "
+        "BOT_SEND_RATE"
+    ),
 )
 READ_ITS_LOG = (
-    "See what the OneBot server's log says, and whether it takes base64 pictures at all: newer "
-    "ones do"
+    "看看 OneBot 服务的日志，以及它支不支持 base64 图片（新版都支持）",
+    (
+        "See what the OneBot server's log says, and whether it takes base64 pictures "
+        "at all: newer ones do"
+    ),
 )
 
 
 async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> Check:
     """Send a picture to an owner, else to the account itself; whether it was taken."""
     to = min(owners, default=account)
-    whom = sentence("the account itself") if to == account else str(to)
+    whom = Bilingual("the account itself", "账号自己") if to == account else str(to)
     message = [
         {"type": "text", "data": {"text": WORDS}},
         {"type": "image", "data": {"file": f"base64://{PICTURE}"}},
@@ -61,12 +81,20 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
     try:
         reply = await ask("send_private_msg", {"user_id": to, "message": message})
     except NotConnected:
-        return wrong("picture", "could not be sent: the OneBot server hung up", READ_ITS_LOG)
-    except ActionUnanswered:
-        return warn(
+        return failure(
             "picture",
-            sentence("was sent to {}, but the OneBot server does not say whether it arrived", whom),
+            ("发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server hung up"),
+            READ_ITS_LOG,
+        )
+    except ActionUnanswered:
+        return warning(
+            "picture",
+            (
+                "发给了 {whom}，但 OneBot 服务没说到没到",
+                "was sent to {whom}, but the OneBot server does not say whether it arrived",
+            ),
             LOOK,
+            whom=whom,
         )
     if reply.ok:
         return await _find(ask, read_message_id(reply.data), whom)
@@ -75,7 +103,11 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
 
 async def _find(ask: Ask, message_id: str, whom: str) -> Check:
     """Whether the picture is in the message, and whether the server still has it."""
-    sent = well("picture", sentence("was taken as base64 and sent to {}", whom))
+    sent = ok(
+        "picture",
+        ("以 base64 交给 OneBot 服务，发给了 {whom}", "was taken as base64 and sent to {whom}"),
+        whom=whom,
+    )
     message = await _fields(ask, "get_msg", {"message_id": message_id})
     match message.get("message"):
         case list(segments):
@@ -85,29 +117,43 @@ async def _find(ask: Ask, message_id: str, whom: str) -> Check:
         case _:
             return sent  # the server does not show what it sent
     if not pictures:
-        return wrong(
+        return failure(
             "picture",
-            sentence("was dropped: only the words beside it were sent to {}", whom),
+            (
+                "图片丢了：{whom} 只收到旁边的文字",
+                "was dropped: only the words beside it were sent to {whom}",
+            ),
             READ_ITS_LOG,
+            whom=whom,
         )
     found = await _fields(ask, "get_image", {"file": pictures[0].get("file", "")})
-    return well("picture", sentence("{}; get_image finds it", sent.said)) if found else sent
+    return (
+        ok("picture", ("{sent}；get_image 找得到", "{sent}; get_image finds it"), sent=sent.said)
+        if found
+        else sent
+    )
 
 
 def _refused(reply: ActionReply, whom: str) -> Check:
-    said = sentence(
-        "could not be sent to {} ({}: {})",
-        whom,
-        reply.retcode,
-        reply.wording[:160] or sentence("no reason given"),
+    said = fill_pair(
+        ("没能发给 {whom}（{code}：{why}）", "could not be sent to {whom} ({code}: {why})"),
+        whom=whom,
+        code=reply.retcode,
+        why=reply.wording[:160] or ("没说原因", "no reason given"),
     )
     if reply.may_be_done("send_msg"):
-        return warn(
-            "picture", sentence("was sent to {}, but QQ did not confirm it in time", whom), LOOK
+        return warning(
+            "picture",
+            (
+                "发给了 {whom}，但 QQ 没有及时确认",
+                "was sent to {whom}, but QQ did not confirm it in time",
+            ),
+            LOOK,
+            whom=whom,
         )
     if any(words in reply.wording for words in STRANGER):
-        return warn("picture", said, BEFRIEND)
-    return wrong(
+        return warning("picture", said, BEFRIEND)
+    return failure(
         "picture",
         said,
         MAKE_ROOM if any(words in reply.wording for words in NOT_KEPT) else READ_ITS_LOG,
@@ -126,8 +172,8 @@ async def _fields(ask: Ask, action: str, params: Mapping[str, object]) -> dict[s
 ANSWERED_WITHIN = 3.0  # seconds
 SENT_WITHIN = 18.0  # seconds; NapCat waits 10 s for QQ before it answers a send (onebot.md 6.15)
 QUESTIONS = ("get_version_info", "get_status", "get_login_info")
-A_SERVER = sentence("a OneBot server")
-RESTART = "Restart the OneBot server"
+A_SERVER = Bilingual("a OneBot server", "某个 OneBot 服务")
+RESTART = ("重启 OneBot 服务", "Restart the OneBot server")
 
 
 class Interview:
@@ -154,10 +200,14 @@ class Interview:
         version, status, login = (task.result() for task in asked)
         if version is status is login is None:
             self.told.append(
-                wrong(
+                failure(
                     "onebot",
-                    sentence("{} takes the connection but answers nothing", self._place),
+                    (
+                        "{place} 接受了连接，但什么也不答复",
+                        "{place} takes the connection but answers nothing",
+                    ),
                     RESTART,
+                    place=self._place,
                 )
             )
             return
@@ -173,31 +223,58 @@ class Interview:
     ) -> None:
         app, number = version.get("app_name"), version.get("app_version")
         name = f"{app} {number or ''}".strip() if app else A_SERVER
-        self.told.append(well("onebot", sentence("{} at {} takes our token", name, self._place)))
+        self.told.append(
+            ok(
+                "onebot",
+                ("{server}（{place}）认我们的令牌", "{server} at {place} takes our token"),
+                server=name,
+                place=self._place,
+            )
+        )
         account = login.get("user_id")
         match status.get("online"):
             case True if account:
-                said = sentence("account {} is online", account)
-                self.told.append(well("account", said))
-            case False if account:
-                said = sentence("account {} is offline", account)
-                self.told.append(wrong("account", said, LOG_IN))
-            case False:
-                self.told.append(wrong("account", "the account is offline", LOG_IN))
-            case _:
-                said = sentence(
-                    "{} does not say who is logged in, and whether it is online", self._place
+                said = fill_pair(
+                    ("账号 {account} 在线", "account {account} is online"), account=account
                 )
-                self.told.append(warn("account", said, LOG_IN))
+                self.told.append(ok("account", said))
+            case False if account:
+                said = fill_pair(
+                    ("账号 {account} 不在线", "account {account} is offline"), account=account
+                )
+                self.told.append(failure("account", said, LOG_IN))
+            case False:
+                self.told.append(
+                    failure("account", ("账号不在线", "the account is offline"), LOG_IN)
+                )
+            case _:
+                said = fill_pair(
+                    (
+                        "{place} 没说登录的是谁、在不在线",
+                        "{place} does not say who is logged in, and whether it is online",
+                    ),
+                    place=self._place,
+                )
+                self.told.append(warning("account", said, LOG_IN))
 
     async def _send_image(self, online: object, account: object, owners: Collection[int]) -> None:
         if online is False:
-            self.told.append(warn("picture", "was not sent: the account is offline", LOG_IN))
+            self.told.append(
+                warning(
+                    "picture",
+                    ("没有发送：账号不在线", "was not sent: the account is offline"),
+                    LOG_IN,
+                )
+            )
             return
         number = int(account) if isinstance(account, int | str) and str(account).isdecimal() else 0
         if not (number or owners):
             self.told.append(
-                warn("picture", "was not sent: nobody knows to whom", "Name an owner in BOT_OWNERS")
+                warning(
+                    "picture",
+                    ("没有发送：不知道发给谁", "was not sent: nobody knows to whom"),
+                    ("在 BOT_OWNERS 里写上主人的 QQ 号", "Name an owner in BOT_OWNERS"),
+                )
             )
             return
         self.told.append(await check_picture(self._ask, account=number, owners=owners))

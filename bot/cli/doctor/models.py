@@ -1,34 +1,203 @@
-"""The models: the main one answers, streams, calls a tool; the Coder's, where it is another;
-whether pictures are seen; and the clock, by that of the main one's server.
+"""The models, for `doctor` and `setup`: the main one answers, streams, calls a tool; the Coder's,
+where it is another; whether pictures are seen; and the clock, by that of the main one's server.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from typing import Final
 
 import aiohttp
 from yarl import URL
 
-from adapters.openai.client import make_session
+from adapters.openai.client import OpenAIModel, list_models, make_session
 from adapters.openai.deadlines import Timeouts
 from adapters.openai.endpoint import find_proxy, join_url
-from bot.cli.doctor.checks import Check, warn, well, wrong
-from bot.cli.doctor.chinese import sentence, translate_error, translate_mend
-from bot.cli.setup.trial import NO_EYES, QUESTION, ModelTrial, try_endpoint
-from bot.domain.model_messages import ModelRequest, ToolSpec, Usage, UserMessage
-from bot.domain.ports import Clock
+from bot.cli.checks import NOTHING, Check, Outcome, failure, ok, warning
+from bot.domain.errors import (
+    ContentFiltered,
+    ImagesUnsupported,
+    ModelAuth,
+    ModelBilling,
+    ModelError,
+    ModelNotFound,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelTransport,
+    ToolsUnsupported,
+)
+from bot.domain.language import Bilingual, Pair, bilingual, fill_pair, text_of
+from bot.domain.model_messages import Completion, ModelRequest, ToolSpec, Usage, UserMessage
+from bot.domain.ports import ChatModel, Clock
 from bot.policy.prices import read_known
 from config.endpoints import Endpoint
 from config.settings import Settings
 
-PATIENCE = Timeouts(connect=6.0, first_token=14.0, idle=14.0, total=14.0)
-"""Seconds of one request."""
+QUESTION = ModelRequest((UserMessage("Answer with one word: are you there?"),))
+LOADING = Timeouts(connect=10.0, first_token=60.0, idle=30.0, total=90.0)
+"""Seconds of one request of `setup`; a local server may load its model first."""
 
+LOADED = Timeouts(connect=6.0, first_token=14.0, idle=14.0, total=14.0)
+"""Seconds of one request of `doctor`."""
+
+LISTED_WITHIN = 8.0  # seconds; who waits longer can type the name meanwhile
 HEADERS_WITHIN = 8.0  # seconds
 SKEW = 60.0  # seconds; vendors and certificates take more, QQ and people do not
 
+VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
+"""A base url that ends as they are documented: https://host/v1, .../api/paas/v4,
+.../v1beta/openai.
+"""
+
+
+# --- one small request ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrial:
+    """One small request: the seconds it took, and the answer or the error."""
+
+    seconds: float
+    answer: Completion | None = None
+    error: ModelError | None = None
+
+    @property
+    def why(self) -> Bilingual:
+        """Why there is no answer; empty if there is one."""
+        return NOTHING if self.error is None else text_of(self.error)
+
+    @property
+    def fix(self) -> Bilingual:
+        """What to do about it; empty if there is an answer."""
+        return NOTHING if self.error is None else bilingual(fix_of(self.error)[0])
+
+
+async def models_at(endpoint: Endpoint) -> tuple[str, ...]:
+    """The names of the models that the service of an endpoint lists, also if /v1 is missing in its
+    base url; none if it lists none.
+    """
+    async with make_session() as session:
+        for url in filter(None, (endpoint.base_url, with_version(endpoint.base_url))):
+            if found := await list_models(
+                session, base_url=url, api_key=endpoint.keys[0], seconds=LISTED_WITHIN
+            ):
+                return found
+    return ()
+
+
+async def try_endpoint(
+    endpoint: Endpoint,
+    *,
+    clock: Clock,
+    request: ModelRequest = QUESTION,
+    timeouts: Timeouts = LOADING,
+) -> ModelTrial:
+    """Ask the model behind an endpoint something small, by its first key."""
+    async with make_session() as session:
+        model = OpenAIModel(
+            session=session,
+            base_url=endpoint.base_url,
+            api_key=endpoint.keys[0],
+            model=endpoint.model,
+            dialect=endpoint.dialect,
+            timeouts=timeouts,
+            now=clock.now,
+        )
+        return await try_model(model, clock=clock, request=request)
+
+
+async def try_model(
+    model: ChatModel, *, clock: Clock, request: ModelRequest = QUESTION
+) -> ModelTrial:
+    """Ask a model something small."""
+    begun = clock.monotonic()
+    try:
+        answer = await model.complete(request)
+    except ModelError as error:
+        return ModelTrial(clock.monotonic() - begun, error=error)
+    return ModelTrial(clock.monotonic() - begun, answer)
+
+
+async def check_endpoint(endpoint: Endpoint, *, clock: Clock) -> Check:
+    """Whether the model behind an endpoint answers, for `setup`, which names it itself."""
+    return check_trial(await try_endpoint(endpoint, clock=clock))
+
+
+def check_trial(trial: ModelTrial) -> Check:
+    """How long the answer took; or why there is none, and which setting to change."""
+    if trial.error is None:
+        return ok("model", ("{seconds} 秒", "{seconds} s"), seconds=f"{trial.seconds:.1f}")
+    return replace(failure("model", trial.why, trial.fix), setting=fix_of(trial.error)[1])
+
+
+def with_version(base_url: str) -> str:
+    """The base url with the /v1 that most services want and many people leave out; empty where it
+    has its version.
+    """
+    return "" if VERSIONED.search(base_url) else f"{base_url.rstrip('/')}/v1"
+
+
+def fix_of(error: ModelError) -> tuple[Pair, str]:
+    """What to do about an error of the model, and the setting to change, empty if there is none."""
+    match error:
+        case ModelAuth():
+            fix = (
+                "请重新复制密钥，并确认它属于这家服务",
+                "Copy the key once more, and see that it belongs to this service",
+            )
+            return fix, "LLM_API_KEY"
+        case ModelBilling():
+            fix = (
+                "请给账号充值，或换一个可用的模型",
+                "Top up the account, or take a model it may use",
+            )
+            return fix, "LLM_MODEL"
+        case ModelNotFound():
+            fix = (
+                "请按服务的模型列表填写名称，并核对接口地址的结尾（多为 /v1）",
+                (
+                    "Take the name of the model from the service's list, and see that the base url "
+                    "ends as documented"
+                ),
+            )
+            return fix, "LLM_MODEL"
+        case ModelRateLimited() | ModelOverloaded():
+            return ("服务正忙，请过一分钟再试", "The service is busy: try again in a minute"), ""
+        case ModelTransport():
+            fix = (
+                "请确认接口地址无误，并且本机能访问",
+                "See that the base url is right and can be reached from here",
+            )
+            return fix, "LLM_BASE_URL"
+        case ImagesUnsupported():
+            fix = (
+                "请在 LLM_VISION_MODEL 里填写同一地址下能看图的模型",
+                "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+            )
+            return fix, "LLM_MODEL"
+        case ToolsUnsupported():
+            return ("请换一个支持工具调用的模型", "Take a model that can call tools"), "LLM_MODEL"
+        case ContentFiltered():
+            fix = (
+                "连普通问题都被拒绝，请联系服务商或换一个模型",
+                (
+                    "The service refuses even a harmless question: ask its support, or take "
+                    "another model"
+                ),
+            )
+            return fix, "LLM_MODEL"
+        case _:
+            return ("请查阅服务的文档", "See what the service's documentation says to this"), ""
+
+
+# --- the checks of the doctor ---------------------------------------------------------------------
+
+
+NO_ANSWER: Final = ("{model} 没有答复：{why}", "{model} does not answer: {why}")
 TOOL_QUESTION = ModelRequest(
     (UserMessage("What is the weather in Beijing? Call the tool."),),
     (
@@ -71,14 +240,14 @@ async def check_main_model(
     """Whether the main model answers in words; if so, whether it calls a tool."""
     ask = _asking(settings.main_model, clock, charge)
     answered = _judge_answer("model", settings.main_model, await ask(QUESTION))
-    return [answered] if answered.mend else [answered, _judge_call(await ask(TOOL_QUESTION))]
+    return [answered] if answered.fix else [answered, _judge_call(await ask(TOOL_QUESTION))]
 
 
 async def check_coder(settings: Settings, *, clock: Clock, charge: Charge = free) -> list[Check]:
     """Whether the Coder's model answers, where it is not the main one."""
     endpoint = settings.coder_endpoint
     if endpoint == settings.main_model:
-        return [well("coder", "is the main model")]
+        return [ok("coder", ("就是主模型", "is the main model"))]
     trial = await _asking(endpoint, clock, charge)(QUESTION)
     return [_judge_answer("coder", endpoint, trial)]
 
@@ -122,33 +291,46 @@ async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
             theirs = parsedate_to_datetime(response.headers.get("Date", "")).timestamp()
     except (aiohttp.ClientError, OSError):
         return [
-            warn(
+            warning(
                 "clock",
-                "could not be compared: the model's server does not answer",
-                "See what `model` says",
+                (
+                    "没法对时：模型的服务器没有答复",
+                    "could not be compared: the model's server does not answer",
+                ),
+                ("看“模型”那一行", "See what `model` says"),
             )
         ]
     except ValueError:
-        return [well("clock", "the model's server does not say what time it is")]
+        return [
+            ok(
+                "clock",
+                ("模型的服务器没有说现在几点", "the model's server does not say what time it is"),
+            )
+        ]
     skew = clock.now() - theirs
     if abs(skew) <= SKEW:
-        return [well("clock", "agrees with the model's server")]
-    said = sentence(
-        "is {} s ahead of the model's server" if skew > 0 else "is {} s behind the model's server",
-        f"{abs(skew):.0f}",
+        return [ok("clock", ("和模型的服务器一致", "agrees with the model's server"))]
+    said = fill_pair(
+        ("比模型的服务器快 {seconds} 秒", "is {seconds} s ahead of the model's server")
+        if skew > 0
+        else ("比模型的服务器慢 {seconds} 秒", "is {seconds} s behind the model's server"),
+        seconds=f"{abs(skew):.0f}",
     )
     return [
-        warn(
+        warning(
             "clock",
             said,
-            "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
+            (
+                "让这台机器用 NTP 自动对时，比如 `timedatectl set-ntp true`",
+                "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
+            ),
         )
     ]
 
 
 def _asking(endpoint: Endpoint, clock: Clock, charge: Charge) -> Try:
     async def ask(request: ModelRequest) -> ModelTrial:
-        trial = await try_endpoint(endpoint, clock=clock, request=request, timeouts=PATIENCE)
+        trial = await try_endpoint(endpoint, clock=clock, request=request, timeouts=LOADED)
         if trial.answer is not None and trial.answer.usage is not None:
             charge(endpoint, trial.answer.usage)
         return trial
@@ -158,69 +340,101 @@ def _asking(endpoint: Endpoint, clock: Clock, charge: Charge) -> Try:
 
 def _judge_answer(check: str, endpoint: Endpoint, trial: ModelTrial) -> Check:
     if trial.answer is None:
-        return wrong(
+        return failure(
             check,
-            sentence("{} does not answer: {}", endpoint.model, translate_error(trial.why)),
-            translate_mend(trial.mend),
+            NO_ANSWER,
+            trial.fix,
+            model=endpoint.model,
+            why=trial.why,
         )
     first, taken = trial.answer.first_token, f"{trial.seconds:.1f}"
     said = (
-        sentence("{} answers in {} s, in one piece, not streamed", endpoint.model, taken)
+        fill_pair(
+            (
+                "{model} 用 {seconds} 秒答复，一次发完，不是流式",
+                "{model} answers in {seconds} s, in one piece, not streamed",
+            ),
+            model=endpoint.model,
+            seconds=taken,
+        )
         if first is None
-        else sentence(
-            "{} answers in {} s, streamed, first token after {} s",
-            endpoint.model,
-            taken,
-            f"{first:.1f}",
+        else fill_pair(
+            (
+                "{model} 用 {seconds} 秒答复，流式，首个 token 等了 {first} 秒",
+                "{model} answers in {seconds} s, streamed, first token after {first} s",
+            ),
+            model=endpoint.model,
+            seconds=taken,
+            first=f"{first:.1f}",
         )
     )
     if proxy := find_proxy(join_url(endpoint.base_url)):
-        said = sentence("{}, through the proxy {}", said, URL(proxy).with_user(None).origin())
-    return well(check, said)
+        said = fill_pair(
+            ("{said}，经过代理 {proxy}", "{said}, through the proxy {proxy}"),
+            said=said,
+            proxy=URL(proxy).with_user(None).origin(),
+        )
+    return ok(check, said)
 
 
 def _judge_fallback(endpoint: Endpoint, trial: ModelTrial) -> Check:
     """The bot can do without it, so it is no more than a warning."""
-    if trial.answer is None:
-        return warn(
-            "fallback",
-            sentence("{} does not answer: {}", endpoint.model, translate_error(trial.why)),
-            translate_mend(trial.mend),
-        )
-    return _judge_answer("fallback", endpoint, trial)
+    check = _judge_answer("fallback", endpoint, trial)
+    return replace(check, outcome=Outcome.WARNING) if trial.answer is None else check
 
 
 def _judge_sight(endpoint: Endpoint, trial: ModelTrial) -> Check:
     """The bot can do without: it answers as if it had not been shown the picture."""
     if trial.answer is None:
-        return warn(
+        return warning(
             "vision",
-            sentence("{} cannot be shown pictures: {}", endpoint.model, translate_error(trial.why)),
-            translate_mend(trial.mend),
+            ("不能给 {model} 看图片：{why}", "{model} cannot be shown pictures: {why}"),
+            trial.fix,
+            model=endpoint.model,
+            why=trial.why,
         )
     said = trial.answer.message.text.strip()
     if not any(word in said.lower() for word in RED):
-        return warn(
+        return warning(
             "vision",
-            sentence("{} was shown a red picture and says: {}", endpoint.model, f"{said[:60]!r}"),
-            NO_EYES,
+            (
+                "给 {model} 看一张红色的图，它说：{said}",
+                "{model} was shown a red picture and says: {said}",
+            ),
+            (
+                "在 LLM_VISION_MODEL 里写一个能看图、接口地址相同的模型",
+                "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+            ),
+            model=endpoint.model,
+            said=f"{said[:60]!r}",
         )
-    return well(
-        "vision", sentence("{} sees pictures, in {} s", endpoint.model, f"{trial.seconds:.1f}")
+    return ok(
+        "vision",
+        ("{model} 能看图片，用了 {seconds} 秒", "{model} sees pictures, in {seconds} s"),
+        model=endpoint.model,
+        seconds=f"{trial.seconds:.1f}",
     )
 
 
 def _judge_call(trial: ModelTrial) -> Check:
     if trial.answer is None:
-        return wrong(
+        return failure(
             "model tools",
-            sentence("a request with a tool fails: {}", translate_error(trial.why)),
-            translate_mend(trial.mend),
+            ("带工具的请求失败了：{why}", "a request with a tool fails: {why}"),
+            trial.fix,
+            why=trial.why,
         )
     if not trial.answer.message.tool_calls:
-        return warn(
+        return warning(
             "model tools",
-            "the model answered in words instead of calling a tool",
-            "Take one that calls tools",
+            (
+                "模型没有调用工具，而是直接说话",
+                "the model answered in words instead of calling a tool",
+            ),
+            ("换一个会调用工具的模型", "Take one that calls tools"),
         )
-    return well("model tools", sentence("calls a tool in {} s", f"{trial.seconds:.1f}"))
+    return ok(
+        "model tools",
+        ("会调用工具，用了 {seconds} 秒", "calls a tool in {seconds} s"),
+        seconds=f"{trial.seconds:.1f}",
+    )

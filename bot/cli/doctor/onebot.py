@@ -29,13 +29,12 @@ from adapters.onebot.reverse_ws import ReverseServer
 from adapters.openai.client import make_session
 from adapters.web.file_route import NOTHING
 from adapters.web.readiness import NOBODY, ServedAccount
+from bot.cli.checks import LOG_IN, Check, failure, failures, ok, warning
 from bot.cli.control import socket_of
-from bot.cli.doctor.checks import LOG_IN, Check, warn, well, wrong, wrong_settings
-from bot.cli.doctor.chinese import sentence
-from bot.cli.doctor.interview import RESTART, SENT_WITHIN, Interview
+from bot.cli.doctor.interview import A_SERVER, RESTART, SENT_WITHIN, Interview
 from bot.domain.errors import ConfigError, NotConnected
 from bot.domain.events import Event
-from bot.domain.language import Bilingual
+from bot.domain.language import Bilingual, fill_pair
 from bot.domain.ports import Clock, Ids
 from config.settings import Settings
 
@@ -43,10 +42,16 @@ ASKED_WITHIN = 4.0  # seconds
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
 """What is listened on -> where it is asked."""
 
-A_SERVER = sentence("a OneBot server")
 CONNECT = (
-    "See that the OneBot server runs, and that its websocket client has the bot's address and the "
-    "token in ONEBOT_ACCESS_TOKEN; its log says why it does not connect"
+    (
+        "看看 OneBot 服务开着没有，它的 WebSocket 客户端里机器人的地址和 "
+        "ONEBOT_ACCESS_TOKEN 的令牌对不对；它的日志里写着为什么连不上"
+    ),
+    (
+        "See that the OneBot server runs, and that its websocket client has the bot's "
+        "address and the token in ONEBOT_ACCESS_TOKEN; its log says why it does not "
+        "connect"
+    ),
 )
 
 
@@ -104,9 +109,8 @@ async def why_taken(host: str, port: int) -> str:
     try:
         server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
     except OSError as error:
-        return (
-            sentence("in use") if error.errno == errno.EADDRINUSE else error.strerror or str(error)
-        )
+        is_taken = error.errno == errno.EADDRINUSE
+        return Bilingual("in use", "已被占用") if is_taken else error.strerror or str(error)
     server.close()
     await server.wait_closed()
     return ""
@@ -116,26 +120,52 @@ async def _check_web(settings: Settings, running: RunningBot | None) -> Check:
     place = f"{settings.web_host}:{settings.web_port}"
     trouble = await why_taken(settings.web_host, settings.web_port)
     if running is not None:
-        return well("web port", sentence("{} is used by the bot that runs", place))
+        return ok(
+            "web port",
+            ("{place} 由正在运行的机器人占用", "{place} is used by the bot that runs"),
+            place=place,
+        )
     if not trouble:
-        return well("web port", sentence("{} is free", place))
-    mend = sentence("Stop what uses it, or choose another WEB_PORT (0: none)")
+        return ok("web port", ("{place} 空着", "{place} is free"), place=place)
+    fix = (
+        "停掉占用它的程序，或者换一个 WEB_PORT（0 表示不要）",
+        "Stop what uses it, or choose another WEB_PORT (0: none)",
+    )
     # As at start: a default that is taken costs only /metrics.
-    judge = wrong if "web_port" in settings.model_fields_set else warn
-    return judge("web port", sentence("{} cannot be listened on ({})", place, trouble), mend)
+    judge = failure if "web_port" in settings.model_fields_set else warning
+    return judge(
+        "web port",
+        ("{place} 监听不了（{why}）", "{place} cannot be listened on ({why})"),
+        fix,
+        place=place,
+        why=trouble,
+    )
 
 
 async def _check_onebot(settings: Settings, running: RunningBot | None) -> Check:
     place = f"{settings.onebot_host}:{settings.onebot_port}"
     trouble = await why_taken(settings.onebot_host, settings.onebot_port)
     if not trouble:
-        return well("onebot port", sentence("{} is free: no bot is running there", place))
+        return ok(
+            "onebot port",
+            ("{place} 空着：没有机器人在运行", "{place} is free: no bot is running there"),
+            place=place,
+        )
     if running is not None:
-        return well("onebot port", sentence("{} is used by the bot that runs", place))
-    return wrong(
+        return ok(
+            "onebot port",
+            ("{place} 由正在运行的机器人占用", "{place} is used by the bot that runs"),
+            place=place,
+        )
+    return failure(
         "onebot port",
-        sentence("{} cannot be listened on ({})", place, trouble),
-        sentence("Stop what uses it, or choose another ONEBOT_PORT"),
+        ("{place} 监听不了（{why}）", "{place} cannot be listened on ({why})"),
+        (
+            "停掉占用它的程序，或者换一个 ONEBOT_PORT",
+            "Stop what uses it, or choose another ONEBOT_PORT",
+        ),
+        place=place,
+        why=trouble,
     )
 
 
@@ -147,27 +177,51 @@ def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
     gone = {seen.account for seen in running.accounts} - {seen.account for seen in there}
     if there:
         brought = [
-            sentence("{} has account {}", seen.server or A_SERVER, seen.account) for seen in there
+            fill_pair(
+                ("{server} 登录的是账号 {account}", "{server} has account {account}"),
+                server=seen.server or A_SERVER,
+                account=seen.account,
+            )
+            for seen in there
         ]
-        yield well(
-            "onebot",
-            Bilingual("; ".join(brought), "；".join(one.zh for one in brought)),
-        )
+        yield ok("onebot", ("；".join(zh for zh, _ in brought), "; ".join(en for _, en in brought)))
     if elsewhere and not there and gone <= elsewhere:
         named = ", ".join(map(str, sorted(elsewhere)))
-        said = sentence("none is at this gateway, account {} is at another one", named)
-        yield well("account", said)
+        said = fill_pair(
+            (
+                "这个网关上没有账号，账号 {accounts} 在别的网关上",
+                "none is at this gateway, account {accounts} is at another one",
+            ),
+            accounts=named,
+        )
+        yield ok("account", said)
     elif not running.ready:
-        mend = LOG_IN if any(seen.online is False for seen in there) else CONNECT
-        yield wrong("account", sentence("the bot is running, but {}", running.reason), mend)
-    elif unknown := _numbers(seen for seen in there if seen.online is None):
-        yield warn(
+        fix = LOG_IN if any(seen.online is False for seen in there) else CONNECT
+        yield failure(
             "account",
-            sentence("the bot is running, but nobody says whether account {} is online", unknown),
+            ("机器人在运行，但是：{why}", "the bot is running, but {why}"),
+            fix,
+            why=running.reason,
+        )
+    elif unknown := _numbers(seen for seen in there if seen.online is None):
+        yield warning(
+            "account",
+            (
+                "机器人在运行，但不知道账号 {accounts} 在不在线",
+                "the bot is running, but nobody says whether account {accounts} is online",
+            ),
             LOG_IN,
+            accounts=unknown,
         )
     else:
-        yield well("account", sentence("the bot is running, account {} online", _numbers(there)))
+        yield ok(
+            "account",
+            (
+                "机器人在运行，账号 {accounts} 在线",
+                "the bot is running, account {accounts} online",
+            ),
+            accounts=_numbers(there),
+        )
 
 
 def _numbers(accounts: Iterable[ServedAccount]) -> str:
@@ -207,8 +261,14 @@ COMES_WITHIN = 35.0
 """Seconds; NapCat dials every 5 with our settings, every 30 with its own."""
 
 STOP_THE_BOT = (
-    "Stop the bot and ask again; with docker: `docker compose stop bot`, then"
-    " `docker compose run --rm --no-deps --use-aliases bot doctor --send-image`"
+    (
+        "先停下机器人再查；用 docker：先 `docker compose stop bot`，再 `docker compose "
+        "run --rm --no-deps --use-aliases bot doctor --send-image`"
+    ),
+    (
+        "Stop the bot and ask again; with docker: `docker compose stop bot`, then "
+        "`docker compose run --rm --no-deps --use-aliases bot doctor --send-image`"
+    ),
 )
 
 
@@ -218,8 +278,11 @@ async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[C
     """
     checks = await check_ports(settings)
     if await why_taken(settings.onebot_host, settings.onebot_port):
-        said = "was not sent: the OneBot server talks with whatever has the port now"
-        return [*checks, warn("picture", said, STOP_THE_BOT)]
+        said = (
+            "没有发送：OneBot 服务连着的是正占用端口的程序",
+            "was not sent: the OneBot server talks with whatever has the port now",
+        )
+        return [*checks, warning("picture", said, STOP_THE_BOT)]
     return [*checks, *await listen(settings, clock=clock, ids=ids)]
 
 
@@ -248,18 +311,25 @@ async def listen(
                 async with asyncio.timeout(within):
                     peer = peers.caller(await door.account)
             except (TimeoutError, NotConnected):
-                said = sentence(
-                    "none came to {}:{} within {} s",
-                    settings.onebot_host,
-                    server.port,
-                    f"{within:g}",
+                said = fill_pair(
+                    (
+                        "没有 OneBot 服务连到 {host}:{port}，等了 {seconds} 秒",
+                        "none came to {host}:{port} within {seconds} s",
+                    ),
+                    host=settings.onebot_host,
+                    port=server.port,
+                    seconds=f"{within:g}",
                 )
-                return [wrong("onebot", said, CONNECT)]
-            interview = Interview(peer, calls, place=sentence("account {}", peer.account))
+                return [failure("onebot", said, CONNECT)]
+            interview = Interview(
+                peer,
+                calls,
+                place=Bilingual(f"account {peer.account}", f"账号 {peer.account}"),
+            )
             await interview.hold(settings, send_image=True)
             return interview.told
     except ConfigError as error:  # taken since we looked
-        return wrong_settings("onebot port", error.problems)
+        return failures("onebot port", error.problems)
 
 
 class _FirstEvent:
@@ -281,13 +351,20 @@ class _FirstEvent:
 RESOLVED_WITHIN = 3.0
 DIALLED_WITHIN = 5.0
 
-BE_LET_IN = "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server"
+BE_LET_IN = (
+    "把 ONEBOT_ACCESS_TOKEN 设成 OneBot 服务里 WebSocket 服务端的令牌",
+    "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server",
+)
 START_SERVER = (
-    "Start the OneBot server, switch its websocket server on, and see that ONEBOT_URL has its host "
-    "and port"
+    "启动 OneBot 服务，打开它的 WebSocket 服务端，并核对 ONEBOT_URL 的地址和端口",
+    (
+        "Start the OneBot server, switch its websocket server on, and see that "
+        "ONEBOT_URL has its host and port"
+    ),
 )
 NAME_IN_CONTAINERS = (
-    "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1"
+    "在容器里填服务名，要在同一个网络；在同一台机器上填 127.0.0.1",
+    "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1",
 )
 
 
@@ -296,7 +373,7 @@ async def check_forward(
 ) -> list[Check]:
     """Resolve, dial, ask, and hang up; the first step that fails is the last one reported."""
     named = await check_name(settings.onebot_url)
-    if named.mend:
+    if named.fix:
         return [named]
     place = urlsplit(settings.onebot_url).netloc.rpartition("@")[2]
     try:
@@ -307,18 +384,28 @@ async def check_forward(
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             return [
                 named,
-                wrong(
+                failure(
                     "onebot",
-                    sentence("{} does not take our token (HTTP {})", place, status),
+                    (
+                        "{place} 不认我们的令牌（HTTP {status}）",
+                        "{place} does not take our token (HTTP {status})",
+                    ),
                     BE_LET_IN,
+                    place=place,
+                    status=status,
                 ),
             ]
         return [
             named,
-            wrong(
+            failure(
                 "onebot",
-                sentence("{} is no websocket server (HTTP {})", place, status),
+                (
+                    "{place} 不是 WebSocket 服务端（HTTP {status}）",
+                    "{place} is no websocket server (HTTP {status})",
+                ),
                 START_SERVER,
+                place=place,
+                status=status,
             ),
         ]
     except (OSError, WebSocketException, ValueError) as error:
@@ -326,7 +413,13 @@ async def check_forward(
         reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
         return [
             named,
-            wrong("onebot", sentence("{} cannot be reached ({})", place, reason), START_SERVER),
+            failure(
+                "onebot",
+                ("连不上 {place}（{why}）", "{place} cannot be reached ({why})"),
+                START_SERVER,
+                place=place,
+                why=reason,
+            ),
         ]
     told = await _converse(
         socket, settings, place=place, send_image=send_image, clock=clock, ids=ids
@@ -341,10 +434,18 @@ async def check_name(url: str) -> Check:
         async with asyncio.timeout(RESOLVED_WITHIN):
             found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except OSError:
-        return wrong(
-            "onebot host", sentence("{} is no name that is known here", host), NAME_IN_CONTAINERS
+        return failure(
+            "onebot host",
+            ("这里不认识 {host} 这个名字", "{host} is no name that is known here"),
+            NAME_IN_CONTAINERS,
+            host=host,
         )
-    return well("onebot host", sentence("the address of {} is {}", host, found[0][4][0]))
+    return ok(
+        "onebot host",
+        ("{host} 的地址是 {address}", "the address of {host} is {address}"),
+        host=host,
+        address=found[0][4][0],
+    )
 
 
 class _NoEvents:
@@ -375,15 +476,36 @@ async def _converse(
         asking.cancel()  # where the server hung up, no answer will come
         await connection.close("goodbye")
     if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
-        return [wrong("onebot", sentence("{} does not take our token", place), BE_LET_IN)]
+        return [
+            failure(
+                "onebot",
+                ("{place} 不认我们的令牌", "{place} does not take our token"),
+                BE_LET_IN,
+                place=place,
+            )
+        ]
     if socket.close_code == CloseCode.PROTOCOL_ERROR and not connection.is_introduced:
         return [
-            wrong(
-                "onebot", sentence("{} hangs up at once: our token may be wrong", place), BE_LET_IN
+            failure(
+                "onebot",
+                (
+                    "{place} 一连上就挂断：令牌可能不对",
+                    "{place} hangs up at once: our token may be wrong",
+                ),
+                BE_LET_IN,
+                place=place,
             )
         ]
     return interview.told or [
-        wrong("onebot", sentence("{} takes the connection but answers nothing", place), RESTART)
+        failure(
+            "onebot",
+            (
+                "{place} 接受了连接，但什么也不答复",
+                "{place} takes the connection but answers nothing",
+            ),
+            RESTART,
+            place=place,
+        )
     ]
 
 
@@ -391,8 +513,14 @@ async def _converse(
 
 
 MEND_MEDIA_URL = (
-    "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and start the bot anew; "
-    "large files are not sent otherwise"
+    (
+        "看看 MEDIA_URL 写的是不是这台机器和 WEB_PORT（docs/zh/cluster.md），"
+        "然后重启机器人；不然大文件发不出去"
+    ),
+    (
+        "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and "
+        "start the bot anew; large files are not sent otherwise"
+    ),
 )
 
 
@@ -412,18 +540,25 @@ async def check_media_url(settings: Settings) -> list[Check]:
             said = await response.content.read(len(NOTHING) + 1)
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return [
-            warn(
+            warning(
                 "media url",
-                sentence("{} cannot be reached ({})", url, type(error).__name__),
+                ("连不上 {place}（{why}）", "{place} cannot be reached ({why})"),
                 MEND_MEDIA_URL,
+                place=url,
+                why=type(error).__name__,
             )
         ]
     if (response.status, said) == (404, NOTHING.encode()):
-        return [well("media url", sentence("{} leads to the bot", url))]
+        return [ok("media url", ("{url} 通到机器人", "{url} leads to the bot"), url=url)]
     return [
-        warn(
+        warning(
             "media url",
-            sentence("{} leads elsewhere: it answered {}", url, response.status),
+            (
+                "{url} 没有通到机器人，那边答复了 {status}",
+                "{url} leads elsewhere: it answered {status}",
+            ),
             MEND_MEDIA_URL,
+            url=url,
+            status=response.status,
         )
     ]

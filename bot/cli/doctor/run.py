@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from adapters.fetching.client import HttpxWeb
 from adapters.openai.endpoint import join_url
-from bot.cli.doctor.checks import Check, masked, wrong, wrong_settings
-from bot.cli.doctor.chinese import sentence
+from bot.cli.checks import Check, failure, failures, masked
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.configuration import check_limits, check_settings, check_trust
 from bot.cli.doctor.models import (
@@ -33,6 +32,7 @@ from bot.cli.doctor.storage import check_folders, check_privacy, check_store
 from bot.cli.doctor.tools import check_games, check_tools, check_versions, check_weather
 from bot.domain.console_views import Finding
 from bot.domain.errors import ConfigError
+from bot.domain.language import fill_pair
 from bot.domain.masking import Mask
 from bot.domain.model_messages import Usage
 from bot.domain.ports import Clock, Ids
@@ -174,15 +174,29 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         async with asyncio.timeout(seconds):
             return list(await probe.look())
     except TimeoutError:
-        said = sentence("was not finished after {} s", f"{seconds:g}")
-        return [wrong(probe.name, said, "See what it waits for: the disk, a name, or the network")]
+        said = fill_pair(
+            ("过了 {seconds} 秒还没查完", "was not finished after {seconds} s"),
+            seconds=f"{seconds:g}",
+        )
+        return [
+            failure(
+                probe.name,
+                said,
+                (
+                    "看看它在等什么：磁盘、域名解析，还是网络",
+                    "See what it waits for: the disk, a name, or the network",
+                ),
+            )
+        ]
     except Exception as error:
         logger.debug("a check broke", exc_info=True)
         return [
-            wrong(
+            failure(
                 probe.name,
-                sentence("the check itself broke ({}: {})", type(error).__name__, error),
-                "Please report this",
+                ("检查本身出错了（{kind}：{why}）", "the check itself broke ({kind}: {why})"),
+                ("请反馈给开发者", "Please report this"),
+                kind=type(error).__name__,
+                why=error,
             )
         ]
 
@@ -224,12 +238,12 @@ async def check_running_bot(
         await web.aclose()
     return tuple(
         Finding(
-            one.check,
-            str(one.verdict),
+            one.name,
+            str(one.outcome),
             str(one.said),
-            str(one.mend),
+            str(one.fix),
             said_zh=one.said.zh,
-            mend_zh=one.mend.zh,
+            mend_zh=one.fix.zh,
         )
         for one in (*check_trust(settings), *told, *found)
     )
@@ -240,4 +254,4 @@ def _prices(settings: Settings) -> tuple[KnownModels, list[Check]]:
     try:
         return read_known(settings.llm_prices), []
     except ConfigError as error:
-        return read_known(), wrong_settings("prices", error.problems)
+        return read_known(), failures("prices", error.problems)

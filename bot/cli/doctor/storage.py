@@ -17,10 +17,10 @@ from adapters.storage.database import Database, checked_revision, describe_error
 from adapters.storage.queries.conversations import settings as place_settings
 from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
-from bot.cli.doctor.checks import Check, warn, well, wrong, wrong_settings
-from bot.cli.doctor.chinese import sentence
+from bot.cli.checks import Check, failure, failures, ok, warning
 from bot.conversation.approval.join_request_store import SETTING as PETITION
 from bot.domain.errors import ConfigError
+from bot.domain.language import fill_pair
 from bot.memory.modes import SETTING
 from bot.policy.new_groups import Mode
 from config.checks import writers_of
@@ -48,26 +48,37 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
         with tempfile.TemporaryFile(dir=there):
             free = shutil.disk_usage(there).free
     except OSError as error:
-        mend = sentence(
-            "Let the account that runs the bot write there (chown, chmod, or a volume that is not "
-            "read-only): {}",
-            there,
+        fix = fill_pair(
+            (
+                "让运行机器人的用户能写（chown、chmod，或者换成可写的挂载）：{there}",
+                (
+                    "Let the account that runs the bot write there (chown, chmod, or a volume that "
+                    "is not read-only): {there}"
+                ),
+            ),
+            there=there,
         )
-        return wrong(
-            "data folder", sentence("{} cannot be written ({})", folder, error.strerror), mend
+        return failure(
+            "data folder",
+            ("{folder} 写不了（{why}）", "{folder} cannot be written ({why})"),
+            fix,
+            folder=folder,
+            why=error.strerror,
         )
     is_there = there == folder.absolute()
-    said = sentence(
-        "{} can be written, {} MiB free" if is_there else "{} can be made, {} MiB free",
-        folder,
-        free // MIB,
+    said = fill_pair(
+        ("{folder} 可以写，还剩 {free} MiB", "{folder} can be written, {free} MiB free")
+        if is_there
+        else ("{folder} 可以建，还剩 {free} MiB", "{folder} can be made, {free} MiB free"),
+        folder=folder,
+        free=free // MIB,
     )
     if free < too_little:
-        return wrong("data folder", said, "Make room on the disk")
+        return failure("data folder", said, ("磁盘快满了，清理一下", "Make room on the disk"))
     return (
-        warn("data folder", said, "Make room on the disk soon")
+        warning("data folder", said, ("磁盘空间不多了，尽快清理", "Make room on the disk soon"))
         if free < little
-        else well("data folder", said)
+        else ok("data folder", said)
     )
 
 
@@ -78,7 +89,14 @@ def check_store(settings: Settings) -> list[Check]:
         database = Database(settings.store_url.get_secret_value(), migrate=_leave)
         if database.file is not None and not database.file.exists():
             return [
-                well("store", sentence("no journal yet at {}: the bot makes it", database.place))
+                ok(
+                    "store",
+                    (
+                        "{place} 还没有数据库，机器人启动时会建",
+                        "no journal yet at {place}: the bot makes it",
+                    ),
+                    place=database.place,
+                )
             ]
         with database.reading() as connection:
             revision = checked_revision(connection, database.file)
@@ -87,14 +105,22 @@ def check_store(settings: Settings) -> list[Check]:
                 return told
             return [*told, *_unheard(connection), *_unread(connection, settings)]
     except ConfigError as error:
-        return wrong_settings("store", error.problems)
+        return failures("store", error.problems)
     except (OSError, SQLAlchemyError) as error:
-        mend = (
-            "See that the database runs and STORE_URL names it; a damaged file is put aside when "
-            "the bot starts"
+        fix = (
+            "看看数据库开着没有、STORE_URL 对不对；文件坏了的话，机器人启动时会挪到一边",
+            (
+                "See that the database runs and STORE_URL names it; a damaged file is put "
+                "aside when the bot starts"
+            ),
         )
         return [
-            wrong("store", sentence("the journal does not open ({})", describe_error(error)), mend)
+            failure(
+                "store",
+                ("数据库打不开（{why}）", "the journal does not open ({why})"),
+                fix,
+                why=describe_error(error),
+            )
         ]
     finally:
         if database is not None:
@@ -117,56 +143,103 @@ def _leave(_connection: Connection) -> None:
 
 
 def _unheard(connection: Connection) -> list[Check]:
-    """The mend for new groups of which no owner has heard; nothing where there are none."""
+    """The new groups of which no owner has heard."""
     modes = place_settings(connection, SETTING)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:
         return []
-    said = sentence("no line about {} new groups reached an owner: {}", len(groups), groups[:10])
-    mend = "Say /live GROUP or /off GROUP to the bot in private; make its account your friend"
-    return [warn("new groups", said, mend)]
+    said = fill_pair(
+        (
+            "有 {count} 个新群还没能告诉主人：{groups}",
+            "no line about {count} new groups reached an owner: {groups}",
+        ),
+        count=len(groups),
+        groups=groups[:10],
+    )
+    fix = (
+        "私聊机器人发 /上线 群号 或 /忽略 群号；并加它的账号为好友",
+        "Say /live GROUP or /off GROUP to the bot in private; make its account your friend",
+    )
+    return [warning("new groups", said, fix)]
 
 
 def _unread(connection: Connection, settings: Settings) -> list[Check]:
-    """The mend where drafts and requests have nobody to read them; nothing where they have, or
-    are none.
-    """
+    """Drafts and requests that no owner can read."""
     if settings.bot_owners:
         return []
     modes = place_settings(connection, SETTING)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.SHADOW)
     waiting = sum(map(bool, place_settings(connection, PETITION).values()))
-    mend = "Set BOT_OWNERS to your own QQ number"
+    fix = ("把 BOT_OWNERS 设成你自己的 QQ 号", "Set BOT_OWNERS to your own QQ number")
     told = []
     if groups:
-        said = sentence("no owner can read the drafts of the groups in a shadow: {}", groups[:10])
-        told.append(warn("drafts", said, mend))
-    if waiting:
-        said = sentence(
-            "no owner can answer the friend requests and invites that wait: {}", waiting
+        said = fill_pair(
+            (
+                "影子模式的群有草稿，但没有主人能看：{groups}",
+                "no owner can read the drafts of the groups in a shadow: {groups}",
+            ),
+            groups=groups[:10],
         )
-        told.append(warn("requests", said, mend))
+        told.append(warning("drafts", said, fix))
+    if waiting:
+        said = fill_pair(
+            (
+                "有好友申请或入群邀请在等，但没有主人能答复：{count}",
+                "no owner can answer the friend requests and invites that wait: {count}",
+            ),
+            count=waiting,
+        )
+        told.append(warning("requests", said, fix))
     return told
 
 
 def _judge(revision: str | None, place: str) -> Check:
     match revision:
         case None:
-            return well("store", sentence("{} is empty: the bot makes its tables", place))
-        case current if current == REVISIONS[-1]:
-            return well("store", sentence("{} opens, its schema is current ({})", place, current))
-        case older if older in REVISIONS:
-            return warn(
+            return ok(
                 "store",
-                sentence("{} has schema {}, not yet {}", place, older, REVISIONS[-1]),
-                "Start the bot: it migrates it",
+                (
+                    "{place} 是空的，机器人启动时会建表",
+                    "{place} is empty: the bot makes its tables",
+                ),
+                place=place,
+            )
+        case current if current == REVISIONS[-1]:
+            return ok(
+                "store",
+                (
+                    "{place} 打得开，表结构是最新的（{revision}）",
+                    "{place} opens, its schema is current ({revision})",
+                ),
+                place=place,
+                revision=current,
+            )
+        case older if older in REVISIONS:
+            return warning(
+                "store",
+                (
+                    "{place} 的表结构是 {revision}，还不是 {current}",
+                    "{place} has schema {revision}, not yet {current}",
+                ),
+                ("启动机器人就会升级", "Start the bot: it migrates it"),
+                place=place,
+                revision=older,
+                current=REVISIONS[-1],
             )
         case newer:
-            mend = "Start that version, or name another database in STORE_URL"
-            return wrong(
+            fix = (
+                "启动那个版本，或者在 STORE_URL 里换一个数据库",
+                "Start that version, or name another database in STORE_URL",
+            )
+            return failure(
                 "store",
-                sentence("{} is of a newer version of the bot (schema {})", place, newer),
-                mend,
+                (
+                    "{place} 是更新版本的机器人用的（表结构 {revision}）",
+                    "{place} is of a newer version of the bot (schema {revision})",
+                ),
+                fix,
+                place=place,
+                revision=newer,
             )
 
 
@@ -181,25 +254,37 @@ def check_privacy(settings: Settings, *, env_file: Path | None) -> list[Check]:
     if os.name != "posix":
         return []
     return [*_readable(env_file), *_writable(settings)] or [
-        well("privacy", "nothing is open to others")
+        ok(
+            "privacy",
+            ("这台机器上的其他人读不到密钥，也改不了机器人的目录", "nothing is open to others"),
+        )
     ]
 
 
 def _readable(env_file: Path | None) -> Iterator[Check]:
     for file in filter(None, (env_file, env_file and env_file.parent / MADE)):
         if file.exists() and file.stat().st_mode & OTHERS_READ:
-            yield warn(
+            yield warning(
                 "privacy",
-                sentence("{} holds secrets, and others on this machine can read it", file),
-                sentence("chmod 600 {}", file),
+                (
+                    "{file} 里有密钥，这台机器上的其他人也能读",
+                    "{file} holds secrets, and others on this machine can read it",
+                ),
+                ("执行 chmod 600 {file}", "chmod 600 {file}"),
+                file=file,
             )
 
 
 def _writable(settings: Settings) -> Iterator[Check]:
     for folder in dict.fromkeys(folders_of(settings)):
         if writers := writers_of(folder):
-            yield warn(
+            yield warning(
                 "privacy",
-                sentence("{} can be written by {}", folder, writers),
-                sentence("See whose it is, and chmod go-w {}", folder),
+                ("{folder} 可以被 {writers} 改写", "{folder} can be written by {writers}"),
+                (
+                    "先看看是谁的，再执行 chmod go-w {folder}",
+                    "See whose it is, and chmod go-w {folder}",
+                ),
+                folder=folder,
+                writers=writers,
             )

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import Final
 
 from bot.build import TOOL_PORTS, build_toolset, find_tools, unknown_tools
-from bot.cli.doctor.checks import Check, warn, well
-from bot.cli.doctor.chinese import sentence, translate_error
+from bot.cli.checks import Check, ok, warning
 from bot.domain.errors import ToolFailed
-from bot.domain.language import Bilingual
+from bot.domain.language import Bilingual, bilingual, fill_pair, text_of
 from bot.domain.ports import Clock, Web
 from bot.runtime.clock import SystemClock
 from config.settings import Settings
@@ -23,32 +23,47 @@ from tools.get_weather.places import WeatherPlace
 from tools.get_weather.requests import SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.sources import SOURCES, WeatherSource
 
+BROKEN: Final = ("{file}: {what}", "{file}: {what}")
+
 
 def check_tools(settings: Settings) -> list[Check]:
     """One line if all is well, else one for each thing to fix. Blocks."""
     found = find_tools(settings)
     checks = [
-        warn("tools", sentence("{}: {}", problem.name, problem.what), problem.mend)
+        warning("tools", BROKEN, problem.mend, file=problem.name, what=problem.what)
         for problem in found.problems
     ]
     toolset = build_toolset(settings, found.tools, clock=SystemClock())
     checks += [
-        warn(
+        warning(
             "tools",
-            sentence("{} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool", name),
-            "Correct its name",
+            (
+                "TOOLS_DENY、_APPROVE 或 _AUDIENCE 里写了 {tool}，但没有这个工具",
+                "{tool} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool",
+            ),
+            ("请改正名称", "Correct its name"),
+            tool=name,
         )
         for name in unknown_tools(settings, toolset)
     ]
     for status in toolset.check_availability(TOOL_PORTS):
         if not status.available:
-            mend = "The model is not told of it meanwhile; see its own documentation"
+            fix = (
+                "在那之前模型不知道有它；请看它自己的文档",
+                "The model is not told of it meanwhile; see its own documentation",
+            )
             checks.append(
-                warn(
-                    "tools", sentence("{} cannot be used: it {}", status.name, status.reason), mend
+                warning(
+                    "tools",
+                    ("{tool} 用不了：{why}", "{tool} cannot be used: it {why}"),
+                    fix,
+                    tool=status.name,
+                    why=status.reason,
                 )
             )
-    return checks or [well("tools", sentence("all {} can be used", len(found.tools)))]
+    return checks or [
+        ok("tools", ("{count} 个都可以用", "all {count} can be used"), count=len(found.tools))
+    ]
 
 
 # --- their sources --------------------------------------------------------------------------------
@@ -64,13 +79,20 @@ BEIJING = WeatherPlace(
 NO_KEYS = WeatherKeys()
 HTTP_OK = 200
 NAMED = 3  # troubles in one line
+ANSWERED: Final = ("{host} 答复了 {status}", "{host} answered {status}")
 MEND_NETWORK = (
-    "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a mirror in "
-    "TOOLS_MIRRORS"
+    "看看这台机器连不连得上；有防火墙就设 HTTPS_PROXY，或者在 TOOLS_MIRRORS 里设镜像",
+    (
+        "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a "
+        "mirror in TOOLS_MIRRORS"
+    ),
 )
 MEND_KEY = (
-    "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then the next source is "
-    "asked"
+    "见 docs/zh/weather.md：检查 .env 里的密钥、地址或 TOOLS_CONTACT；在那之前会用下一个来源",
+    (
+        "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then "
+        "the next source is asked"
+    ),
 )
 
 
@@ -99,8 +121,8 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
     try:
         await source.fetch(question)
     except SourceFailed as error:
-        return warn("weather", translate_error(str(error)), MEND_KEY)
-    return well("weather", sentence("{} answers", source.name))
+        return warning("weather", text_of(error), MEND_KEY)
+    return ok("weather", ("{source} 有答复", "{source} answers"), source=source.name)
 
 
 async def check_versions(web: Web) -> list[Check]:
@@ -114,10 +136,10 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
     problems = Games(clock=clock, file=settings.games_file).check()
     if settings.games_file is None or problems:
         return [
-            warn("games", sentence("{}: {}", problem.name, problem.what), problem.mend)
+            warning("games", BROKEN, problem.mend, file=problem.name, what=problem.what)
             for problem in problems
         ]
-    return [well("games", sentence("{} can be used", settings.games_file.name))]
+    return [ok("games", ("{file} 可以用", "{file} can be used"), file=settings.games_file.name)]
 
 
 async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
@@ -128,27 +150,38 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
         asked = [group.create_task(_ask(url, web)) for url in urls]
     troubles = [trouble for task in asked if (trouble := task.result())]
     if not troubles:
-        return well(check, "can be reached")
-    named = Bilingual(
-        "; ".join(troubles[:NAMED]), "；".join(translate_error(one).zh for one in troubles[:NAMED])
-    )
+        return ok(check, ("连得上", "can be reached"))
+    first = troubles[:NAMED]
+    named = Bilingual("; ".join(first), "；".join(one.zh for one in first))
     if len(troubles) == len(asked) > 1:
-        return warn(
+        return warning(
             check,
-            sentence(
-                "none of its {} hosts can be used, as {}", len(asked), translate_error(troubles[0])
+            (
+                "{count} 个地址都用不了，比如：{first}",
+                "none of its {count} hosts can be used, as {first}",
             ),
             MEND_NETWORK,
+            count=len(asked),
+            first=troubles[0],
         )
     if len(troubles) > NAMED:
-        return warn(check, sentence("{}; and {} more", named, len(troubles) - NAMED), MEND_NETWORK)
-    return warn(check, named, MEND_NETWORK)
+        return warning(
+            check,
+            ("{first}；还有 {more} 个", "{first}; and {more} more"),
+            MEND_NETWORK,
+            first=named,
+            more=len(troubles) - NAMED,
+        )
+    return warning(check, named, MEND_NETWORK)
 
 
-async def _ask(url: str, web: Web) -> str:
-    """Ask a source; an empty text, or what is wrong with it."""
+async def _ask(url: str, web: Web) -> Bilingual | None:
+    """Ask a source; what is wrong with it, None if nothing is."""
     try:
         response = await web.get(url)
     except ToolFailed as error:
-        return str(error)
-    return "" if response.status == HTTP_OK else f"{url.split('/')[2]} answered {response.status}"
+        return text_of(error)
+    if response.status == HTTP_OK:
+        return None
+    host, status = url.split("/")[2], response.status
+    return bilingual(fill_pair(ANSWERED, host=host, status=status))

@@ -34,6 +34,7 @@ from bot.cli.setup.servers import (
     write_webui,
 )
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.language import Bilingual
 from config import sources, values
 from config.checks import PLACEHOLDER
 from config.loading import load_settings
@@ -248,7 +249,7 @@ def _check(
     problems = [
         Problem(
             name,
-            "still has the text of an example",
+            Bilingual("still has the text of an example", "还是示例里的文字"),
             "Put your own in its place, or nothing: then one is made",
         )
         for name, text in given.items()
@@ -290,7 +291,8 @@ def _of_profiles(environ: Mapping[str, str]) -> Iterator[Problem]:
         what = f"is not 0, though {PROFILES} has cluster: a bot of its own would run beside it"
         yield Problem(REPLICAS, what, f"Write {REPLICAS}=0 into .env")
     if "cluster" in profiles and not environ.get(CLUSTER_PASSWORD, "").strip():
-        yield Problem(CLUSTER_PASSWORD, "is not set", "Make one with: openssl rand -hex 16")
+        what = Bilingual("is not set", "没有设置")
+        yield Problem(CLUSTER_PASSWORD, what, "Make one with: openssl rand -hex 16")
     if "cluster" not in profiles and not is_alone:
         what = f"is 0, though {PROFILES} has no cluster: no bot would run"
         yield Problem(REPLICAS, what, f"Remove it, or add cluster to {PROFILES} (docs/cluster.md)")

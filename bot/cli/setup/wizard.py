@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import assert_never
 from urllib.parse import urlsplit
 
+from bot.cli.checks import Check, Outcome
+from bot.cli.doctor.models import with_version
 from bot.cli.setup.answers import (
     ACCOUNT,
     MODEL,
@@ -32,7 +34,6 @@ from bot.cli.setup.questions import (
     ask_which,
 )
 from bot.cli.setup.servers import BOT_URL, ServerLink, account_in, link_of, tokens_for, write_onebot
-from bot.cli.setup.trial import ModelTrial, with_version
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask
 from config import sources, values
@@ -121,7 +122,7 @@ class Wizard:
         folder: Path,
         environ: Mapping[str, str],
         terminal: Terminal,
-        try_endpoint: Callable[[Endpoint], ModelTrial],
+        check_endpoint: Callable[[Endpoint], Check],
         list_models: ListModels,
         make_token: Callable[[], str],
     ) -> None:
@@ -129,7 +130,7 @@ class Wizard:
         self._folder = folder
         self._environ = environ
         self._terminal = terminal
-        self._try_endpoint = try_endpoint
+        self._check_endpoint = check_endpoint
         self._list_models = list_models
         self._make_token = make_token
         self._mask = Mask(proxy_secrets(environ))
@@ -147,8 +148,8 @@ class Wizard:
         if wishes.interactive:
             answers = self._ask(answers, test=wishes.test)
         elif wishes.test:
-            answers, trial = self._try(answers)
-            if not trial.ok:
+            answers, check = self._try(answers)
+            if check.outcome is not Outcome.OK:
                 self._terminal.tell(UNTRIED)
                 return False
         docker = self._will_use_docker(wishes)
@@ -259,31 +260,32 @@ class Wizard:
         list_models: ListModels = self._list_models if test else lambda _: ()
         answers = ask_model(self._terminal, answers, list_models)
         while test:
-            answers, trial = self._try(answers)
-            if trial.ok or not (name := ask_which(self._terminal, trial.mend.setting)):
+            answers, check = self._try(answers)
+            is_well = check.outcome is Outcome.OK
+            if is_well or not (name := ask_which(self._terminal, check.setting)):
                 break
             answers = ask_part(self._terminal, answers, name, list_models)
         return ask_people(self._terminal, ask_character(self._terminal, answers))
 
-    def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], ModelTrial]:
+    def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Check]:
         """How the model answers, told; the answers with /v1 at the end of the base url where that
         was missing.
         """
         endpoint = check_answers(with_tokens(answers, self._make_token)).main_model
         self._terminal.tell(f"正在测试模型 Trying {endpoint.model} ...")
-        trial = self._try_endpoint(endpoint)
-        longer = "" if _is_a_service(trial) else with_version(endpoint.base_url)
+        check = self._check_endpoint(endpoint)
+        longer = "" if _is_a_service(check) else with_version(endpoint.base_url)
         if longer and _is_a_service(
-            second := self._try_endpoint(replace(endpoint, base_url=longer))
+            second := self._check_endpoint(replace(endpoint, base_url=longer))
         ):
             self._terminal.tell(f"  地址补上了 /v1  /v1 was missing: {longer}")
-            answers, trial = {**answers, "LLM_BASE_URL": longer}, second
-        if trial.ok:
-            self._terminal.tell(f"  ok, {trial.seconds:.1f} s")
+            answers, check = {**answers, "LLM_BASE_URL": longer}, second
+        if check.outcome is Outcome.OK:
+            self._terminal.tell(f"  ok, {check.said}")
         else:
-            self._terminal.tell(f"  没有回答 It does not answer: {self._mask(trial.why)}")
-            self._terminal.tell(f"  {trial.mend.zh}。\n  {trial.mend.en}.")
-        return answers, trial
+            self._terminal.tell(f"  没有回答 It does not answer: {self._mask(check.said)}")
+            self._terminal.tell(f"  {check.fix.zh}。\n  {check.fix}.")
+        return answers, check
 
     # --- what is to be written --------------------------------------------------------------------
 
@@ -335,9 +337,9 @@ def _check_url(url: str) -> None:
     raise ConfigError(Problem("--napcat-url", what, f"Write it as {BOT_URL}"))
 
 
-def _is_a_service(trial: ModelTrial) -> bool:
+def _is_a_service(check: Check) -> bool:
     """Whether the base url is right: nobody else refuses a key."""
-    return trial.ok or trial.mend.setting == "LLM_API_KEY"
+    return check.outcome is Outcome.OK or check.setting == "LLM_API_KEY"
 
 
 def _mention(settings: Settings) -> str:

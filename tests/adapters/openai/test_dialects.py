@@ -72,7 +72,6 @@ DATA = {
     "bot/cli/setup/answers.py": "the list that setup offers",
     "bot/cli/cli.py": "what `--help` says",
     "config/checks.py": "the example in a problem",
-    "bot/cli/doctor/chinese.py": "the same in Chinese",
     "config/settings.py": "what LLM_DIALECT may be",
 }
 WIRE_WORDS = {"x_groq", "minimax:"}

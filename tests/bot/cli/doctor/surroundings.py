@@ -14,7 +14,7 @@ from aiohttp import web
 from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.checks import Check, Outcome
 from config.loading import load_settings
 from config.settings import Settings
 from tests.ports import free_port
@@ -91,11 +91,11 @@ async def healthy(folder: Path) -> AsyncIterator[Surroundings]:
 
 
 def problems(checks: list[Check]) -> list[Check]:
-    return [check for check in checks if check.verdict is Verdict.PROBLEM]
+    return [check for check in checks if check.outcome is Outcome.PROBLEM]
 
 
 def told(checks: list[Check]) -> str:
     """The only problem, as check, words and mend in one line."""
     (problem,) = problems(checks)
-    assert problem.mend
-    return f"{problem.check}: {problem.said}. {problem.mend}"
+    assert problem.fix
+    return f"{problem.name}: {problem.said}. {problem.fix}"

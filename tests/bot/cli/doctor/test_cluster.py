@@ -16,7 +16,7 @@ from adapters.fetching.client import HttpxWeb
 from adapters.storage import url
 from adapters.storage.leases import Lease, name_of
 from adapters.storage.url import read_url
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.run import probes
 from bot.domain.cluster_messages import ClusterPartition
@@ -37,7 +37,7 @@ def partitions(*waiting: int, worked: Sequence[int] = (0, 1, 2)) -> tuple[Partit
     return tuple(PartitionStatus(number, place in worked) for place, number in enumerate(waiting))
 
 
-async def told(monkeypatch: pytest.MonkeyPatch, found: BrokerStatus | Exception) -> list[tuple[Verdict, str, str]]:
+async def told(monkeypatch: pytest.MonkeyPatch, found: BrokerStatus | Exception) -> list[tuple[Outcome, str, str]]:
     async def survey(address: str, number: int, *, clock: ManualClock) -> BrokerStatus:
         assert (address, number) == ("amqp://frost:hidden@queue/", 3)
         if isinstance(found, Exception):
@@ -47,7 +47,7 @@ async def told(monkeypatch: pytest.MonkeyPatch, found: BrokerStatus | Exception)
     monkeypatch.setattr(module, "read_status", survey)
     checks: list[Check] = await check_cluster(SETTINGS, clock=ManualClock())
     assert "hidden" not in str(checks)
-    return [(one.verdict, one.check, one.said) for one in checks]
+    return [(one.outcome, one.name, one.said) for one in checks]
 
 
 async def test_the_accounts_that_are_online_at_any_gateway_are_known_and_none_without_a_broker(
@@ -62,9 +62,9 @@ async def test_the_accounts_that_are_online_at_any_gateway_are_known_and_none_wi
 async def test_a_whole_cluster_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
     found = BrokerStatus("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS)
     assert await told(monkeypatch, found) == [
-        (Verdict.OK, "broker", "RabbitMQ 4.1.0: 7 events wait in 3 partitions"),
-        (Verdict.OK, "workers", "every partition has one"),
-        (Verdict.OK, "gateways", "2, with 10001, 10002 OFFLINE"),
+        (Outcome.OK, "broker", "RabbitMQ 4.1.0: 7 events wait in 3 partitions"),
+        (Outcome.OK, "workers", "every partition has one"),
+        (Outcome.OK, "gateways", "2, with 10001, 10002 OFFLINE"),
     ]
 
 
@@ -75,15 +75,15 @@ async def test_without_the_driver_of_the_database_the_broker_is_looked_at_all_th
     worker = {"bot_role": "worker", "store_url": SecretStr("postgresql://frost@127.0.0.1:1/frost")}
     monkeypatch.setattr(f"{__name__}.SETTINGS", SETTINGS.model_copy(update=worker))
     checks = await told(monkeypatch, BrokerStatus("4.1.0", partitions(0, 7, 0), gateways=GATEWAYS))
-    assert [verdict for verdict, _, _ in checks] == [Verdict.OK] * 3
+    assert [verdict for verdict, _, _ in checks] == [Outcome.OK] * 3
 
 
 async def test_before_anything_was_started_it_is_well_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await told(monkeypatch, BrokerStatus("3.10.8")) == [
-        (Verdict.OK, "broker", "RabbitMQ 3.10.8 is empty: gateways and workers make their queues")
+        (Outcome.OK, "broker", "RabbitMQ 3.10.8 is empty: gateways and workers make their queues")
     ]
     nobody = BrokerStatus("", partitions(0, 0, 0, worked=()))
-    assert {verdict for verdict, _, _ in await told(monkeypatch, nobody)} == {Verdict.OK}
+    assert {verdict for verdict, _, _ in await told(monkeypatch, nobody)} == {Outcome.OK}
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ async def test_what_is_wrong_is_one_line(
     monkeypatch: pytest.MonkeyPatch, found: BrokerStatus | Exception, wrong: tuple[str, str]
 ) -> None:
     checks = await told(monkeypatch, found)
-    assert [(check, said) for verdict, check, said in checks if verdict is Verdict.PROBLEM] == [wrong]
+    assert [(check, said) for verdict, check, said in checks if verdict is Outcome.PROBLEM] == [wrong]
 
 
 async def test_events_that_were_set_aside_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = await told(monkeypatch, BrokerStatus("4.1", partitions(0, 0, 0), dead=2, gateways=GATEWAYS))
-    assert checks[-1] == (Verdict.WARNING, "broker", "2 events were set aside")
+    assert checks[-1] == (Outcome.WARNING, "broker", "2 events were set aside")
 
 
 @pytest.fixture
@@ -124,12 +124,12 @@ def leasing(postgres: str) -> Iterator[Connection]:
     engine.dispose()
 
 
-async def found_in(broker: str, store_url: str, role: str = "worker") -> list[tuple[Verdict, str, str]]:
+async def found_in(broker: str, store_url: str, role: str = "worker") -> list[tuple[Outcome, str, str]]:
     """What it says of workers and leases."""
     urls = {"broker_url": broker, "store_url": store_url}
     settings = Settings.model_validate({**urls, "broker_partitions": PARTITIONS, "bot_role": role})
     checks = await check_cluster(settings, clock=ManualClock())
-    return [(one.verdict, one.check, one.said) for one in checks if one.check in {"workers", "leases"}]
+    return [(one.outcome, one.name, one.said) for one in checks if one.name in {"workers", "leases"}]
 
 
 def leased(leasing: Connection, number: int) -> Lease:
@@ -144,22 +144,22 @@ async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS)))
         unheld = "who takes from partition 0 holds no lease, and cannot answer"
-        idle = Verdict.PROBLEM, "workers", "nobody takes from partition 1, 2"
-        assert await found_in(broker, postgres) == [idle, (Verdict.WARNING, "leases", unheld)]
+        idle = Outcome.PROBLEM, "workers", "nobody takes from partition 1, 2"
+        assert await found_in(broker, postgres) == [idle, (Outcome.WARNING, "leases", unheld)]
         leased(leasing, 1)
         silent = "who holds the lease takes nothing from partition 1 (7.1@host)"
         assert await found_in(broker, postgres) == [
-            (Verdict.PROBLEM, "workers", "nobody takes from partition 2"),
-            (Verdict.WARNING, "leases", unheld),
-            (Verdict.WARNING, "leases", silent),
+            (Outcome.PROBLEM, "workers", "nobody takes from partition 2"),
+            (Outcome.WARNING, "leases", unheld),
+            (Outcome.WARNING, "leases", silent),
         ]
         first, _ = leased(leasing, 0), leased(leasing, 2)
         for number in (1, 2):
             await stack.enter_async_context(worker_of(broker, Desk(), share=ClusterPartition(number, PARTITIONS)))
-        well = [(Verdict.OK, "workers", "every partition has one")]
+        well = [(Outcome.OK, "workers", "every partition has one")]
         assert await found_in(broker, postgres) == well
         first.give_back(leasing)
-        assert await found_in(broker, postgres) == [(Verdict.WARNING, "leases", unheld)]
+        assert await found_in(broker, postgres) == [(Outcome.WARNING, "leases", unheld)]
         # Who knows no journal, or finds it away, believes whoever takes from a partition.
         assert await found_in(broker, postgres, role="gateway") == well
         assert await found_in(broker, "postgresql://frost@127.0.0.1:1/frost") == well
@@ -168,12 +168,12 @@ async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
 async def test_a_lease_without_anybody_at_work_is_told(broker: str, postgres: str, leasing: Connection) -> None:
     async with worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS)):
         pass  # it made its queue
-    assert await found_in(broker, postgres) == [(Verdict.OK, "workers", "none is at work yet")]
+    assert await found_in(broker, postgres) == [(Outcome.OK, "workers", "none is at work yet")]
     leased(leasing, 0)
     silent = "who holds the lease takes nothing from partition 0 (7.0@host)"
     assert await found_in(broker, postgres) == [
-        (Verdict.PROBLEM, "workers", "nobody takes from partition 1, 2"),
-        (Verdict.WARNING, "leases", silent),
+        (Outcome.PROBLEM, "workers", "nobody takes from partition 1, 2"),
+        (Outcome.WARNING, "leases", silent),
     ]
 
 

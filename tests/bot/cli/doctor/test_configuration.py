@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.cli.doctor.checks import Verdict
+from bot.cli.checks import Outcome
 from bot.cli.doctor.configuration import check_settings, check_token
 from tests.bot.cli.doctor.surroundings import TOKEN, problems, settings_of
 from tests.cases import each_case
@@ -15,57 +15,57 @@ GOOD = {"LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m", "ONEBOT_ACCES
 def test_good_settings_are_told_to_be_good() -> None:
     settings, told = check_settings(environ=GOOD, env_file=None)
     assert settings is not None
-    assert [(check.check, check.verdict) for check in told] == [("settings", Verdict.OK), ("token", Verdict.OK)]
+    assert [(check.name, check.outcome) for check in told] == [("settings", Outcome.OK), ("token", Outcome.OK)]
 
 
 def test_every_problem_is_told_at_once_under_the_name_that_was_typed() -> None:
     settings, told = check_settings(environ=GOOD | {"LLM_MODEL": "", "ONEBOT_PORT": "many"}, env_file=None)
     assert settings is None
     assert [check.said.split()[0] for check in problems(told)] == ["LLM_MODEL", "ONEBOT_PORT"]
-    assert all(check.mend for check in told)
+    assert all(check.fix for check in told)
 
 
 def test_what_is_set_in_vain_is_a_warning(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("ONEBOT_URL=ws://napcat:3001\n")
     _, told = check_settings(environ=GOOD, env_file=file)
-    (doubt,) = [check for check in told if check.verdict is Verdict.WARNING]
+    (doubt,) = [check for check in told if check.outcome is Outcome.WARNING]
     assert doubt.said == "ONEBOT_URL is set but not used"
 
 
 def test_a_socks_proxy_is_a_warning_that_names_what_to_set() -> None:
     _, told = check_settings(environ=GOOD | {"all_proxy": "socks5://127.0.0.1:1080"}, env_file=None)
-    (doubt,) = [check for check in told if check.verdict is Verdict.WARNING]
+    (doubt,) = [check for check in told if check.outcome is Outcome.WARNING]
     assert doubt.said.startswith("all_proxy names a SOCKS proxy")
-    assert "HTTPS_PROXY" in doubt.mend
+    assert "HTTPS_PROXY" in doubt.fix
 
 
 def test_of_several_tokens_the_shortest_is_told_and_each_must_be_good() -> None:
     check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnop,mnopqrstuvwxyzabc"}))
-    assert (check.verdict, check.said) == (Verdict.OK, "has 16 characters; tokens of their own have 10001")
+    assert (check.outcome, check.said) == (Outcome.OK, "has 16 characters; tokens of their own have 10001")
     check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnop,aaaaaaaaaaaaaaaaa"}))
-    assert check.verdict is Verdict.WARNING
+    assert check.outcome is Outcome.WARNING
 
 
 @each_case("token", ["abc12345", "aaaaaaaaaaaaaaaa", "1212121212"])
 def test_a_token_that_is_easy_to_guess_is_told_once(token: str) -> None:
     _, told = check_settings(environ=GOOD | {"ONEBOT_ACCESS_TOKEN": token}, env_file=None)
-    (doubt,) = [check for check in told if check.verdict is not Verdict.OK]
-    assert (doubt.check, doubt.verdict) == ("token", Verdict.WARNING)
+    (doubt,) = [check for check in told if check.outcome is not Outcome.OK]
+    assert (doubt.name, doubt.outcome) == ("token", Outcome.WARNING)
     assert token not in doubt.said
-    assert "openssl rand" in doubt.mend
+    assert "openssl rand" in doubt.fix
 
 
 def test_no_token_on_loopback_is_a_warning() -> None:
     check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_HOST": "127.0.0.1"}))
-    assert check.verdict is Verdict.WARNING
+    assert check.outcome is Outcome.WARNING
 
 
 @each_case(("proxy", "is_near"), [("127.0.0.1", True), ("::1", True), ("172.18.0.2", False)])
 def test_the_proxy_that_is_believed_is_told_in_one_line_with_what_it_must_do(proxy: str, is_near: bool) -> None:
     _, told = check_settings(environ=GOOD | {"CONSOLE_PROXY": proxy}, env_file=None)
     _, _, check = told
-    assert (check.check, check.verdict) == ("console proxy", Verdict.OK)
+    assert (check.name, check.outcome) == ("console proxy", Outcome.OK)
     assert check.said.startswith(f"{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody")
     assert ("process of this machine or tunnel" in check.said) == is_near
     assert ("本机" in check.said.zh) == is_near

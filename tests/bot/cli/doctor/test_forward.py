@@ -12,7 +12,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.onebot import check_forward, check_name
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
@@ -33,10 +33,10 @@ async def simulator() -> AsyncIterator[tuple[Simulator, str]]:
 async def test_a_server_with_an_account_online_is_well() -> None:
     async with simulator() as (_, url):
         checks = await look(url)
-    assert [(check.check, check.verdict) for check in checks] == [
-        ("onebot host", Verdict.OK),
-        ("onebot", Verdict.OK),
-        ("account", Verdict.OK),
+    assert [(check.name, check.outcome) for check in checks] == [
+        ("onebot host", Outcome.OK),
+        ("onebot", Outcome.OK),
+        ("account", Outcome.OK),
     ]
     assert str(BOT) in checks[-1].said
 
@@ -44,7 +44,7 @@ async def test_a_server_with_an_account_online_is_well() -> None:
 async def test_the_token_of_one_account_is_shown_without_the_account() -> None:
     async with simulator() as (_, url):
         checks = await look(url, f"{BOT}:{TOKEN}")
-    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert {check.outcome for check in checks} == {Outcome.OK}
 
 
 async def test_an_account_offline_is_one_problem() -> None:
@@ -96,7 +96,7 @@ async def test_a_name_that_nobody_knows_is_one_problem() -> None:
 
 async def test_a_name_that_is_known_is_told_with_its_address() -> None:
     check = await check_name("ws://localhost:3001")
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK
     assert check.said in {f"the address of localhost is {one}" for one in ("127.0.0.1", "::1")}
 
 
@@ -118,7 +118,7 @@ async def answering_calls(answer: dict[str, Any] | None) -> AsyncIterator[str]:
 async def test_a_server_that_knows_none_of_the_questions_is_a_warning() -> None:
     async with answering_calls({"status": "failed", "retcode": 1404}) as url:
         checks = await look(url)
-    assert checks[-1].verdict is Verdict.WARNING
+    assert checks[-1].outcome is Outcome.WARNING
     assert "a OneBot server at" in checks[-2].said
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.onebot import check_forward
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
@@ -31,7 +31,7 @@ async def test_nothing_is_sent_unless_it_is_asked_for() -> None:
     async with Simulator(world(), token=TOKEN) as simulator:
         checks = await look(simulator, send_image=False)
         assert simulator.sent == []
-    assert [check.check for check in checks] == ["onebot host", "onebot", "account"]
+    assert [check.name for check in checks] == ["onebot host", "onebot", "account"]
 
 
 async def test_a_group_of_many_is_told_of_where_nothing_is_limited() -> None:
@@ -47,8 +47,8 @@ async def test_a_picture_asked_for_reaches_the_owner() -> None:
         checks = await look(simulator)
         (sent,) = simulator.sent
     assert (sent.user_id, [segment["type"] for segment in sent.segments]) == (OWNER, ["text", "image"])
-    assert {check.verdict for check in checks} == {Verdict.OK}
-    assert checks[-1].check == "picture"
+    assert {check.outcome for check in checks} == {Outcome.OK}
+    assert checks[-1].name == "picture"
 
 
 async def test_without_an_owner_the_picture_goes_to_the_account_itself() -> None:
@@ -64,18 +64,18 @@ async def test_an_account_offline_is_one_problem_and_sends_no_picture() -> None:
         checks = await look(simulator)
         assert simulator.sent == []
     assert told(checks).startswith("account: ")
-    assert (checks[-1].check, checks[-1].verdict) == ("picture", Verdict.WARNING)
+    assert (checks[-1].name, checks[-1].outcome) == ("picture", Outcome.WARNING)
 
 
 async def test_a_picture_that_qq_does_not_confirm_is_a_warning() -> None:
     async with Simulator(world(), token=TOKEN) as simulator:
         simulator.faults.arm(Fault.TIMEOUT)
         checks = await look(simulator)
-    assert (checks[-1].check, checks[-1].verdict) == ("picture", Verdict.WARNING)
+    assert (checks[-1].name, checks[-1].outcome) == ("picture", Outcome.WARNING)
 
 
 async def test_a_socket_that_closes_while_the_picture_is_sent_leaves_what_was_told_before() -> None:
     async with Simulator(world(), token=TOKEN) as simulator:
         simulator.faults.arm(Fault.NEXT_CONNECTION)
         checks = await look(simulator)
-    assert [check.check for check in checks][:3] == ["onebot host", "onebot", "account"]
+    assert [check.name for check in checks][:3] == ["onebot host", "onebot", "account"]

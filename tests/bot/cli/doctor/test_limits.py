@@ -36,7 +36,7 @@ def test_where_many_ask_a_model_that_is_paid_for_what_is_not_limited_is_named(
 ) -> None:
     made = settings_of(SERVED | model | limits)
     told = check_groups(made, [(1, 9), (4242, 201)])
-    assert [check.mend for check in told] == [lacking][: bool(lacking)]
+    assert [check.fix for check in told] == [lacking][: bool(lacking)]
     assert check_groups(made, [(4242, 200)]) == check_groups(made, []) == []
 
 
@@ -49,7 +49,7 @@ def test_a_model_that_costs_nothing_needs_no_limit(tmp_path: Path) -> None:
 def test_limits_in_money_are_told_of_where_nobody_knows_a_price(tmp_path: Path) -> None:
     (told,) = check_limits(settings(tmp_path, **UNKNOWN, **DAY, BOT_DAY_TOKENS_ALL="1"))
     assert told.said == "nobody knows the price of mystery: BOT_DAY_COST_USER, BOT_DAY_COST_ALL counts nothing of it"
-    assert told.mend.endswith("or set BOT_DAY_TOKENS_USER beside it")
+    assert told.fix.endswith("or set BOT_DAY_TOKENS_USER beside it")
     assert check_limits(settings(tmp_path, **UNKNOWN)) == check_limits(settings(tmp_path, **PAID, **DAY)) == []
 
 

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.onebot import check_reverse, listen
 from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
@@ -30,11 +30,11 @@ async def test_a_server_that_dials_is_asked_and_sends_the_picture() -> None:
         simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
         checks = await check_reverse(settings(port), clock=CLOCK, ids=IDS)
         (sent,) = simulator.sent
-    assert [(check.check, check.verdict) for check in checks] == [
-        ("onebot port", Verdict.OK),
-        ("onebot", Verdict.OK),
-        ("account", Verdict.OK),
-        ("picture", Verdict.OK),
+    assert [(check.name, check.outcome) for check in checks] == [
+        ("onebot port", Outcome.OK),
+        ("onebot", Outcome.OK),
+        ("account", Outcome.OK),
+        ("picture", Outcome.OK),
     ]
     assert sent.user_id == 20001
 
@@ -45,7 +45,7 @@ async def test_a_server_with_the_token_of_its_account_is_asked_too() -> None:
     async with asyncio.timeout(20), Simulator(demo_world(), reconnect=0.05) as simulator:
         simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
         checks = await listen(own, clock=CLOCK, ids=IDS)
-    assert {check.verdict for check in checks} == {Verdict.OK}
+    assert {check.outcome for check in checks} == {Outcome.OK}
 
 
 async def test_nobody_who_comes_is_one_problem() -> None:
@@ -65,9 +65,9 @@ async def test_a_server_with_another_token_does_not_count() -> None:
 async def test_where_a_bot_has_the_port_it_is_to_be_stopped_first() -> None:
     async with answering(lambda _: web.Response()) as other:
         checks: list[Check] = await check_reverse(settings(int(other.rpartition(":")[2])), clock=CLOCK, ids=IDS)
-    assert checks[-1].check == "picture"
-    assert checks[-1].verdict is Verdict.WARNING
-    assert "docker compose stop bot" in checks[-1].mend
+    assert checks[-1].name == "picture"
+    assert checks[-1].outcome is Outcome.WARNING
+    assert "docker compose stop bot" in checks[-1].fix
 
 
 async def test_a_port_taken_in_the_meantime_is_one_problem() -> None:

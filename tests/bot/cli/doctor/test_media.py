@@ -9,7 +9,7 @@ from aiohttp import web
 
 from adapters.web.file_offers import FileOffers
 from adapters.web.server import WebServer
-from bot.cli.doctor.checks import Verdict, warn, well
+from bot.cli.checks import Outcome, ok, warning
 from bot.cli.doctor.onebot import MEND_MEDIA_URL, check_media_url
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
@@ -37,7 +37,7 @@ def settings(web_port: int, url: str) -> Settings:
 async def test_an_address_that_leads_to_the_bot_is_well() -> None:
     async with bot(offers=FileOffers("")) as port:
         url = f"http://127.0.0.1:{port}/media"
-        assert await check_media_url(settings(port, url)) == [well("media url", f"{url} leads to the bot")]
+        assert await check_media_url(settings(port, url)) == [ok("media url", f"{url} leads to the bot")]
 
 
 @each_case("offers", [None, FileOffers("")])
@@ -45,7 +45,7 @@ async def test_an_address_that_leads_elsewhere_in_it_is_told(offers: FileOffers 
     async with bot(offers=offers) as port:
         url = f"http://127.0.0.1:{port}/{'x/' if offers else ''}media"
         said = f"{url} leads elsewhere: it answered 404"
-        assert await check_media_url(settings(port, url)) == [warn("media url", said, MEND_MEDIA_URL)]
+        assert await check_media_url(settings(port, url)) == [warning("media url", said, MEND_MEDIA_URL)]
 
 
 @each_case("status", [200, 302, 502])
@@ -59,7 +59,7 @@ async def test_what_something_else_answers_is_told_and_not_followed(status: int)
     async with bot(offers=FileOffers("")) as port, answering(respond) as other:
         url = f"{other}/media"
         [check] = await check_media_url(settings(port, url))
-    assert (check.verdict, check.said) == (Verdict.WARNING, f"{url} leads elsewhere: it answered {status}")
+    assert (check.outcome, check.said) == (Outcome.WARNING, f"{url} leads elsewhere: it answered {status}")
     assert asked == ["/media/doctor"]
 
 
@@ -67,7 +67,7 @@ async def test_an_address_at_which_nobody_is_is_told() -> None:
     async with bot(offers=FileOffers("")) as port:
         url = f"http://127.0.0.1:{free_port()}/media"
         [check] = await check_media_url(settings(port, url))
-    assert (check.verdict, check.mend) == (Verdict.WARNING, MEND_MEDIA_URL)
+    assert (check.outcome, check.fix) == (Outcome.WARNING, MEND_MEDIA_URL[1])
     assert check.said == f"{url} cannot be reached (ClientConnectorError)"
 
 

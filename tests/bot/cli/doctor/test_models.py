@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from adapters.media.decoder import write_jpeg
 from adapters.offline.server import OfflineModel
-from bot.cli.doctor.checks import Verdict
+from bot.cli.checks import Outcome
 from bot.cli.doctor.models import check_clock, check_coder, check_fallbacks, check_main_model, check_vision
 from bot.runtime.clock import SystemClock
 from config.settings import Settings
@@ -58,9 +58,9 @@ async def talking(answer: Callable[[web.Request], Awaitable[web.Response]]) -> A
 async def test_a_model_that_answers_streams_and_calls_is_well() -> None:
     async with OfflineModel() as model:
         checks = await check_main_model(Settings(llm_base_url=model.base_url, llm_model="demo"), clock=CLOCK)
-    assert [(check.check, check.verdict) for check in checks] == [
-        ("model", Verdict.OK),
-        ("model tools", Verdict.OK),
+    assert [(check.name, check.outcome) for check in checks] == [
+        ("model", Outcome.OK),
+        ("model tools", Outcome.OK),
     ]
     assert "first token after" in checks[0].said
 
@@ -87,7 +87,7 @@ async def test_a_model_that_does_not_exist_is_one_problem() -> None:
 async def test_a_model_that_talks_instead_of_calling_is_a_warning() -> None:
     async with serving(SENTENCE) as settings:
         answer, call = await check_main_model(settings, clock=CLOCK)
-    assert (answer.verdict, call.verdict) == (Verdict.OK, Verdict.WARNING)
+    assert (answer.outcome, call.outcome) == (Outcome.OK, Outcome.WARNING)
     assert "in one piece" in answer.said
 
 
@@ -98,7 +98,7 @@ async def test_the_proxy_that_was_used_is_named_without_its_password(monkeypatch
         monkeypatch.setenv("http_proxy", root.replace("://", "://me:secret@"))
         settings = Settings(llm_base_url="http://llm.example.net/v1", llm_model="m")
         answer = (await check_main_model(settings, clock=CLOCK))[0]
-    assert answer.verdict is Verdict.OK
+    assert answer.outcome is Outcome.OK
     assert answer.said.endswith(f"through the proxy {root}")
     assert "secret" not in answer.said
 
@@ -109,9 +109,9 @@ async def test_each_fallback_is_asked_and_one_that_does_not_answer_is_a_warning(
         away = {"base_url": "http://127.0.0.1:9/v1", "api_key": "sk-1,sk-2", "model": "away"}
         settings = Settings.model_validate({"llm_base_url": "http://main.test", "llm_fallbacks": [there, away]})
         checks = await check_fallbacks(settings, clock=CLOCK)
-    assert [(check.check, check.verdict) for check in checks] == [
-        ("fallback", Verdict.OK),
-        ("fallback", Verdict.WARNING),
+    assert [(check.name, check.outcome) for check in checks] == [
+        ("fallback", Outcome.OK),
+        ("fallback", Outcome.WARNING),
     ]
     assert "away does not answer" in checks[1].said
     assert await check_fallbacks(Settings(), clock=CLOCK) == []
@@ -128,7 +128,7 @@ async def test_a_model_that_names_the_colour_of_a_picture_sees(said: str) -> Non
     async with talking(answer) as root:
         settings = Settings(llm_base_url=f"{root}/v1", llm_model="m", llm_vision_model="eyes")
         (check,) = await check_vision(settings, clock=CLOCK)
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK
     assert asked[0]["model"] == "eyes"
     picture = asked[0]["messages"][0]["content"][1]["image_url"]["url"]
     assert write_jpeg(base64.b64decode(picture.partition(",")[2])).startswith(b"\xff\xd8\xff")
@@ -139,9 +139,9 @@ async def test_a_model_that_says_something_else_or_refuses_pictures_is_a_warning
     for body, status, word in ((sentence("I see no picture"), 200, "no picture"), (refusal, 400, "image_url")):
         async with serving(body, status) as settings:
             (check,) = await check_vision(settings.model_copy(update={"llm_model": "gpt-4o"}), clock=CLOCK)
-        assert check.verdict is Verdict.WARNING
+        assert check.outcome is Outcome.WARNING
         assert word in check.said
-        assert "LLM_VISION_MODEL" in check.mend
+        assert "LLM_VISION_MODEL" in check.fix
 
 
 async def test_where_no_model_is_shown_pictures_none_is_asked() -> None:
@@ -151,7 +151,7 @@ async def test_where_no_model_is_shown_pictures_none_is_asked() -> None:
 async def test_a_coder_that_is_the_main_model_is_not_asked() -> None:
     settings = Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
     (check,) = await check_coder(settings, clock=CLOCK)
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK
 
 
 async def test_another_coder_is_asked() -> None:
@@ -160,7 +160,7 @@ async def test_another_coder_is_asked() -> None:
             llm_base_url="http://127.0.0.1:9/v1", llm_model="m", coder_base_url=model.base_url, coder_model="c"
         )
         (check,) = await check_coder(settings, clock=CLOCK)
-        assert check.verdict is Verdict.OK
+        assert check.outcome is Outcome.OK
         assert [request["model"] for request in model.requests] == ["c"]
     assert told(await check_coder(settings, clock=CLOCK)).startswith("coder: c does not answer")
 
@@ -168,24 +168,24 @@ async def test_another_coder_is_asked() -> None:
 async def test_a_clock_like_the_servers_is_well_whatever_the_server_answers() -> None:
     async with serving({}, 401) as settings:
         (check,) = await check_clock(settings, clock=CLOCK)
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK
 
 
 @each_case(("seconds", "word"), [(90, "ahead"), (-90, "behind")])
 async def test_a_clock_that_is_a_minute_off_is_a_warning(seconds: float, word: str) -> None:
     async with serving({}, 401) as settings:
         (check,) = await check_clock(settings, clock=ManualClock(CLOCK.now() + seconds))
-    assert check.verdict is Verdict.WARNING
+    assert check.outcome is Outcome.WARNING
     assert word in check.said
-    assert "NTP" in check.mend
+    assert "NTP" in check.fix
 
 
 async def test_a_clock_without_anything_to_compare_with_is_a_warning() -> None:
     (check,) = await check_clock(Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m"), clock=CLOCK)
-    assert check.verdict is Verdict.WARNING
+    assert check.outcome is Outcome.WARNING
 
 
 async def test_a_server_without_a_date_is_no_matter() -> None:
     async with answering(lambda _: web.Response(headers={"Date": "yesterday"})) as root:
         (check,) = await check_clock(Settings(llm_base_url=root, llm_model="m"), clock=CLOCK)
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK

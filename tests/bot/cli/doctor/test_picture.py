@@ -12,7 +12,7 @@ from adapters.simulator.faults import Fault, Faults
 from adapters.simulator.server import reply_to
 from adapters.simulator.wire import Json
 from adapters.simulator.world import World, demo_world
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.interview import PICTURE, Ask, check_picture
 from bot.domain.errors import ActionUnanswered, NotConnected
 from tests.cases import each_case
@@ -52,7 +52,7 @@ def test_the_picture_is_a_small_png() -> None:
 async def test_a_picture_that_arrives_is_well_and_can_be_had_back() -> None:
     world = demo_world()
     check = await check_picture(asking(world, Faults()), account=10001, owners={OWNER, 20002})
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK
     assert check.said == "was taken as base64 and sent to 20001; get_image finds it"
     (stored,) = world.messages.history(peer_id=OWNER)
     words, picture = stored.segments
@@ -70,32 +70,32 @@ async def test_without_an_owner_the_account_gets_it_itself() -> None:
 @each_case(
     ("fault", "verdict", "mend"),
     [
-        (Fault.TIMEOUT, Verdict.WARNING, "risk control"),
-        (Fault.RISK, Verdict.WARNING, "risk control"),
-        (Fault.SILENCE, Verdict.WARNING, "risk control"),
-        (Fault.LOST, Verdict.WARNING, "risk control"),
-        (Fault.NOT_FRIEND, Verdict.WARNING, "friends on QQ"),
-        (Fault.BAD_MEDIA, Verdict.PROBLEM, "another machine, leave MEDIA_SEND=base64"),
-        (Fault.REFUSE, Verdict.PROBLEM, "log"),
+        (Fault.TIMEOUT, Outcome.WARNING, "risk control"),
+        (Fault.RISK, Outcome.WARNING, "risk control"),
+        (Fault.SILENCE, Outcome.WARNING, "risk control"),
+        (Fault.LOST, Outcome.WARNING, "risk control"),
+        (Fault.NOT_FRIEND, Outcome.WARNING, "friends on QQ"),
+        (Fault.BAD_MEDIA, Outcome.PROBLEM, "another machine, leave MEDIA_SEND=base64"),
+        (Fault.REFUSE, Outcome.PROBLEM, "log"),
     ],
 )
-async def test_each_way_it_goes_wrong_names_its_mend(fault: Fault, verdict: Verdict, mend: str) -> None:
+async def test_each_way_it_goes_wrong_names_its_mend(fault: Fault, verdict: Outcome, mend: str) -> None:
     check = await look(fault)
-    assert (check.check, check.verdict) == ("picture", verdict)
-    assert mend in check.mend
+    assert (check.name, check.outcome) == ("picture", verdict)
+    assert mend in check.fix
 
 
 async def test_an_owner_who_is_no_friend_is_a_warning() -> None:
     check = await look(to=STRANGER)
-    assert check.verdict is Verdict.WARNING
-    assert "BOT_OWNERS" in check.mend
+    assert check.outcome is Outcome.WARNING
+    assert "BOT_OWNERS" in check.fix
 
 
 async def test_a_server_that_hangs_up_meanwhile_is_a_problem() -> None:
     async def gone(_action: str, _params: Mapping[str, object]) -> ActionReply:
         raise NotConnected("closed")
 
-    assert (await check_picture(gone, account=10001, owners=())).verdict is Verdict.PROBLEM
+    assert (await check_picture(gone, account=10001, owners=())).outcome is Outcome.PROBLEM
 
 
 async def test_a_server_that_drops_the_picture_and_says_ok_is_a_problem() -> None:
@@ -106,7 +106,7 @@ async def test_a_server_that_drops_the_picture_and_says_ok_is_a_problem() -> Non
 
     ask = asking(demo_world(), Faults(), without_pictures)
     check = await check_picture(ask, account=10001, owners={OWNER})
-    assert check.verdict is Verdict.PROBLEM
+    assert check.outcome is Outcome.PROBLEM
     assert "was dropped" in check.said
 
 
@@ -117,5 +117,5 @@ async def test_a_server_that_shows_nothing_of_what_it_sent_is_believed(missing: 
         return failed if action == missing else frame
 
     check = await check_picture(asking(demo_world(), Faults(), refusing), account=10001, owners={OWNER})
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK
     assert check.said == "was taken as base64 and sent to 20001"

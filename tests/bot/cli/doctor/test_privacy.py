@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.cli.doctor.checks import Check, Verdict
+from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.storage import check_privacy
 from tests.bot.cli.doctor.test_storage import settings
 
 
 def told(folder: Path) -> list[Check]:
     return [
-        check for check in check_privacy(settings(folder), env_file=folder / ".env") if check.verdict is not Verdict.OK
+        check for check in check_privacy(settings(folder), env_file=folder / ".env") if check.outcome is not Outcome.OK
     ]
 
 
@@ -24,8 +24,8 @@ def test_files_with_secrets_that_others_read_are_named(tmp_path: Path) -> None:
     assert told(tmp_path) == []
     (tmp_path / ".env").chmod(0o640)
     made.chmod(0o604)
-    assert [check.mend for check in told(tmp_path)] == [f"chmod 600 {tmp_path}/.env", f"chmod 600 {made}"]
-    assert all(check.verdict is Verdict.WARNING for check in told(tmp_path))
+    assert [check.fix for check in told(tmp_path)] == [f"chmod 600 {tmp_path}/.env", f"chmod 600 {made}"]
+    assert all(check.outcome is Outcome.WARNING for check in told(tmp_path))
 
 
 def test_folders_that_others_write_are_named(tmp_path: Path) -> None:
@@ -39,4 +39,4 @@ def test_folders_that_others_write_are_named(tmp_path: Path) -> None:
 
 def test_without_a_file_there_is_nothing_to_read(tmp_path: Path) -> None:
     (check,) = check_privacy(settings(tmp_path), env_file=None)
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 
-from bot.cli.doctor.checks import exit_code, masked, to_json, to_text, warn, well, wrong
-from bot.cli.doctor.chinese import sentence
+from bot.cli.checks import exit_code, failure, masked, ok, to_json, to_text, warning
 from bot.domain.language import Language
 
 CHECKS = [
-    well("clock", "agrees"),
-    warn("weather", "is far", "Wait"),
-    wrong("model", "says:\n  no", "Copy the key"),
+    ok("clock", "agrees"),
+    warning("weather", "is far", "Wait"),
+    failure("model", "says:\n  no", "Copy the key"),
 ]
 
 
@@ -26,9 +25,9 @@ def test_the_text_has_a_line_for_each_with_its_mend() -> None:
 
 def test_the_text_in_chinese_has_the_same_columns() -> None:
     checks = [
-        well("clock", "agrees with the model's server"),
-        warn("data folder", sentence("{} can be written, {} MiB free", "data", 300), "Make room on the disk soon"),
-        wrong("something new", "says: no", ""),
+        ok("clock", ("和模型的服务器一致", "agrees with the model's server")),
+        warning("data folder", ("data 可以写，还剩 300 MiB", ""), ("磁盘空间不多了，尽快清理", "")),
+        failure("something new", "says: no", ""),
     ]
     assert to_text(checks, Language.CHINESE).splitlines() == [
         "正常  时钟           和模型的服务器一致",
@@ -49,7 +48,8 @@ def test_only_a_problem_is_an_exit_code() -> None:
 
 
 def test_what_servers_quote_is_masked() -> None:
-    said = sentence("{} does not answer: {}", "m", "no such key: sk-1")
-    check = masked(wrong("model", said, "Not sk-1"), lambda text: text.replace("sk-1", "***"))
-    assert (check.said, check.mend) == ("m does not answer: no such key: ***", "Not ***")
+    said = ("{model} 没有答复：{why}", "{model} does not answer: {why}")
+    check = failure("model", said, "Not sk-1", model="m", why="no such key: sk-1")
+    check = masked(check, lambda text: text.replace("sk-1", "***"))
+    assert (check.said, check.fix) == ("m does not answer: no such key: ***", "Not ***")
     assert check.said.zh == "m 没有答复：no such key: ***"

@@ -12,8 +12,8 @@ from aiohttp import web
 from adapters.control.server import ControlServer
 from adapters.web.readiness import NOBODY, Readiness, ServedAccount
 from adapters.web.server import WebServer
+from bot.cli.checks import Check, Outcome
 from bot.cli.control import socket_of
-from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.onebot import check_ports, find_running, why_taken
 from config.settings import Settings
 from tests.adapters.web.test_server import figures
@@ -44,19 +44,19 @@ async def running(readiness: Readiness) -> AsyncIterator[Settings]:
         yield settings(onebot=int(onebot.rpartition(":")[2]), web_port=server.port)
 
 
-def verdicts(checks: list[Check]) -> dict[str, Verdict]:
-    return {check.check: check.verdict for check in checks}
+def verdicts(checks: list[Check]) -> dict[str, Outcome]:
+    return {check.name: check.outcome for check in checks}
 
 
 async def test_free_ports_are_well() -> None:
     checks = await check_ports(settings(onebot=free_port(), web_port=free_port()))
-    assert verdicts(checks) == {"web port": Verdict.OK, "onebot port": Verdict.OK}
+    assert verdicts(checks) == {"web port": Outcome.OK, "onebot port": Outcome.OK}
 
 
 async def test_a_running_bot_is_asked_how_it_is() -> None:
     async with running(READY) as given:
         checks = await check_ports(given)
-    assert set(verdicts(checks).values()) == {Verdict.OK}
+    assert set(verdicts(checks).values()) == {Outcome.OK}
     assert [check.said for check in checks[-2:]] == [
         "NapCat.Onebot 4.18.33 has account 10001",
         "the bot is running, account 10001 online",
@@ -66,39 +66,39 @@ async def test_a_running_bot_is_asked_how_it_is() -> None:
 @each_case(
     ("readiness", "elsewhere", "verdict"),
     [
-        (ALONE, {10001}, Verdict.OK),
-        (ALONE, set(), Verdict.PROBLEM),
+        (ALONE, {10001}, Outcome.OK),
+        (ALONE, set(), Outcome.PROBLEM),
         (
             Readiness(False, f"{NOBODY}: account 10001 is missing", (ServedAccount(10001, "missing"),)),
             {10001},
-            Verdict.OK,
+            Outcome.OK,
         ),
         (
             Readiness(False, f"{NOBODY}: account 10001 is missing", (ServedAccount(10001, "missing"),)),
             {10002},
-            Verdict.PROBLEM,
+            Outcome.PROBLEM,
         ),
-        (OFFLINE, {10001, 10002}, Verdict.PROBLEM),
-        (Readiness(False, "the broker cannot be reached", ()), {10001}, Verdict.PROBLEM),
+        (OFFLINE, {10001, 10002}, Outcome.PROBLEM),
+        (Readiness(False, "the broker cannot be reached", ()), {10001}, Outcome.PROBLEM),
     ],
 )
 async def test_an_account_of_another_gateway_is_no_problem_of_this_one(
-    readiness: Readiness, elsewhere: set[int], verdict: Verdict
+    readiness: Readiness, elsewhere: set[int], verdict: Outcome
 ) -> None:
     async def told_of() -> frozenset[int]:
         return frozenset(elsewhere)
 
     async with running(readiness) as given:
         checks = await check_ports(given, elsewhere=told_of)
-    assert (checks[-1].check, checks[-1].verdict) == ("account", verdict)
-    if verdict is Verdict.OK:
+    assert (checks[-1].name, checks[-1].outcome) == ("account", verdict)
+    if verdict is Outcome.OK:
         assert checks[-1].said == "none is at this gateway, account 10001 is at another one"
 
 
 async def test_an_account_of_which_nobody_says_whether_it_is_online_is_a_warning() -> None:
     async with running(UNKNOWN) as given:
         checks = await check_ports(given)
-    assert checks[-1].verdict is Verdict.WARNING
+    assert checks[-1].outcome is Outcome.WARNING
     assert "nobody says whether account 10001 is online" in checks[-1].said
 
 
@@ -154,7 +154,7 @@ async def test_in_forward_mode_only_the_web_port_matters() -> None:
         checks = await check_ports(
             settings(onebot=given.onebot_port, web_port=given.web_port, onebot_mode="forward", web_host="0.0.0.0")
         )
-    assert verdicts(checks) == {"web port": Verdict.OK}
+    assert verdicts(checks) == {"web port": Outcome.OK}
 
 
 async def test_an_address_of_another_machine_cannot_be_listened_on() -> None:

@@ -17,7 +17,7 @@ from aiohttp import web
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from adapters.web.file_offers import FileOffers
-from bot.cli.doctor.checks import Check, Verdict, well
+from bot.cli.checks import Check, Outcome, ok
 from bot.cli.doctor.run import Probe, diagnose, run_probes
 from bot.runtime.clock import RandomIds, SystemClock
 from config.sources import read_env_file
@@ -42,8 +42,8 @@ async def look(around: Surroundings, *, send_image: bool = False, **changed: str
 
 async def test_all_is_well(around: Surroundings) -> None:
     checks = await look(around)
-    assert [check for check in checks if check.verdict is not Verdict.OK] == []
-    assert [check.check for check in checks] == [
+    assert [check for check in checks if check.outcome is not Outcome.OK] == []
+    assert [check.name for check in checks] == [
         *("settings", "token", "privacy", "data folder", "data folder", "store", "clock"),
         *("model", "model tools", "coder"),
         *("weather", "versions", "tools", "web port", "onebot host", "onebot", "account"),
@@ -52,14 +52,14 @@ async def test_all_is_well(around: Surroundings) -> None:
 
 async def test_reverse_mode_before_the_bot_has_started_is_well(around: Surroundings) -> None:
     checks = await look(around, ONEBOT_MODE="reverse", ONEBOT_URL="", ONEBOT_PORT=str(free_port()))
-    assert {check.verdict for check in checks} == {Verdict.OK}
-    assert checks[-1].check == "onebot port"
+    assert {check.outcome for check in checks} == {Outcome.OK}
+    assert checks[-1].name == "onebot port"
 
 
 async def test_a_picture_is_sent_where_it_is_asked_for(around: Surroundings) -> None:
     checks = await look(around, send_image=True)
-    assert {check.verdict for check in checks} == {Verdict.OK}
-    assert checks[-1].check == "picture"
+    assert {check.outcome for check in checks} == {Outcome.OK}
+    assert checks[-1].name == "picture"
     assert len(around.simulator.sent) == 1
 
 
@@ -69,8 +69,8 @@ async def test_in_reverse_mode_the_picture_waits_for_the_server_to_come(around: 
     async with Simulator(demo_world(), reconnect=0.05) as simulator:
         simulator.dial(f"ws://127.0.0.1:{port}/", token=TOKEN)
         checks = await look(around, send_image=True, **here)
-    assert {check.verdict for check in checks} == {Verdict.OK}
-    assert [check.check for check in checks[-4:]] == ["onebot port", "onebot", "account", "picture"]
+    assert {check.outcome for check in checks} == {Outcome.OK}
+    assert [check.name for check in checks[-4:]] == ["onebot port", "onebot", "account", "picture"]
 
 
 async def test_a_wrong_token_is_one_problem(around: Surroundings) -> None:
@@ -125,16 +125,16 @@ async def test_an_account_offline_is_one_problem(around: Surroundings) -> None:
 async def test_sources_out_of_reach_are_warnings(around: Surroundings) -> None:
     environ = json.dumps(dict.fromkeys(json.loads(around.environ["TOOLS_MIRRORS"]), "http://127.0.0.1:9"))
     checks = await look(around, TOOLS_MIRRORS=environ)
-    assert [check.check for check in checks if check.verdict is Verdict.WARNING] == ["weather", "versions"]
-    assert not any(check.verdict is Verdict.PROBLEM for check in checks)
+    assert [check.name for check in checks if check.outcome is Outcome.WARNING] == ["weather", "versions"]
+    assert not any(check.outcome is Outcome.PROBLEM for check in checks)
 
 
 async def test_where_large_files_are_fetched_is_looked_at_while_the_bot_runs(around: Surroundings) -> None:
     url = f"http://127.0.0.1:{around.environ['WEB_PORT']}/media"
-    assert "media url" not in {check.check for check in await look(around, MEDIA_URL=url)}
+    assert "media url" not in {check.name for check in await look(around, MEDIA_URL=url)}
     async with web_server(settings_of(around.environ).web_port, FileOffers(url)):
         checks = await look(around, MEDIA_URL=url)
-    assert well("media url", f"{url} leads to the bot") in checks
+    assert ok("media url", f"{url} leads to the bot") in checks
 
 
 # --- what breaks or hangs ---------------------------------------------------------------------------
@@ -142,7 +142,7 @@ async def test_where_large_files_are_fetched_is_looked_at_while_the_bot_runs(aro
 
 async def test_a_check_that_breaks_or_hangs_is_a_problem_of_its_own() -> None:
     async def fine() -> Iterable[Check]:
-        return [well("fine", "is")]
+        return [ok("fine", "is")]
 
     async def breaks() -> Iterable[Check]:
         raise RuntimeError("no luck")
@@ -154,10 +154,10 @@ async def test_a_check_that_breaks_or_hangs_is_a_problem_of_its_own() -> None:
     async with asyncio.timeout(30):
         checks = await run_probes([Probe("a", breaks), Probe("b", hangs), Probe("c", fine)], deadline=0.05)
     broken, hung, good = checks
-    assert (broken.check, broken.verdict) == ("a", Verdict.PROBLEM)
+    assert (broken.name, broken.outcome) == ("a", Outcome.PROBLEM)
     assert "RuntimeError: no luck" in broken.said
-    assert (hung.check, hung.verdict) == ("b", Verdict.PROBLEM)
-    assert good == well("fine", "is")
+    assert (hung.name, hung.outcome) == ("b", Outcome.PROBLEM)
+    assert good == ok("fine", "is")
 
 
 # --- as a process -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from aiohttp import web
 
 from adapters.fetching.client import HttpxWeb
-from bot.cli.doctor.checks import Verdict
+from bot.cli.checks import Outcome
 from bot.cli.doctor.tools import check_games, check_versions, check_weather
 from bot.runtime.clock import SystemClock
 from config.settings import Settings
@@ -37,16 +37,16 @@ async def test_each_host_is_asked_once() -> None:
 
     async with answering(answer) as root, at(root) as port:
         checks = [*await check_weather(port), *await check_versions(port)]
-    assert [(check.check, check.verdict) for check in checks] == [("weather", Verdict.OK), ("versions", Verdict.OK)]
+    assert [(check.name, check.outcome) for check in checks] == [("weather", Outcome.OK), ("versions", Outcome.OK)]
     assert len(asked) == len(HOSTS)
 
 
 async def test_a_source_that_cannot_be_reached_is_a_warning_that_names_it() -> None:
     async with at("http://127.0.0.1:9") as port:
         (check,) = await check_weather(port)
-    assert check.verdict is Verdict.WARNING
+    assert check.outcome is Outcome.WARNING
     assert "api.open-meteo.com could not be reached" in check.said
-    assert "TOOLS_MIRRORS" in check.mend
+    assert "TOOLS_MIRRORS" in check.fix
 
 
 async def test_a_source_with_a_key_is_asked_with_it_and_what_it_refuses_is_told() -> None:
@@ -65,11 +65,11 @@ async def test_a_source_with_a_key_is_asked_with_it_and_what_it_refuses_is_told(
 
     async with answering(answer) as root, at(root) as port:
         free, qweather, amap, norway = await check_weather(port, keys=keys, now=1e6)
-    assert [check.verdict for check in (free, amap, norway)] == [Verdict.OK] * 3
+    assert [check.outcome for check in (free, amap, norway)] == [Outcome.OK] * 3
     assert amap.said == "高德 AMap answers"
-    assert qweather.verdict is Verdict.WARNING
+    assert qweather.outcome is Outcome.WARNING
     assert "code 401" in qweather.said
-    assert "docs/weather.md" in qweather.mend
+    assert "docs/weather.md" in qweather.fix
     async with answering(lambda _: web.json_response(AMAP_BAD_KEY)) as root, at(root) as port:
         (_, refused) = await check_weather(port, keys=WeatherKeys(amap_key="sesame-a"))
     assert "INVALID_USER_KEY" in refused.said
@@ -81,19 +81,19 @@ def test_a_bad_row_of_the_operators_games_is_a_warning_and_a_good_file_is_well(t
     row = '[[game]]\nkey = "a"\nzh = "甲"\nen = "A"\nsources = [{ kind = "steam", app = %s }]\n'
     file.write_text(row % "1" + (row % '"x"').replace('"a"', '"b"'), "utf-8")
     (check,) = check_games(Settings(games_file=file), clock=SystemClock())
-    assert check.verdict is Verdict.WARNING
+    assert check.outcome is Outcome.WARNING
     assert "row 2 (b)" in check.said
-    assert "docs/games.md" in check.mend
+    assert "docs/games.md" in check.fix
     file.write_text(row % "1", "utf-8")
     (check,) = check_games(Settings(games_file=file), clock=SystemClock())
-    assert check.verdict is Verdict.OK
+    assert check.outcome is Outcome.OK
     assert check_games(Settings(), clock=SystemClock()) == []
 
 
 async def test_a_source_that_refuses_is_a_warning() -> None:
     async with answering(lambda _: web.Response(status=503)) as root, at(root) as port:
         (check,) = await check_versions(port)
-    assert check.verdict is Verdict.WARNING
+    assert check.outcome is Outcome.WARNING
     assert "answered 503" in check.said
 
 

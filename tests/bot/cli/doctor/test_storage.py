@@ -11,8 +11,8 @@ import pytest
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.tables import REVISIONS
+from bot.cli.checks import Check, Outcome
 from bot.cli.doctor import storage
-from bot.cli.doctor.checks import Check, Verdict
 from bot.cli.doctor.storage import check_folder, check_folders, check_store
 from bot.domain.language import in_chinese
 from config.loading import load_settings
@@ -44,7 +44,7 @@ def test_a_new_group_of_which_no_owner_has_heard_is_told(tmp_path: Path) -> None
                 "INSERT INTO place_settings (conversation, name, value) VALUES (?, 'mode', ?)", (where, mode)
             )
     _, told = check_store(settings(tmp_path))
-    assert (told.verdict, "[4242]" in told.said) == (Verdict.WARNING, True)
+    assert (told.outcome, "[4242]" in told.said) == (Outcome.WARNING, True)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_drafts_and_requests_that_no_owner_can_read_are_told(
         rows += [(f"1:private:{who}", "petition", petition) for who in (7, 8)]
         journal.executemany("INSERT INTO place_settings (conversation, name, value) VALUES (?, ?, ?)", rows)
     _, *told = check_store(settings(tmp_path, BOT_OWNERS=owners))
-    assert [check.check for check in told] == expected
+    assert [check.name for check in told] == expected
     assert [check.said[-1] for check in told[1:]] == ["2" for _ in expected[1:]]
 
 
 def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(tmp_path: Path) -> None:
     checks = check_folders(settings(tmp_path))
-    assert [check.verdict for check in checks] == [Verdict.OK] * 2
+    assert [check.outcome for check in checks] == [Outcome.OK] * 2
     assert "can be written" in checks[0].said
     assert "can be made" in checks[1].said
     assert not list(tmp_path.iterdir())
@@ -78,24 +78,24 @@ def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(
 def test_a_folder_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     check = check_folder(tmp_path / "file" / "data")
-    assert check.verdict is Verdict.PROBLEM
-    assert "chown" in check.mend
+    assert check.outcome is Outcome.PROBLEM
+    assert "chown" in check.fix
 
 
 def test_a_disk_that_is_full_or_nearly_is_told(tmp_path: Path) -> None:
-    assert check_folder(tmp_path, little=0, too_little=0).verdict is Verdict.OK
-    assert check_folder(tmp_path, little=2**70, too_little=0).verdict is Verdict.WARNING
-    assert check_folder(tmp_path, little=2**70, too_little=2**70).verdict is Verdict.PROBLEM
+    assert check_folder(tmp_path, little=0, too_little=0).outcome is Outcome.OK
+    assert check_folder(tmp_path, little=2**70, too_little=0).outcome is Outcome.WARNING
+    assert check_folder(tmp_path, little=2**70, too_little=2**70).outcome is Outcome.PROBLEM
 
 
 def test_a_journal_that_is_not_there_yet_is_well_and_is_not_made(tmp_path: Path) -> None:
-    assert store(tmp_path).verdict is Verdict.OK
+    assert store(tmp_path).outcome is Outcome.OK
     assert not list(tmp_path.iterdir())
 
 
 def test_a_current_journal_is_well(tmp_path: Path) -> None:
     make_journal(tmp_path)
-    assert store(tmp_path).verdict is Verdict.OK
+    assert store(tmp_path).outcome is Outcome.OK
     assert REVISIONS[-1] in store(tmp_path).said
 
 
@@ -109,14 +109,14 @@ def test_a_journal_of_a_newer_version_is_a_problem(tmp_path: Path) -> None:
     with connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    assert store(tmp_path).verdict is Verdict.PROBLEM
+    assert store(tmp_path).outcome is Outcome.PROBLEM
     assert "newer" in store(tmp_path).said
 
 
 def test_an_older_journal_is_a_warning_and_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_journal(tmp_path)
     monkeypatch.setattr(storage, "REVISIONS", (*REVISIONS, "9999"))
-    assert store(tmp_path).verdict is Verdict.WARNING
+    assert store(tmp_path).outcome is Outcome.WARNING
     assert [file.name for file in tmp_path.glob("*.bak*")] == []
 
 
@@ -125,15 +125,15 @@ def test_a_journal_before_the_baseline_is_a_problem_that_says_how_to_bring_it_up
     with connection:
         connection.execute("UPDATE alembic_version SET version_num = '0014'")
     connection.close()
-    assert store(tmp_path).verdict is Verdict.PROBLEM
+    assert store(tmp_path).outcome is Outcome.PROBLEM
     assert "its schema is 0014" in store(tmp_path).said
     assert "更早版本" in in_chinese(store(tmp_path).said)
-    assert "git checkout b14ad6af" in store(tmp_path).mend
-    assert "先用提交 b14ad6af 启动一次" in in_chinese(store(tmp_path).mend)
+    assert "git checkout b14ad6af" in store(tmp_path).fix
+    assert "先用提交 b14ad6af 启动一次" in in_chinese(store(tmp_path).fix)
 
 
 def test_a_damaged_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "frostagent.db").write_bytes(b"no database at all" * 100)
     check = store(tmp_path)
-    assert check.verdict is Verdict.PROBLEM
+    assert check.outcome is Outcome.PROBLEM
     assert "not a database" in check.said

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
-from bot.cli.setup.trial import Mend, mend_of, models_at, try_endpoint, try_model, with_version
+from bot.cli.checks import Outcome
+from bot.cli.doctor.models import check_endpoint, check_trial, fix_of, models_at, try_endpoint, try_model, with_version
 from bot.domain import errors
 from bot.domain.errors import ModelError
 from bot.runtime.clock import SystemClock
@@ -17,12 +18,19 @@ from tests.fakes import ManualClock, ScriptedModel, words
 async def test_a_model_that_answers_is_well() -> None:
     async with OfflineModel() as server:
         trial = await try_endpoint(Endpoint(server.base_url, SecretStr(""), "demo"), clock=SystemClock())
-        assert (trial.ok, trial.why, trial.mend) == (True, "", Mend("", ""))
+        assert (trial.error, trial.why, trial.fix) == (None, "", "")
         assert trial.seconds >= 0
         assert trial.answer is not None
         assert trial.answer.message.text
         (request,) = server.requests
         assert "tools" not in request
+
+
+async def test_setup_is_told_how_long_the_answer_took() -> None:
+    async with OfflineModel() as server:
+        check = await check_endpoint(Endpoint(server.base_url, SecretStr(""), "demo"), clock=ManualClock())
+    assert (check.outcome, check.said, check.said.zh) == (Outcome.OK, "0.0 s", "0.0 秒")
+    assert (check.fix, check.setting) == ("", "")
 
 
 async def test_the_models_of_a_service_are_found_also_without_v1() -> None:
@@ -32,25 +40,26 @@ async def test_the_models_of_a_service_are_found_also_without_v1() -> None:
     assert await models_at(Endpoint(server.base_url, SecretStr("k"), "")) == ()
 
 
-async def test_a_server_that_is_not_there_is_told_with_its_mend() -> None:
-    trial = await try_endpoint(Endpoint("http://127.0.0.1:9/v1", SecretStr("k"), "m"), clock=SystemClock())
-    assert not trial.ok
-    assert "cannot be reached" in trial.why
-    assert "base url" in trial.mend.en
-    assert trial.mend.setting == "LLM_BASE_URL"
+async def test_a_server_that_is_not_there_is_told_with_its_fix() -> None:
+    check = await check_endpoint(Endpoint("http://127.0.0.1:9/v1", SecretStr("k"), "m"), clock=SystemClock())
+    assert check.outcome is Outcome.PROBLEM
+    assert "cannot be reached" in check.said
+    assert "连不上" in check.said.zh
+    assert "base url" in check.fix
+    assert check.setting == "LLM_BASE_URL"
 
 
 async def test_a_refusal_is_told_in_the_services_words() -> None:
     clock = ManualClock()
     trial = await try_model(ScriptedModel(errors.ModelAuth("Authentication Fails", status=401)), clock=clock)
-    assert (trial.ok, trial.why) == (False, "Authentication Fails")
-    assert "key" in trial.mend.en
-    assert "密钥" in trial.mend.zh
-    assert trial.mend.setting == "LLM_API_KEY"
+    assert (trial.answer, trial.why, trial.why.zh) == (None, "Authentication Fails", "Authentication Fails")
+    assert "key" in trial.fix
+    assert "密钥" in trial.fix.zh
+    assert check_trial(trial).setting == "LLM_API_KEY"
 
 
 async def test_a_thoughtful_model_need_not_say_much() -> None:
-    assert (await try_model(ScriptedModel(words("yes")), clock=ManualClock())).ok
+    assert (await try_model(ScriptedModel(words("yes")), clock=ManualClock())).answer is not None
 
 
 def kinds(kind: type[ModelError] = ModelError) -> list[type[ModelError]]:
@@ -59,11 +68,11 @@ def kinds(kind: type[ModelError] = ModelError) -> list[type[ModelError]]:
 
 
 @each_case("kind", kinds())
-def test_every_error_of_a_model_has_its_mend(kind: type[ModelError]) -> None:
-    mend = mend_of(kind("x"))
-    assert mend.en.isascii()
-    assert any("一" <= letter <= "鿿" for letter in mend.zh)
-    assert mend.setting in {"", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL"}
+def test_every_error_of_a_model_has_its_fix(kind: type[ModelError]) -> None:
+    (zh, en), setting = fix_of(kind("x"))
+    assert en.isascii()
+    assert any("一" <= letter <= "鿿" for letter in zh)
+    assert setting in {"", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL"}
 
 
 @each_case(

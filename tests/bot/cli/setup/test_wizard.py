@@ -6,14 +6,15 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import pytest
 import typer
 
+from bot.cli.checks import Check, failure, ok
 from bot.cli.setup.servers import BOT_URL, ServerLink, tokens_for, write_onebot
-from bot.cli.setup.trial import Mend, ModelTrial
 from bot.cli.setup.wizard import SetupOptions, Wizard
 from bot.domain.errors import ConfigError
 from config.endpoints import Endpoint
@@ -25,9 +26,11 @@ from tests.cases import each_case
 ROOT = Path(__file__).parents[4]
 EXAMPLE = ROOT / ".env.example"
 TYPED = {"LLM_BASE_URL": "deepseek", "LLM_API_KEY": "sk-abcdefgh", "LLM_MODEL": "deepseek-chat", "BOT_OWNERS": "10001"}
-GOOD = ModelTrial(True, 0.8)
-BAD = ModelTrial(False, 0.8, "Authentication Fails", Mend("Copy the key once more", "请重新复制密钥", "LLM_API_KEY"))
-NOT_FOUND = ModelTrial(False, 0.8, "Not Found", Mend("Take another name", "请换一个名称", "LLM_MODEL"))
+GOOD = ok("model", "0.8 s")
+BAD = replace(
+    failure("model", "Authentication Fails", ("请重新复制密钥", "Copy the key once more")), setting="LLM_API_KEY"
+)
+NOT_FOUND = replace(failure("model", "Not Found", ("请换一个名称", "Take another name")), setting="LLM_MODEL")
 
 
 class Evening:
@@ -52,7 +55,7 @@ class Evening:
         *answers: str,
         typed: Mapping[str, str] | None = None,
         environ: Mapping[str, str] | None = None,
-        trials: tuple[ModelTrial, ...] = (GOOD,),
+        trials: tuple[Check, ...] = (GOOD,),
         force: bool = False,
         test: bool = True,
         interactive: bool = False,
@@ -63,7 +66,7 @@ class Evening:
         person = ScriptedTerminal(*answers)
         left = list(trials)
 
-        def try_endpoint(endpoint: Endpoint) -> ModelTrial:
+        def check_endpoint(endpoint: Endpoint) -> Check:
             self.tried.append(endpoint)
             return left.pop(0)
 
@@ -71,7 +74,7 @@ class Evening:
             folder=self.folder,
             environ={"PATH": str(self.programs), **(environ or {})},
             terminal=person,
-            try_endpoint=try_endpoint,
+            check_endpoint=check_endpoint,
             list_models=lambda _: models,
             make_token=lambda: f"made-by-setup-token-number-{next(self._made)}",
         )
@@ -471,6 +474,6 @@ def test_an_address_for_napcat_that_cannot_be_is_told_before_anything_is_written
 
 def test_the_password_of_a_proxy_is_not_told_when_the_model_does_not_answer(evening: Evening) -> None:
     proxy = "http://bot:open-sesame@127.0.0.1:many"
-    trial = ModelTrial(False, 0.1, f"cannot use {proxy}", Mend("Try again", "请重试"))
+    trial = failure("model", f"cannot use {proxy}", ("请重试", "Try again"))
     _, person = evening.setup(typed=TYPED, environ={"HTTPS_PROXY": proxy}, trials=(trial,))
     assert person.said("cannot use http://***@127.0.0.1")
