@@ -9,14 +9,15 @@ import os
 import secrets
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from typer import Argument, Option
 
-from bot.cli import control_commands, journal_commands
-from bot.cli.journal_commands import AsJson
+from bot.cli.control_commands import AsJson, console, reload, status, stop
+from bot.cli.journal_commands import backup, export, forget, restore, runs_list, runs_show
 from bot.cli.process import (
     ENV_FILE,
     INTERRUPTED,
@@ -34,20 +35,6 @@ from bot.runtime.loop import exit_process
 from config.loading import is_configured
 
 TOKEN_BYTES = 16
-
-app = typer.Typer(
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",  # the others keep the line breaks of docstrings
-)
-tools = typer.Typer()
-app.add_typer(tools, name="tools")
-persona = typer.Typer()
-app.add_typer(persona, name="persona")
-app.add_typer(journal_commands.app)
-app.add_typer(control_commands.app)
 
 
 def main() -> None:
@@ -67,7 +54,6 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def default(
     context: typer.Context,
     _version: Annotated[
@@ -82,7 +68,6 @@ def default(
         run()
 
 
-@app.command()
 def run() -> None:
     """The service; or the chat, where neither a model nor a OneBot server is configured."""
     if not is_configured(os.environ, ENV_FILE):
@@ -92,7 +77,6 @@ def run() -> None:
     run_until_stopped(lambda: serve(settings))
 
 
-@app.command()
 def chat() -> None:
     """A chat on standard input: the simulator instead of QQ, and a demo model where none is
     configured.
@@ -104,12 +88,10 @@ def chat() -> None:
         run_until_stopped(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
-@persona.callback()
 def personas() -> None:
     """Who the bot is."""
 
 
-@persona.command("try")
 def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md says.")]) -> None:
     """Talk with a persona in a chat on standard input: it has the rules and tools of a group."""
     settings = configure(service=False)
@@ -123,7 +105,6 @@ def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md 
         run_until_stopped(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
-@app.command()
 def setup(
     base_url: Annotated[
         str, Option(help="The model service: its base url, or a name as deepseek, ollama.")
@@ -183,7 +164,6 @@ def setup(
     raise SystemExit(not written)
 
 
-@app.command()
 def doctor(
     as_json: Annotated[bool, Option("--json", help="Print a list of objects.")] = False,
     send_image: Annotated[
@@ -222,7 +202,6 @@ def doctor(
     raise SystemExit(asyncio.run(examine()))
 
 
-@app.command(hidden=True)
 def init(
     server: Annotated[str, Option(help="napcat or llbot; else as COMPOSE_PROFILES says.")] = "",
     owner: Annotated[str, Option(help="Whose the data shall be, as 1000:1000.")] = "",
@@ -247,7 +226,6 @@ def init(
         exit_with(error)
 
 
-@tools.callback(invoke_without_command=True)
 def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Every tool: what it is, who may call it, whether it can be used now, and why not."""
     if context.invoked_subcommand is None:
@@ -260,7 +238,6 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
         print(to_json(rows) if as_json else tools_to_text(rows))
 
 
-@tools.command("call")
 def tools_call(
     name: str,
     arguments: Annotated[
@@ -282,7 +259,72 @@ def tools_call(
     raise SystemExit(result.is_error)
 
 
-@app.command()
 def version() -> None:
     """The version."""
     print_version(True)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def group(
+    callback: Callable[..., None],
+    commands: Mapping[str, Callable[..., None]],
+    *,
+    needs_command: bool = False,
+) -> typer.Typer:
+    """Commands under one name; the callback is what that name does alone, unless it needs one of
+    them.
+    """
+    made = typer.Typer()
+    made.callback(invoke_without_command=not needs_command)(callback)
+    for name, command in commands.items():
+        made.command(name)(command)
+    return made
+
+
+COMMANDS: Final[Mapping[str, Callable[..., None] | typer.Typer]] = {
+    "run": run,
+    "chat": chat,
+    "setup": setup,
+    "doctor": doctor,
+    "init": init,
+    "version": version,
+    "tools": group(tools_list, {"call": tools_call}),
+    "persona": group(personas, {"try": persona_try}, needs_command=True),
+    "export": export,
+    "forget": forget,
+    "backup": backup,
+    "restore": restore,
+    "runs": group(runs_list, {"show": runs_show}),
+    "reload": reload,
+    "stop": stop,
+    "status": status,
+    "console": console,
+}
+"""In the order of `--help`."""
+
+HIDDEN: Final = {"init"}
+
+
+def build_app() -> typer.Typer:
+    """The program with all its commands."""
+    made = typer.Typer(
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",  # the others keep the line breaks of docstrings
+    )
+    made.callback(invoke_without_command=True)(default)
+    for name, command in COMMANDS.items():
+        if isinstance(command, typer.Typer):
+            made.add_typer(command, name=name)
+        else:  # in an app of its own: else `--help` has all commands before the groups
+            alone = typer.Typer()
+            alone.command(name, hidden=name in HIDDEN)(command)
+            made.add_typer(alone)
+    return made
+
+
+app = build_app()

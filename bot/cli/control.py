@@ -1,82 +1,37 @@
-"""The commands that a running bot takes over its control socket: to reload, to stop, to report its
-status, to forget a person or a group; and the text of that status.
+"""The commands that a running process takes over its control socket: a bot's, to reload, to stop,
+to report its status, to forget a person or a group; a gateway's; and those of a cluster, which
+reach all parts over the broker from beside any of them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from secrets import token_hex
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 from msgspec import Meta
 
 from adapters.storage.url import file_of, place_of, read_url
 from adapters.web.readiness import ConnectedAccount, Readiness
-from bot.domain.errors import BotError
+from bot.domain.errors import BotError, ConfigError
 from bot.domain.ports import Clock
 from config.settings import Settings
 
-if TYPE_CHECKING:
-    from bot.app import Service  # large, and a command that only asks needs none of it
+if TYPE_CHECKING:  # large, and a command that only asks needs none of it
+    from adapters.broker.status import BrokerStatus
+    from bot.app import Service
+    from bot.gateway import RunningGateway
 
+Command: TypeAlias = Callable[..., Awaitable[Mapping[str, Any]]]
 
-def cluster_to_text(cluster: Mapping[str, Any]) -> str:
-    """The state of a cluster for people: a line for each part, and what is wrong with the rest."""
-    if "error" in cluster:
-        return f"cluster   cannot be asked: {cluster['error']}"
-    waiting = sum(one["waiting"] for one in cluster["partitions"])
-    rows = [
-        ("broker", f"{cluster['broker']}: {waiting} events wait, {_aside(cluster['set_aside'])}")
-    ]
-    rows += [("queue", line) for line in _queues(cluster["partitions"])]
-    rows += [("worker", f"{_who(one)}: {_worker(one)}") for one in cluster["workers"]]
-    rows += [("gateway", f"{_who(one)}: {_gateway(one)}") for one in cluster["gateways"]]
-    rows += [("silent", f"{name}: {why}") for name, why in cluster["silent"].items()]
-    return "\n".join(f"{name:<9} {value}" for name, value in rows)
-
-
-def _aside(number: int) -> str:
-    return f"{number} set aside in frost.dead" if number else "none is set aside"
-
-
-def _queues(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each partition that has a problem."""
-    lines = []
-    for number, one in enumerate(partitions):
-        nobody = "" if one["worked"] else ", no worker has it"
-        if one["waiting"] or nobody:
-            lines.append(f"partition {number}: {one['waiting']} events wait{nobody}")
-    return lines
-
-
-def _who(part: Mapping[str, Any]) -> str:
-    return f"{part['host']} {part['pid']}, {part['version']}"
-
-
-def _worker(part: Mapping[str, Any]) -> str:
-    if part["standing_by"]:
-        return "stands by"
-    numbers, lanes = ", ".join(map(str, part["partitions"])), part["lanes"]
-    trouble = ", the journal CANNOT BE WRITTEN" if part["journal"]["in_trouble"] else ""
-    return (
-        f"partitions {numbers}; {_accounts(part)}; {lanes['active']} conversations at work,"
-        f" {lanes['waiting']} questions wait{trouble}{', stopping' if part['stopping'] else ''}"
-    )
-
-
-def _gateway(part: Mapping[str, Any]) -> str:
-    events = part["events"]
-    away = "" if events["broker"] else ", the BROKER IS AWAY"
-    return f"{_accounts(part)}; {events['waiting']} events wait, {events['lost']} lost{away}"
-
-
-def _accounts(part: Mapping[str, Any]) -> str:
-    told = [f"{one['account']}{'' if one['online'] else ' OFFLINE'}" for one in part["accounts"]]
-    return ", ".join(told) or "no account"
+WITHIN: Final = 4.0  # seconds until a part of a cluster has said how it is
+REREAD_WITHIN: Final = 8.0  # until it has read its files: who asks waits 15
 
 
 SUFFIX = "-control"
@@ -93,8 +48,6 @@ CHAT = "-chat"
 
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """A QQ number; 0 for none."""
-
-MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 def socket_of(store_url: str) -> Path:
@@ -127,7 +80,7 @@ class BotCommands:
     stop: Callable[[], None]
 
     @property
-    def commands(self) -> Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]:
+    def commands(self) -> Mapping[str, Command]:
         """Each by its name."""
         return {
             "reload": self.reload,
@@ -236,63 +189,173 @@ def accounts_of(accounts: Iterable[ConnectedAccount]) -> list[Mapping[str, Any]]
     ]
 
 
-def status_to_text(status: Mapping[str, Any]) -> str:
-    """The status as people read it, on one screen; of a cluster, of all its parts."""
-    if "events" in status and "lanes" not in status:
-        return _with_cluster(_gateway_rows(status), status)
-    journal, lanes = status["journal"], status["lanes"]
-    trouble, state = "written", "running"
-    if journal["in_trouble"]:
-        trouble = f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory"
-    if status["stopping"]:
-        state = "stopping"
-    if status["standing_by"]:
-        trouble, state = "other workers write it", "standing by: its log says why"
-    rows = {
-        **_first_rows(status, state),
-        "at work": f"{lanes['active']} conversations, {lanes['waiting']} questions wait",
-        "journal": f"{journal['place']}: {trouble}",
-        "model": ", then ".join([status["model"], *status["fallbacks"]]),
-        "stalls": f"{status['stalls']} of over a second",
-    }
-    return _with_cluster(rows, status)
+# --- in a cluster ---------------------------------------------------------------------------------
 
 
-def _first_rows(status: Mapping[str, Any], state: str) -> dict[str, Any]:
-    states = {True: "online", False: "OFFLINE: log it in again"}
-    accounts = [
-        f"{row['account']} {states[bool(row['online'])]} {row['server']}".rstrip()
-        for row in status["accounts"]
-    ]
+def name_of_part() -> str:
+    """The name of this process among the others."""
+    return f"{os.getpid()}.{token_hex(4)}@{socket.gethostname()}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayCommands:
+    """Answers what a gateway is asked. `stop` lets the process end as SIGTERM does; `since` is when
+    it began (seconds, 1970).
+    """
+
+    held: RunningGateway
+    settings: Settings
+    clock: Clock
+    version: str
+    since: float
+    stop: Callable[[], None]
+
+    @property
+    def commands(self) -> Mapping[str, Command]:
+        """Each by its name."""
+        return {"status": self.status, "reload": self.reload, "stop": self.end}
+
+    async def status(self) -> Mapping[str, Any]:
+        """How it is, for people and programs."""
+        settings, held = self.settings, self.held
+        where = f"listening on {settings.onebot_host}:{held.port}"
+        return {
+            "version": self.version,
+            **begun(self.since, self.clock),
+            "stopping": False,
+            "readiness": held.ready().to_json(),
+            "onebot": where if held.port else f"dialling {settings.onebot_url}",
+            "accounts": accounts_of(held.peers.accounts()),
+            "events": events_of(held),
+        }
+
+    async def reload(self) -> Mapping[str, Any]:
+        """Nothing was read that could be read again."""
+        return {"ok": True, "told": []}
+
+    async def end(self) -> Mapping[str, Any]:
+        """Begin to end."""
+        self.stop()
+        return {"pid": os.getpid()}
+
+
+def events_of(held: RunningGateway) -> Mapping[str, Any]:
+    """The fates of a gateway's events."""
+    gateway = held.gateway
     return {
-        "version": status["version"],
-        "state": state,
-        "pid": status["pid"],
-        "since": f"{status['since'].replace('T', ' ')} ({_for_people(status['seconds'])})",
-        "OneBot": status["onebot"],
-        "accounts": ", ".join(accounts) or "none is connected",
+        "published": gateway.published,
+        "waiting": gateway.waiting,
+        "lost": gateway.lost,
+        "broker": gateway.is_up,
     }
 
 
-def _gateway_rows(status: Mapping[str, Any]) -> dict[str, Any]:
-    events = status["events"]
-    waiting = (
-        f"{events['published']} published, {events['waiting']} wait, {events['lost']} are lost"
-    )
-    return {**_first_rows(status, "gateway"), "events": waiting}
+def with_events(status: Command, held: RunningGateway) -> Command:
+    """The status of a worker that is a gateway as well."""
+
+    async def both() -> Mapping[str, Any]:
+        return {**await status(), "events": events_of(held)}
+
+    return both
 
 
-def _with_cluster(rows: Mapping[str, Any], status: Mapping[str, Any]) -> str:
-    text = "\n".join(f"{name:<9} {value}" for name, value in rows.items())
-    if "cluster" not in status:
-        return text
-    return f"{text}\n\n{cluster_to_text(status['cluster'])}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterCommands:
+    """The `own` commands of a part; `status` tells of all parts, `reload` reaches all of them, and
+    `console` the one that has it.
+    """
+
+    own: Mapping[str, Command]
+    name: str
+    settings: Settings
+    clock: Clock
+
+    @property
+    def commands(self) -> Mapping[str, Command]:
+        """Each by its name."""
+        everywhere = {"status": self.status, "reload": self.reload, "console": self.console}
+        return {**self.own, **everywhere}
+
+    async def status(self) -> Mapping[str, Any]:
+        """How this part is, and the whole `cluster`."""
+        return {**await self.own["status"](), "cluster": await self._cluster()}
+
+    async def reload(self) -> Mapping[str, Any]:
+        """Let every worker read its files and the journal once more."""
+        from adapters.broker.status import BrokerUnreachable, ask_parts
+
+        try:
+            answers = await ask_parts(self._url, "reload", within=REREAD_WITHIN)
+        except BrokerUnreachable as error:
+            own = await self.own["reload"]()
+            others = f"no other part was reached: the broker is away ({error})"
+            return {"ok": False, "told": [*own["told"], others]}
+        if answers.get(self.name) is None:
+            answers[self.name] = await self.own["reload"]()
+        lines = dict.fromkeys(
+            line for one in answers.values() if one for line in one.get("told", ())
+        )
+        failed = {name: _why(one) for name, one in answers.items() if one is None or "error" in one}
+        told = [f"{name} has not read anything: {why}" for name, why in failed.items()]
+        whole = all(one is None or one.get("ok", True) for one in answers.values())
+        return {"ok": whole and not failed, "told": [*lines, *told]}
+
+    async def console(self) -> Mapping[str, Any]:
+        """An address that lets into the console, from the worker that has it."""
+        from adapters.broker.status import BrokerUnreachable, ask_parts
+
+        try:
+            answers = await ask_parts(self._url, "console", within=WITHIN)
+        except BrokerUnreachable as error:
+            return {"error": f"the console is asked for over the broker, which is away ({error})"}
+        answered = [one for one in answers.values() if one is not None]
+        if link := next((one for one in answered if "link" in one), None):
+            return link
+        is_nowhere = any(one.get("error") == NO_CONSOLE for one in answered)
+        return {"error": NO_CONSOLE if is_nowhere else CONSOLE_ELSEWHERE}
+
+    @property
+    def _url(self) -> str:
+        return self.settings.broker_url.get_secret_value()
+
+    async def _asked(self) -> Mapping[str, Mapping[str, Any] | None]:
+        from adapters.broker.status import BrokerUnreachable, ask_parts
+
+        try:
+            return await ask_parts(self._url, "status", within=WITHIN)
+        except BrokerUnreachable:  # whoever looks at it says so
+            return {}
+
+    async def _looked(self) -> BrokerStatus | str:
+        """The state of the broker, or why that cannot be said."""
+        from adapters.broker.status import BrokerUnreachable, read_status
+
+        try:
+            return await read_status(self._url, self.settings.broker_partitions, clock=self.clock)
+        except (BrokerUnreachable, ConfigError) as error:
+            return str(error)
+
+    async def _cluster(self) -> Mapping[str, Any]:
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(self._asked())
+            looking = group.create_task(self._looked())
+        answers, found = asking.result(), looking.result()
+        if isinstance(found, str):
+            return {"error": found}
+        answered = [one for one in answers.values() if one is not None and "error" not in one]
+        return {
+            "broker": f"RabbitMQ {found.version}".rstrip(),
+            "set_aside": found.dead,
+            "partitions": [
+                {"waiting": one.waiting, "worked": one.is_worked} for one in found.partitions
+            ],
+            "workers": [one for one in answered if "lanes" in one],
+            "gateways": [one for one in answered if "events" in one],
+            "silent": {
+                name: _why(one) for name, one in answers.items() if one is None or "error" in one
+            },
+        }
 
 
-def _for_people(seconds: float) -> str:
-    whole = int(seconds)
-    if whole < HOUR:
-        return f"{whole // MINUTE} min" if whole >= MINUTE else f"{whole} s"
-    if whole < DAY:
-        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
-    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+def _why(answer: Mapping[str, Any] | None) -> str:
+    return "it does not answer" if answer is None else str(answer["error"])

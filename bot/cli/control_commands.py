@@ -1,18 +1,17 @@
-"""The commands that reach the running bot over its control socket: reload, stop, status; and
-forgetting, where one runs.
+"""The commands that reach the running bot over its control socket: reload, stop, status, console;
+and forgetting, where one runs.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b32encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
 from typer import Option
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
@@ -78,10 +77,7 @@ REMEMBERED: Final = (
     ),
 )
 
-app = typer.Typer()
 
-
-@app.command()
 def reload() -> None:
     """Let the running bot read its files (persona, games, subagents) and its journal once more, as
     SIGHUP does.
@@ -92,7 +88,6 @@ def reload() -> None:
         raise SystemExit(not answered.answer["ok"])
 
 
-@app.command()
 def stop() -> None:
     """Let the running bot end what it is doing, and stop. What restarts it (Docker, systemd) may
     start it again.
@@ -107,11 +102,8 @@ def stop() -> None:
         say(STOPPED)
 
 
-@app.command()
 def status(*, as_json: AsJson = False) -> None:
     """How the running bot is; exit code 1 where none runs."""
-    from bot.cli.control import status_to_text
-
     with answer_to("status") as answered:
         print(
             json.dumps(answered.answer, ensure_ascii=False)
@@ -120,7 +112,6 @@ def status(*, as_json: AsJson = False) -> None:
         )
 
 
-@app.command()
 def console(*, totp: NewTotp = False) -> None:
     """Print an address that lets a browser into the console, once and within five minutes; if a
     chat goes on here instead of a bot, into its simulated group.
@@ -211,3 +202,126 @@ def _holder(store_url: str) -> Pair | str:
     except Exception:  # noqa: BLE001  # a database that is away: then nobody knows
         return ""
     return "" if holder is None else fill_pair(HELD, holder=holder)
+
+
+# --- the status as text ---------------------------------------------------------------------------
+
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+def status_to_text(status: Mapping[str, Any]) -> str:
+    """The status as people read it, on one screen; of a cluster, of all its parts."""
+    if "events" in status and "lanes" not in status:
+        return _with_cluster(_gateway_rows(status), status)
+    journal, lanes = status["journal"], status["lanes"]
+    trouble, state = "written", "running"
+    if journal["in_trouble"]:
+        trouble = f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory"
+    if status["stopping"]:
+        state = "stopping"
+    if status["standing_by"]:
+        trouble, state = "other workers write it", "standing by: its log says why"
+    rows = {
+        **_first_rows(status, state),
+        "at work": f"{lanes['active']} conversations, {lanes['waiting']} questions wait",
+        "journal": f"{journal['place']}: {trouble}",
+        "model": ", then ".join([status["model"], *status["fallbacks"]]),
+        "stalls": f"{status['stalls']} of over a second",
+    }
+    return _with_cluster(rows, status)
+
+
+def _first_rows(status: Mapping[str, Any], state: str) -> dict[str, Any]:
+    states = {True: "online", False: "OFFLINE: log it in again"}
+    accounts = [
+        f"{row['account']} {states[bool(row['online'])]} {row['server']}".rstrip()
+        for row in status["accounts"]
+    ]
+    return {
+        "version": status["version"],
+        "state": state,
+        "pid": status["pid"],
+        "since": f"{status['since'].replace('T', ' ')} ({_for_people(status['seconds'])})",
+        "OneBot": status["onebot"],
+        "accounts": ", ".join(accounts) or "none is connected",
+    }
+
+
+def _gateway_rows(status: Mapping[str, Any]) -> dict[str, Any]:
+    events = status["events"]
+    waiting = (
+        f"{events['published']} published, {events['waiting']} wait, {events['lost']} are lost"
+    )
+    return {**_first_rows(status, "gateway"), "events": waiting}
+
+
+def _with_cluster(rows: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    text = "\n".join(f"{name:<9} {value}" for name, value in rows.items())
+    if "cluster" not in status:
+        return text
+    return f"{text}\n\n{cluster_to_text(status['cluster'])}"
+
+
+def _for_people(seconds: float) -> str:
+    whole = int(seconds)
+    if whole < HOUR:
+        return f"{whole // MINUTE} min" if whole >= MINUTE else f"{whole} s"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
+def cluster_to_text(cluster: Mapping[str, Any]) -> str:
+    """The state of a cluster for people: a line for each part, and what is wrong with the rest."""
+    if "error" in cluster:
+        return f"cluster   cannot be asked: {cluster['error']}"
+    waiting = sum(one["waiting"] for one in cluster["partitions"])
+    rows = [
+        ("broker", f"{cluster['broker']}: {waiting} events wait, {_aside(cluster['set_aside'])}")
+    ]
+    rows += [("queue", line) for line in _queues(cluster["partitions"])]
+    rows += [("worker", f"{_who(one)}: {_worker(one)}") for one in cluster["workers"]]
+    rows += [("gateway", f"{_who(one)}: {_gateway(one)}") for one in cluster["gateways"]]
+    rows += [("silent", f"{name}: {why}") for name, why in cluster["silent"].items()]
+    return "\n".join(f"{name:<9} {value}" for name, value in rows)
+
+
+def _aside(number: int) -> str:
+    return f"{number} set aside in frost.dead" if number else "none is set aside"
+
+
+def _queues(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each partition that has a problem."""
+    lines = []
+    for number, one in enumerate(partitions):
+        nobody = "" if one["worked"] else ", no worker has it"
+        if one["waiting"] or nobody:
+            lines.append(f"partition {number}: {one['waiting']} events wait{nobody}")
+    return lines
+
+
+def _who(part: Mapping[str, Any]) -> str:
+    return f"{part['host']} {part['pid']}, {part['version']}"
+
+
+def _worker(part: Mapping[str, Any]) -> str:
+    if part["standing_by"]:
+        return "stands by"
+    numbers, lanes = ", ".join(map(str, part["partitions"])), part["lanes"]
+    trouble = ", the journal CANNOT BE WRITTEN" if part["journal"]["in_trouble"] else ""
+    return (
+        f"partitions {numbers}; {_accounts(part)}; {lanes['active']} conversations at work,"
+        f" {lanes['waiting']} questions wait{trouble}{', stopping' if part['stopping'] else ''}"
+    )
+
+
+def _gateway(part: Mapping[str, Any]) -> str:
+    events = part["events"]
+    away = "" if events["broker"] else ", the BROKER IS AWAY"
+    return f"{_accounts(part)}; {events['waiting']} events wait, {events['lost']} lost{away}"
+
+
+def _accounts(part: Mapping[str, Any]) -> str:
+    told = [f"{one['account']}{'' if one['online'] else ' OFFLINE'}" for one in part["accounts"]]
+    return ", ".join(told) or "no account"

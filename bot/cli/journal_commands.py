@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer import Argument, Option
 
+from bot.cli.control_commands import AsJson, forget_running
 from bot.cli.process import configure, exit_with, fail, find_store_url, say
 from bot.domain.errors import ConfigError
 from bot.domain.language import Pair, fill_pair
@@ -21,8 +22,6 @@ from config.settings import Settings
 
 if TYPE_CHECKING:
     from adapters.storage.database import Database
-
-AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 
 NOTHING_STORED: Final = ("没有关于 {which} 的任何记录。", "Nothing is stored about {which}.")
 FORGOTTEN: Final = ("已忘掉：{them}", "Forgotten: {them}")
@@ -38,11 +37,7 @@ STILL_IN: Final = (
 NO_RUN: Final = ("没有这次运行：{run}。", "There is no run {run}.")
 UNUSABLE: Final = ("数据库不能用：{why}", "The journal cannot be used: {why}")
 
-app, runs = typer.Typer(), typer.Typer()
-app.add_typer(runs, name="runs")
 
-
-@app.command()
 def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4242.")]) -> None:
     """Everything stored about a conversation, on standard output: one JSON object a line, with its
     type.
@@ -65,7 +60,6 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
         fail(NOTHING_STORED, which=which)
 
 
-@app.command()
 def forget(
     user: Annotated[int, Option(help="A person: what they said, wherever it was.", min=0)] = 0,
     group: Annotated[int, Option(help="A group: all that was said there.", min=0)] = 0,
@@ -75,7 +69,6 @@ def forget(
     """
     from adapters.media.folder import delete_lost
     from adapters.storage.erasure import forget_group, forget_user, has_turn
-    from bot.cli.control_commands import forget_running
 
     if bool(user) == bool(group):
         raise typer.BadParameter("name either --user or --group")
@@ -96,7 +89,6 @@ def forget(
         say(remains)
 
 
-@app.command()
 def backup(
     file: Annotated[str, Argument(help="The file to write; - is standard output.")],
     *,
@@ -110,7 +102,6 @@ def backup(
     make_backup(configure(service=False), file, force=force)
 
 
-@app.command()
 def restore(
     file: Annotated[str, Argument(help="A file that `backup` made; - is standard input.")],
 ) -> None:
@@ -123,7 +114,6 @@ def restore(
         exit_with(error)
 
 
-@runs.callback(invoke_without_command=True)
 def runs_list(
     context: typer.Context,
     limit: Annotated[int, Option(help="How many.", min=1)] = 20,
@@ -139,7 +129,6 @@ def runs_list(
         print(to_json(found) if as_json else runs_to_text(found))
 
 
-@runs.command("show")
 def runs_show(run: str, *, as_json: AsJson = False) -> None:
     """One run: each answer of the model, the calls it made, their results. Texts with LOG_CONTENT=1
     only.

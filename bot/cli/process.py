@@ -212,7 +212,7 @@ async def reached_by_all(
         return
     from adapters.broker.link import BrokerLink
     from adapters.broker.status import CommandResponder
-    from bot.cli.cluster import ClusterCommands, name_of_part, with_events
+    from bot.cli.control import ClusterCommands, name_of_part, with_events
     from bot.domain.cancellation import background
     from bot.runtime.clock import SystemClock
 
@@ -262,8 +262,7 @@ def state_of(settings: Settings, bots: Sequence[Service]) -> str:
 async def serve_gateway(settings: Settings) -> None:
     """A gateway, until it is asked to stop."""
     from adapters.control.server import ControlServer
-    from bot.cli.cluster import GatewayCommands
-    from bot.cli.control import socket_of
+    from bot.cli.control import GatewayCommands, socket_of
     from bot.runtime.clock import SystemClock
     from bot.runtime.version import version
 

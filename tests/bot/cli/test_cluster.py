@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from adapters.broker import status as module
 from adapters.broker.payloads import Presence
 from adapters.broker.status import BrokerStatus, BrokerUnreachable, PartitionStatus
-from bot.cli import cluster as module
-from bot.cli.cluster import ClusterCommands, GatewayCommands, with_events
-from bot.cli.control import status_to_text
+from bot.cli.control import ClusterCommands, GatewayCommands, with_events
+from bot.cli.control_commands import status_to_text
 from bot.domain.errors import ConfigError, Problem
 from bot.gateway import open_gateway
 from config.settings import Settings

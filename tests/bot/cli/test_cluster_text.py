@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.cli.control import cluster_to_text
+from bot.cli.control_commands import cluster_to_text
 
 
 def test_where_nothing_is_the_matter_a_cluster_is_a_line_for_each_part() -> None:

@@ -14,7 +14,8 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from adapters.web.readiness import STOPPING
 from bot.app import open_service
-from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, BotCommands, socket_of, status_to_text
+from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, BotCommands, socket_of
+from bot.cli.control_commands import status_to_text
 from bot.domain.events import Conversation
 from bot.domain.journal import MessageObserved
 from bot.runtime.clock import SystemClock
