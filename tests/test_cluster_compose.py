@@ -24,7 +24,7 @@ from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
 from bot.cli.control import ELSEWHERE
-from bot.cli.setup.servers import BOT_URL
+from bot.cli.setup.files import BOT_URL
 from tests.cases import each_case
 from tests.compose.stack import OURS
 from tests.fakes import until

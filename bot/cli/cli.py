@@ -131,7 +131,7 @@ def setup(
     what is there.
     """
     from bot.cli.doctor.models import check_endpoint, models_at
-    from bot.cli.setup.questions import TyperTerminal
+    from bot.cli.setup.answers import TyperTerminal
     from bot.cli.setup.wizard import SetupOptions, Wizard
     from bot.runtime.clock import SystemClock
 

@@ -22,13 +22,16 @@ from msgspec.structs import replace
 
 from adapters.storage.url import read_url
 from bot.cli.setup.answers import ACCOUNT, CONSOLE, ONEBOT, WEBUI
-from bot.cli.setup.files import NewFile, fill_env, read_text, write_files
-from bot.cli.setup.servers import (
+from bot.cli.setup.files import (
+    NewFile,
     Server,
     account_in,
+    fill_env,
     link_of,
+    read_text,
     tokens_for,
     webui_token,
+    write_files,
     write_llbot,
     write_onebot,
     write_webui,

@@ -17,12 +17,6 @@ from bot.cli.setup.answers import (
     MODEL,
     ONEBOT,
     TOKENS,
-    check_answers,
-    known_answers,
-    with_tokens,
-)
-from bot.cli.setup.files import NewFile, fill_env, read_text, write_files
-from bot.cli.setup.questions import (
     ListModels,
     Terminal,
     ask_character,
@@ -32,8 +26,22 @@ from bot.cli.setup.questions import (
     ask_part,
     ask_people,
     ask_which,
+    check_answers,
+    known_answers,
+    with_tokens,
 )
-from bot.cli.setup.servers import BOT_URL, ServerLink, account_in, link_of, tokens_for, write_onebot
+from bot.cli.setup.files import (
+    BOT_URL,
+    NewFile,
+    ServerLink,
+    account_in,
+    fill_env,
+    link_of,
+    read_text,
+    tokens_for,
+    write_files,
+    write_onebot,
+)
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.masking import Mask
 from config import sources, values

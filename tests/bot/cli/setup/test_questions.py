@@ -6,8 +6,7 @@ import pytest
 import typer
 from pydantic import SecretStr
 
-from bot.cli.setup.answers import VENDORS
-from bot.cli.setup.questions import ListModels, ask_character, ask_console, ask_docker, ask_model, ask_people
+from bot.cli.setup.answers import VENDORS, ListModels, ask_character, ask_console, ask_docker, ask_model, ask_people
 from config.endpoints import Endpoint
 from tests.bot.cli.setup.fakes import LEAVE, ScriptedTerminal
 from tests.cases import each_case

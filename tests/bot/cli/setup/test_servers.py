@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from bot.cli.setup.servers import (
+from bot.cli.setup.files import (
     BOT_URL,
     ServerLink,
     account_in,

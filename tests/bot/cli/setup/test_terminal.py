@@ -14,7 +14,7 @@ from tests.bot.cli.setup.screen import Screen, on_a_terminal
 ROOT = Path(__file__).parents[4]
 SCRIPT = """
 import typer
-from bot.cli.setup.questions import TyperTerminal
+from bot.cli.setup.answers import TyperTerminal
 terminal = TyperTerminal()
 try:
     terminal.tell("霜降")

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from bot.cli.checks import Check, failure, ok
-from bot.cli.setup.servers import BOT_URL, ServerLink, tokens_for, write_onebot
+from bot.cli.setup.files import BOT_URL, ServerLink, tokens_for, write_onebot
 from bot.cli.setup.wizard import SetupOptions, Wizard
 from bot.domain.errors import ConfigError
 from config.endpoints import Endpoint
