@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual
+from bot.domain.language import Bilingual, in_chinese
 from config import sources, values
 from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
@@ -64,7 +64,11 @@ def cross_check(
     yield from _check_tools(settings.tools_dir)
     if settings.log_runs is not None and settings.log_runs.is_dir():
         yield Problem(
-            "LOG_RUNS", f"{settings.log_runs} is a folder", "Name a file in it, as data/runs.jsonl"
+            "LOG_RUNS",
+            Bilingual(f"{settings.log_runs} is a folder", f"{settings.log_runs} 是目录"),
+            Bilingual(
+                "Name a file in it, as data/runs.jsonl", "写一个其中的文件，比如 data/runs.jsonl"
+            ),
         )
     yield from _check_file("GAMES_FILE", settings.games_file, "docs/games.md")
     yield from _check_file("WORDS_FILE", settings.words_file, "docs/safety.md")
@@ -137,8 +141,18 @@ def _has_sockets(settings: Settings) -> bool:
 def _check_cluster(settings: Settings) -> Iterator[Problem]:
     if not settings.has_broker:
         if settings.bot_role != "all":
-            what = f"is not set, but BOT_ROLE={settings.bot_role} is a part of a cluster"
-            yield Problem("BROKER_URL", what, "Set the url of a RabbitMQ, or leave BOT_ROLE out")
+            what = Bilingual(
+                f"is not set, but BOT_ROLE={settings.bot_role} is a part of a cluster",
+                f"没有设置，但 BOT_ROLE={settings.bot_role} 是集群的一部分",
+            )
+            yield Problem(
+                "BROKER_URL",
+                what,
+                Bilingual(
+                    "Set the url of a RabbitMQ, or leave BOT_ROLE out",
+                    "设成 RabbitMQ 的地址，或者不要设 BOT_ROLE",
+                ),
+            )
         return
     if find_spec("aio_pika") is None:
         what = Bilingual("needs a library that is not installed", "需要的库没有安装")
@@ -168,26 +182,43 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
     match settings.onebot_mode:
         case "forward":
             if not settings.onebot_url:
-                mend = "Set the address of your OneBot server's websocket, as ws://127.0.0.1:3001"
-                yield Problem("ONEBOT_URL", "is not set, but ONEBOT_MODE=forward needs it", mend)
+                mend = Bilingual(
+                    "Set the address of your OneBot server's websocket, as ws://127.0.0.1:3001",
+                    "设成 OneBot 服务的 WebSocket 地址，比如 ws://127.0.0.1:3001",
+                )
+                yield Problem(
+                    "ONEBOT_URL",
+                    Bilingual(
+                        "is not set, but ONEBOT_MODE=forward needs it",
+                        "没有设置，但 ONEBOT_MODE=forward 需要它",
+                    ),
+                    mend,
+                )
             try:
                 _ = settings.access_tokens.only
             except values.Wrong as wrong:
                 yield Problem(
                     "ONEBOT_ACCESS_TOKEN",
-                    f"{wrong.what}, but ONEBOT_MODE=forward dials one server",
+                    Bilingual(
+                        f"{wrong.what}, but ONEBOT_MODE=forward dials one server",
+                        f"{in_chinese(wrong.what)}，但 ONEBOT_MODE=forward 只连一台服务",
+                    ),
                     wrong.mend,
                 )
         case "reverse":
             open_to_all = not values.is_loopback(settings.onebot_host)
             if open_to_all and not settings.onebot_access_token.get_secret_value():
-                what = f"is not set, but others than this machine can reach {settings.onebot_host}"
+                what = Bilingual(
+                    f"is not set, but others than this machine can reach {settings.onebot_host}",
+                    f"没有设置，但别的机器也能连到 {settings.onebot_host}",
+                )
                 yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
         case _:
             assert_never(settings.onebot_mode)
     if settings.access_tokens.all and _is_weakly_guarded(settings, than=SHORTEST_TOKEN):
-        what = (
-            f"has fewer than {SHORTEST_TOKEN} characters, but others than this machine can try it"
+        what = Bilingual(
+            f"has fewer than {SHORTEST_TOKEN} characters, but others than this machine can try it",
+            f"不到 {SHORTEST_TOKEN} 位，但别的机器也能来试",
         )
         yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
 
@@ -210,7 +241,9 @@ def _check_owners(settings: Settings) -> Iterator[Problem]:
 def _check_persona(settings: Settings) -> Iterator[Problem]:
     if settings.system_prompt and settings.bot_persona:
         yield Problem(
-            "SYSTEM_PROMPT", "and BOT_PERSONA both say who the bot is", "Keep one of them"
+            "SYSTEM_PROMPT",
+            Bilingual("and BOT_PERSONA both say who the bot is", "和 BOT_PERSONA 都在写机器人是谁"),
+            Bilingual("Keep one of them", "只留一个"),
         )
         return
     try:
@@ -231,14 +264,24 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
     folder = settings.media_dir.absolute()
     while not os.access(folder, os.F_OK) and folder != folder.parent:
         folder = folder.parent
-    mend = "Name a folder that the bot may read and write, or may make"
+    mend = Bilingual(
+        "Name a folder that the bot may read and write, or may make",
+        "写一个机器人能读写、或者能新建的目录",
+    )
     if not folder.is_dir():
-        yield Problem("MEDIA_DIR", f"{folder} is a file", mend)
+        yield Problem("MEDIA_DIR", Bilingual(f"{folder} is a file", f"{folder} 是文件"), mend)
     if settings.media_url and not settings.web_port and not _is_gateway(settings):
         what = Bilingual(
             "is set, but nothing listens there with WEB_PORT=0", "设置了，但 WEB_PORT=0 时不监听"
         )
-        yield Problem("MEDIA_URL", what, "Set WEB_PORT=8080, or leave MEDIA_URL out")
+        yield Problem(
+            "MEDIA_URL",
+            what,
+            Bilingual(
+                "Set WEB_PORT=8080, or leave MEDIA_URL out",
+                "设 WEB_PORT=8080，或者不要设 MEDIA_URL",
+            ),
+        )
 
 
 def _check_file(name: str, file: Path | None, description: str) -> Iterator[Problem]:
@@ -287,7 +330,12 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
             "bot"
         )
         yield Problem(
-            "TOOLS_DIR", what, f"See that it is the bot's own: chown it, and chmod -R go-w {folder}"
+            "TOOLS_DIR",
+            what,
+            Bilingual(
+                f"See that it is the bot's own: chown it, and chmod -R go-w {folder}",
+                f"让它归机器人自己：先 chown，再 chmod -R go-w {folder}",
+            ),
         )
 
 
@@ -327,25 +375,49 @@ def _check_qweather(settings: Settings) -> Iterator[Problem]:
         for name in (name for name, value in parts.items() if not value):
             yield Problem(
                 name,
-                "is not set, but the others of a token are",
-                "Set all three as docs/weather.md says",
+                Bilingual(
+                    "is not set, but the others of a token are", "没有设置，但令牌的另外几项设置了"
+                ),
+                Bilingual(
+                    "Set all three as docs/weather.md says", "按 docs/zh/weather.md 把三项都设上"
+                ),
             )
     credential = settings.qweather_key.get_secret_value() or all(parts.values())
     if credential and not settings.qweather_host:
-        mend = "Set your account's API host, as abc1234xyz.def.qweatherapi.com (console, settings)"
-        yield Problem("QWEATHER_HOST", "is not set, but a credential of QWeather is", mend)
+        mend = Bilingual(
+            "Set your account's API host, as abc1234xyz.def.qweatherapi.com (console, settings)",
+            "设成你账号的 API Host，比如 abc1234xyz.def.qweatherapi.com（控制台，设置）",
+        )
+        yield Problem(
+            "QWEATHER_HOST",
+            Bilingual(
+                "is not set, but a credential of QWeather is", "没有设置，但和风天气的密钥设置了"
+            ),
+            mend,
+        )
 
 
 def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
     for number, endpoint in enumerate(settings.llm_fallbacks, 1):
         if endpoint.dialect not in {"", *DIALECTS}:
-            mend = f"Write one of: {', '.join(DIALECTS)}"
-            yield Problem("LLM_FALLBACKS", f"entry {number} has a dialect there is not", mend)
+            mend = Bilingual(
+                f"Write one of: {', '.join(DIALECTS)}", f"写其中一个：{', '.join(DIALECTS)}"
+            )
+            yield Problem(
+                "LLM_FALLBACKS",
+                Bilingual(
+                    f"entry {number} has a dialect there is not", f"第 {number} 项的 dialect 不存在"
+                ),
+                mend,
+            )
         texts = (endpoint.model, *endpoint.keys)
         if any(map(PLACEHOLDER.fullmatch, texts)) or EXAMPLE_HOST.search(endpoint.base_url):
             yield Problem(
                 "LLM_FALLBACKS",
-                f"entry {number} still has the text of an example",
+                Bilingual(
+                    f"entry {number} still has the text of an example",
+                    f"第 {number} 项还是示例里的文字",
+                ),
                 Bilingual("Put your own in its place", "换成你自己的"),
             )
 
@@ -366,19 +438,33 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
     web_is_local = values.is_loopback(settings.web_host)
     # In a container 0.0.0.0 is what is meant: the ports that are published are the guard.
     if settings.web_port and not web_is_local and not is_contained():
-        what = (
+        what = Bilingual(
             f"is {settings.web_host}: others than this machine can read /metrics, which has no "
-            "password"
+            "password",
+            f"是 {settings.web_host}：别的机器也能看 /metrics，它没有密码",
         )
-        yield Problem("WEB_HOST", what, "Set 127.0.0.1, or see that a firewall keeps others out")
+        yield Problem(
+            "WEB_HOST",
+            what,
+            Bilingual(
+                "Set 127.0.0.1, or see that a firewall keeps others out",
+                "设成 127.0.0.1，或者用防火墙挡住外人",
+            ),
+        )
     fetched_from = urlsplit(settings.media_url).hostname
     if (
         fetched_from
         and web_is_local
         and not (values.is_loopback(fetched_from) or _is_gateway(settings))
     ):
-        what = f"is {settings.web_host}: only this machine can fetch what MEDIA_URL leads to"
-        mend = "Set 0.0.0.0 and keep strangers out by a firewall, or see that a proxy leads there"
+        what = Bilingual(
+            f"is {settings.web_host}: only this machine can fetch what MEDIA_URL leads to",
+            f"是 {settings.web_host}：MEDIA_URL 指向的文件只有本机能取",
+        )
+        mend = Bilingual(
+            "Set 0.0.0.0 and keep strangers out by a firewall, or see that a proxy leads there",
+            "设成 0.0.0.0 并用防火墙挡住外人，或者让代理转发到这里",
+        )
         yield Problem("WEB_HOST", what, mend)
     if (
         settings.console_port
@@ -386,10 +472,14 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
         and not settings.console_origin.startswith("https://")
         and not is_contained()
     ):
-        what = (
-            f"is {settings.console_host}: the token and all it shows go over the network in plain"
+        what = Bilingual(
+            f"is {settings.console_host}: the token and all it shows go over the network in plain",
+            f"是 {settings.console_host}：令牌和页面内容会在网络上明文传输",
         )
-        mend = "Set 127.0.0.1 and use an ssh tunnel, or a proxy with https (docs/console.md)"
+        mend = Bilingual(
+            "Set 127.0.0.1 and use an ssh tunnel, or a proxy with https (docs/console.md)",
+            "设成 127.0.0.1 并用 ssh 隧道，或者用 https 的代理（docs/zh/console.md）",
+        )
         yield Problem("CONSOLE_HOST", what, mend)
 
 
@@ -398,7 +488,10 @@ def find_doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
     if service and _has_sockets(settings) and _is_weakly_guarded(settings):
         yield Problem(
             "ONEBOT_ACCESS_TOKEN",
-            f"is shorter than {WEAK_TOKEN} characters: easy to guess",
+            Bilingual(
+                f"is shorter than {WEAK_TOKEN} characters: easy to guess",
+                f"不到 {WEAK_TOKEN} 位，容易猜到",
+            ),
             HOW_TO_MAKE_ONE,
         )
     if service:

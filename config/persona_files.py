@@ -83,7 +83,7 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
         what = f"{shown} cannot be read ({error.strerror})"
         raise ConfigError(Problem(setting, what, MEND)) from None
     except UnicodeDecodeError:
-        what = f"{shown} is not UTF-8 text"
+        what = Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")
         raise ConfigError(
             Problem(setting, what, Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"))
         ) from None
@@ -117,7 +117,9 @@ def read_personas(
         if place is None:
             continue
         if not place.is_dir():
-            what = f"{values.shown_path(place)} is no folder"
+            what = Bilingual(
+                f"{values.shown_path(place)} is no folder", f"{values.shown_path(place)} 不是目录"
+            )
             problems.append(
                 Problem(
                     SETTING,

@@ -288,7 +288,7 @@ def read_persona(settings: Settings) -> PersonaFile:
         raise ConfigError(
             Problem(
                 "BOT_PERSONA",
-                f"{shown} is not UTF-8 text",
+                Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本"),
                 Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"),
             )
         ) from None

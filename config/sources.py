@@ -47,7 +47,7 @@ a `.env`.
 """
 
 EXAMPLE = ".env.example"
-GONE = {"ONEBOT_WS_PATH": "any path is accepted now"}
+GONE = {"ONEBOT_WS_PATH": Bilingual("any path is accepted now", "现在任何路径都可以")}
 ALIKE = 0.86  # of 1: how much a name must look like one of ours to be meant for it
 NEIGHBOURS = ("NAPCAT_", "LLBOT_", "GRAFANA_", "COMPOSE_", "OTEL_")
 """Names of what runs beside us, which stand in the same .env."""
@@ -92,7 +92,13 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
     if path.is_dir():
         # Docker makes an empty folder where a file to mount is missing.
         raise ConfigError(
-            Problem(path.name, "is a folder", "Remove it and copy .env.example to .env")
+            Problem(
+                path.name,
+                Bilingual("is a folder", "是目录"),
+                Bilingual(
+                    "Remove it and copy .env.example to .env", "删掉它，把 .env.example 复制成 .env"
+                ),
+            )
         )
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -101,7 +107,13 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
             "Let the account that runs the bot read it, or remove it",
             "让运行机器人的用户能读它，或者删掉它",
         )
-        raise ConfigError(Problem(path.name, f"cannot be read ({error.strerror})", mend)) from None
+        raise ConfigError(
+            Problem(
+                path.name,
+                Bilingual(f"cannot be read ({error.strerror})", f"读不了（{error.strerror}）"),
+                mend,
+            )
+        ) from None
     except UnicodeDecodeError:
         raise ConfigError(
             Problem(
@@ -139,10 +151,14 @@ def _lines(text: str, file: str) -> tuple[tuple[EnvLine, ...], tuple[Problem, ..
     for binding in parse_stream(io.StringIO(text)):
         if binding.error:
             # The text of the line stays out of the message: it may hold half a secret.
-            what = "is not NAME=value, or a quote is not closed"
+            what = Bilingual(
+                "is not NAME=value, or a quote is not closed", "不是 NAME=value，或者引号没有闭合"
+            )
             problems.append(
                 Problem(
-                    f"{file} line {binding.original.line}", what, "Correct it, or put # in front"
+                    f"{file} line {binding.original.line}",
+                    what,
+                    Bilingual("Correct it, or put # in front", "改正它，或者在前面加 #"),
                 )
             )
         elif binding.key is not None:
@@ -180,7 +196,10 @@ def strange_in_file(lines: Iterable[EnvLine], known: Collection[str]) -> Iterato
     """
     for line in lines:
         if _is_strange(line.name, known) or _looks_like_one(line.name, known):
-            what = f"line {line.number} of .env sets it, but there is no such variable"
+            what = Bilingual(
+                f"line {line.number} of .env sets it, but there is no such variable",
+                f".env 第 {line.number} 行设置了它，但没有这个配置项",
+            )
             yield Problem(line.name, what, _mend(line.name, known))
 
 
@@ -203,8 +222,11 @@ def repeated(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Probl
     for line in lines:
         before = first.setdefault(line.name, line.number)
         if before != line.number and (line.name in known or line.name in ALIASES):
-            what = f"is in .env twice, in lines {before} and {line.number}: the last one counts"
-            yield Problem(line.name, what, "Remove the other")
+            what = Bilingual(
+                f"is in .env twice, in lines {before} and {line.number}: the last one counts",
+                f"在 .env 里写了两次（第 {before} 行和第 {line.number} 行），以最后一次为准",
+            )
+            yield Problem(line.name, what, Bilingual("Remove the other", "删掉另一行"))
 
 
 def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
@@ -222,13 +244,15 @@ def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
     )
     for name in dict.fromkeys(filter(None, counting)):
         if environ[name].strip().lower().startswith("socks"):
-            what = (
+            what = Bilingual(
                 "names a SOCKS proxy, which is not spoken here: the model is asked directly, tools "
-                "reach nothing"
+                "reach nothing",
+                "是 SOCKS 代理，这里不支持：模型会直连，工具什么也连不上",
             )
-            mend = (
+            mend = Bilingual(
                 "Set HTTPS_PROXY and HTTP_PROXY to the proxy's HTTP port (most have one), or unset "
-                "this one"
+                "this one",
+                "把 HTTPS_PROXY 和 HTTP_PROXY 设成代理的 HTTP 端口（一般都有），或者取消这一项",
             )
             yield Problem(name, what, mend)
 
@@ -247,10 +271,14 @@ def _looks_like_one(name: str, known: Collection[str]) -> bool:
 
 def _mend(name: str, known: Collection[str]) -> str:
     if name in GONE:
-        return f"Remove it: {GONE[name]}"
+        return Bilingual(f"Remove it: {GONE[name]}", f"删掉它：{GONE[name].zh}")
     words = set(name.upper().split("_"))
     # LLM_KEY means LLM_API_KEY, though LLM_MODEL has more letters in common.
     near = [other for other in known if words <= set(other.split("_"))] or get_close_matches(
         name.upper(), known, n=1
     )
-    return f"Did you mean {near[0]}?" if near else "Remove it; .env.example lists them all"
+    if near:
+        return Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？")
+    return Bilingual(
+        "Remove it; .env.example lists them all", "删掉它；.env.example 里列出了全部配置项"
+    )

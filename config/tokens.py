@@ -21,11 +21,19 @@ from config.values import Wrong
 BETWEEN = re.compile(r"[\s,，;；]+")
 COLON = re.compile(r"\s*[:：]\s*")
 OWNED = re.compile(r"([1-9][0-9]{0,17}):(.*)")  # `account:token`
-TOTP_MEND = "Make one: `frostagent console --totp`"
-CONSOLE_MEND = "Make one: `setup` does, or openssl rand -hex 16"
+TOTP_MEND = Bilingual(
+    "Make one: `frostagent console --totp`", "生成一个：`frostagent console --totp`"
+)
+CONSOLE_MEND = Bilingual(
+    "Make one: `setup` does, or openssl rand -hex 16",
+    "生成一个：`setup` 会生成，或者用 openssl rand -hex 16",
+)
 SHORTEST_TOTP = 16  # bytes, as RFC 4226 wants it
 SHORTEST_CONSOLE = 22  # characters of base64 that hold 128 bits
-MEND = "Write it as 10001:token,10002:token, each token once"
+MEND = Bilingual(
+    "Write it as 10001:token,10002:token, each token once",
+    "写成 10001:令牌,10002:令牌，每个令牌只写一次",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,13 @@ class AccessTokens:
         Wrong for several.
         """
         if len(self.all) > 1:
-            raise Wrong("has several tokens", "Keep the one of the server that the bot dials")
+            raise Wrong(
+                Bilingual("has several tokens", "有好几个令牌"),
+                Bilingual(
+                    "Keep the one of the server that the bot dials",
+                    "只留机器人要连的那台服务的令牌",
+                ),
+            )
         return next(iter(self.accounts.items()), (0, self.common))
 
     def token_for(self, account: int) -> str:
@@ -75,11 +89,16 @@ def read_tokens(text: str) -> AccessTokens:
     if twice := next(
         (account for account in accounts if [one for one, _ in parts].count(account) > 1), 0
     ):
-        raise Wrong(f"has two tokens for account {twice}", MEND)
+        raise Wrong(
+            Bilingual(f"has two tokens for account {twice}", f"给账号 {twice} 写了两个令牌"), MEND
+        )
     if bare := next((account for account, token in accounts.items() if not token), 0):
-        raise Wrong(f"has no token for account {bare}", MEND)
+        raise Wrong(Bilingual(f"has no token for account {bare}", f"没有账号 {bare} 的令牌"), MEND)
     if len(common) > 1:
-        raise Wrong("has two tokens that belong to no account", MEND)
+        raise Wrong(
+            Bilingual("has two tokens that belong to no account", "有两个不属于任何账号的令牌"),
+            MEND,
+        )
     if len({token for _, token in parts}) < len(parts):
         raise Wrong(
             Bilingual(
@@ -115,7 +134,12 @@ def console_token(value: SecretStr) -> SecretStr:
             CONSOLE_MEND,
         )
     if text and len(text) < SHORTEST_CONSOLE:
-        raise Wrong(f"is shorter than {SHORTEST_CONSOLE} characters", CONSOLE_MEND)
+        raise Wrong(
+            Bilingual(
+                f"is shorter than {SHORTEST_CONSOLE} characters", f"不到 {SHORTEST_CONSOLE} 位"
+            ),
+            CONSOLE_MEND,
+        )
     return value
 
 
@@ -125,7 +149,14 @@ def console_totp(value: SecretStr) -> SecretStr:
     try:
         key = b32decode(text + "=" * (-len(text) % 8))
     except ValueError as error:
-        raise Wrong("is not base32 (A-Z and 2-7)", TOTP_MEND) from error
+        raise Wrong(
+            Bilingual("is not base32 (A-Z and 2-7)", "不是 base32（A-Z 和 2-7）"), TOTP_MEND
+        ) from error
     if text and len(key) < SHORTEST_TOTP:
-        raise Wrong(f"is shorter than {SHORTEST_TOTP * 8} bits", TOTP_MEND)
+        raise Wrong(
+            Bilingual(
+                f"is shorter than {SHORTEST_TOTP * 8} bits", f"不到 {SHORTEST_TOTP * 8} 位（bit）"
+            ),
+            TOTP_MEND,
+        )
     return SecretStr(text)

@@ -156,7 +156,7 @@ def base_url(value: str) -> str:
     """The base of an OpenAI-compatible API, without a slash at its end; a full chat/completions url
     is cut back.
     """
-    mend = "Write it as https://api.example.com/v1"
+    mend = Bilingual("Write it as https://api.example.com/v1", "写成 https://api.example.com/v1")
     text = to_half_width(value).rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
     if text:
         _url(text, schemes=("https", "http"), mend=mend)
@@ -167,7 +167,7 @@ def base_url(value: str) -> str:
 
 def socket_url(value: str) -> str:
     """The address of a OneBot websocket server."""
-    mend = "Write it as ws://127.0.0.1:3001"
+    mend = Bilingual("Write it as ws://127.0.0.1:3001", "写成 ws://127.0.0.1:3001")
     text = to_half_width(value)
     if text:
         url = _url(text, schemes=("ws", "wss"), mend=mend)
@@ -184,7 +184,10 @@ def socket_url(value: str) -> str:
 
 def origin(value: str) -> str:
     """The address that browsers find the console at: scheme, host, perhaps a port and a path."""
-    mend = "Write it as https://bot.example.com or https://example.com/bot"
+    mend = Bilingual(
+        "Write it as https://bot.example.com or https://example.com/bot",
+        "写成 https://bot.example.com 或 https://example.com/bot",
+    )
     text = to_half_width(value).rstrip("/")
     if text:
         url = _url(text, schemes=("https", "http"), mend=mend)
@@ -293,9 +296,10 @@ def database(value: SecretStr) -> SecretStr:
     storage knows.
     """
     if not DATABASE.fullmatch(value.get_secret_value()):
-        mend = (
+        mend = Bilingual(
             "Write it as sqlite+aiosqlite:///data/frostagent.db or "
-            "postgresql://user:password@host/database"
+            "postgresql://user:password@host/database",
+            "写成 sqlite+aiosqlite:///data/frostagent.db 或 postgresql://user:password@host/database",
         )
         raise Wrong(
             Bilingual(
@@ -391,7 +395,11 @@ def whole(low: int, high: int) -> Callable[[object], int]:
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
                 Bilingual("is a url, not a number", "是网址，不是数字"),
-                f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
+                Bilingual(
+                    f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
+                    f"写 {low} 到 {high} 的数字；在 Kubernetes 里给这个 pod 设"
+                    " enableServiceLinks: false",
+                ),
             )
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
             raise Wrong(f"{shown(text)} is not a whole number", mend)
@@ -483,7 +491,7 @@ def broker_url(value: SecretStr) -> SecretStr:
     if text and not is_one:
         raise Wrong(
             Bilingual("is not the url of a RabbitMQ", "不是 RabbitMQ 的地址"),
-            "Write it as amqp://user:password@host/",
+            Bilingual("Write it as amqp://user:password@host/", "写成 amqp://user:password@host/"),
         )
     return value
 

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from bot.cli.setup.files import can_be_in_env
 from bot.domain.errors import ConfigError, Problem
+from bot.domain.language import Bilingual, in_chinese
 from config import sources, values
 from config.checks import PLACEHOLDER
 from config.endpoints import Endpoint
@@ -128,7 +129,8 @@ OPTION_OF = {
     ACCOUNT: "--account",
     PORT: "--console-port",
 }
-OR_A_NAME = f", or name one of {', '.join(vendor.name for vendor in VENDORS)}"
+NAMES = ", ".join(vendor.name for vendor in VENDORS)
+OR_A_NAME = f"，或者写其中一个名字：{NAMES}", f", or name one of {NAMES}"
 
 
 def known_answers(
@@ -193,7 +195,9 @@ def _problems(answers: Mapping[str, str]) -> Iterable[Problem]:
 
 def _with_option(problem: Problem) -> Problem:
     option = OPTION_OF.get(problem.name)
-    mend = problem.mend + (OR_A_NAME if problem.name == "LLM_BASE_URL" else "")
+    mend = problem.mend
+    if problem.name == "LLM_BASE_URL":
+        mend = Bilingual(mend + OR_A_NAME[1], in_chinese(mend) + OR_A_NAME[0])
     return Problem(f"{problem.name} ({option})", problem.what, mend) if option else problem
 
 

@@ -253,7 +253,10 @@ def _check(
         Problem(
             name,
             Bilingual("still has the text of an example", "还是示例里的文字"),
-            "Put your own in its place, or nothing: then one is made",
+            Bilingual(
+                "Put your own in its place, or nothing: then one is made",
+                "换成你自己的，或者留空：会自动生成",
+            ),
         )
         for name, text in given.items()
         if name != ONEBOT and PLACEHOLDER.fullmatch(text)
@@ -295,7 +298,11 @@ def _of_profiles(environ: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem(REPLICAS, what, f"Write {REPLICAS}=0 into .env")
     if "cluster" in profiles and not environ.get(CLUSTER_PASSWORD, "").strip():
         what = Bilingual("is not set", "没有设置")
-        yield Problem(CLUSTER_PASSWORD, what, "Make one with: openssl rand -hex 16")
+        yield Problem(
+            CLUSTER_PASSWORD,
+            what,
+            Bilingual("Make one with: openssl rand -hex 16", "用 openssl rand -hex 16 生成一个"),
+        )
     if "cluster" not in profiles and not is_alone:
         what = f"is 0, though {PROFILES} has no cluster: no bot would run"
         yield Problem(REPLICAS, what, f"Remove it, or add cluster to {PROFILES} (docs/cluster.md)")
