@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Blame, Database, describe_error, fault
 from adapters.storage.queries.conversations import (
+    audited,
     busiest,
     chat,
     chats,
@@ -26,7 +27,6 @@ from adapters.storage.queries.conversations import (
 )
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
 from adapters.storage.queries.sums import (
-    audited,
     costs,
     day,
     day_counts,

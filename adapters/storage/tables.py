@@ -96,23 +96,7 @@ versions = Table(
 )
 """Alembic's own table; its one row is the revision the schema is at."""
 
-UNFINISHED = "state IN ('queued', 'sending', 'unknown')"
-"""The sends nobody knows the end of. Written out, never with parameters: only then SQLite uses
-their index.
-"""
-
-KEPT = "round IS NOT NULL"
-"""The turns whose rounds the history keeps."""
-
-SHARED = "requests", "prompt", "completion", "cached", "unpriced", "cost"
-"""What tools of one step have a part of each."""
-
-IN_ERROR = "error <> ''"
-"""The runs that have an error to tell."""
-
-WAS_DRAFT = "state IN ('published', 'reworded')"
-"""The sends that were drafts, and were published."""
-
+# --- conversations --------------------------------------------------------------------------------
 
 messages = table(
     "messages",
@@ -148,6 +132,86 @@ windows = table(
     number("light_to"),  # turns.id: the last one whose round is told with shortened tool results
     words("summary"),  # of what came before the first turn
 )
+
+verdicts = table(
+    "verdicts",
+    Column("conversation", Text, nullable=False),
+    words("message_id"),
+    Column("sender", BigInteger, nullable=False),
+    flag("wakes"),
+    flag("weak"),
+    words("reason"),
+    moment("at"),
+    moment("until", nullable=True),
+    Index("verdicts_by_message_id", "conversation", "message_id", "id"),
+    Index("verdicts_by_time", "at"),
+)
+"""What became of the messages that were for the bot, the last of a message's counts."""
+
+speakers = table(
+    "speakers",
+    Column("conversation", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    number("user_id"),  # 0: whoever it was is forgotten, and nobody gets the number again
+    words("name"),  # last seen
+    UniqueConstraint("conversation", "number"),
+)
+"""The numbers of people in conversations, `小明#2`."""
+
+things = table(
+    "things",
+    Column("conversation", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    words("message_id"),
+    number("sender"),
+    json("thing", nullable=True),  # none: it was taken back, and nothing gets the number again
+    moment("at"),
+    UniqueConstraint("conversation", "number"),
+    Index("things_by_message_id", "conversation", "message_id"),
+    Index("things_by_time", "at"),
+)
+"""The things prompts showed by a short name, `[图片 i7]`, for `look` to open."""
+
+pictures = table(
+    "pictures",
+    Column("digest", Text, nullable=False, unique=True),
+    words("words"),
+    moment("at"),
+    Index("pictures_by_time", "at"),
+)
+"""What pictures show, for models that do not see: the same one is looked at once in a month."""
+
+chosen = table(
+    "choices",
+    Column("conversation", Text, nullable=False, unique=True),
+    words("persona"),  # its key; empty: as the files say
+)
+"""Who the bot is in a conversation, where somebody chose that by command."""
+
+place_settings = table(
+    "place_settings",
+    Column("conversation", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    words("value"),  # empty: as usual
+    UniqueConstraint("conversation", "name"),
+)
+"""What people set for a conversation by command, `/quiet 2h`."""
+
+# --- turns ----------------------------------------------------------------------------------------
+
+KEPT = "round IS NOT NULL"
+"""The turns whose rounds the history keeps."""
+
+IN_ERROR = "error <> ''"
+"""The runs that have an error to tell."""
+
+UNFINISHED = "state IN ('queued', 'sending', 'unknown')"
+"""The sends nobody knows the end of. Written out, never with parameters: only then SQLite uses
+their index.
+"""
+
+WAS_DRAFT = "state IN ('published', 'reworded')"
+"""The sends that were drafts, and were published."""
 
 turns = table(
     "turns",
@@ -222,6 +286,20 @@ tool_calls = table(
     UniqueConstraint("turn_id", "step", "call_id"),
 )
 
+requests = table(
+    "requests",
+    Column("turn_id", Text, nullable=False),
+    words("run"),  # the subagent's; empty where nobody knows whose it was
+    number("step"),
+    words("model"),
+    words("outcome"),
+    json("message", nullable=True),
+    Column("seconds", Double, nullable=False),
+    moment("at"),
+    Index("requests_by_turn_id", "turn_id"),
+)
+"""The requests to models that are no steps of their turns: those that failed, and subagents'."""
+
 sends = table(
     "sends",
     Column("send_id", Text, nullable=False),
@@ -244,6 +322,16 @@ sends = table(
 )
 """The outbox."""
 
+# --- sums -----------------------------------------------------------------------------------------
+
+SHARED = "requests", "prompt", "completion", "cached", "unpriced", "cost"
+"""What tools of one step have a part of each."""
+
+PAYER = 1 - 2**31
+"""The step of a row that says only whose a turn was that was erased before it took anything; it is
+no request.
+"""
+
 usage = table(
     "usage",
     Column("turn_id", Text, nullable=False),
@@ -258,24 +346,6 @@ usage = table(
     Index("usage_by_turn_id", "turn_id"),
     Index("usage_by_time", "at"),
 )
-PAYER = 1 - 2**31
-"""The step of a row that says only whose a turn was that was erased before it took anything; it is
-no request.
-"""
-
-requests = table(
-    "requests",
-    Column("turn_id", Text, nullable=False),
-    words("run"),  # the subagent's; empty where nobody knows whose it was
-    number("step"),
-    words("model"),
-    words("outcome"),
-    json("message", nullable=True),
-    Column("seconds", Double, nullable=False),
-    moment("at"),
-    Index("requests_by_turn_id", "turn_id"),
-)
-"""The requests to models that are no steps of their turns: those that failed, and subagents'."""
 
 day_usage = table(
     "day_usage",
@@ -308,60 +378,7 @@ day_totals = table(
 )
 """The same of today by person, where workers of a cluster share its limits (`day_totals.py`)."""
 
-verdicts = table(
-    "verdicts",
-    Column("conversation", Text, nullable=False),
-    words("message_id"),
-    Column("sender", BigInteger, nullable=False),
-    flag("wakes"),
-    flag("weak"),
-    words("reason"),
-    moment("at"),
-    moment("until", nullable=True),
-    Index("verdicts_by_message_id", "conversation", "message_id", "id"),
-    Index("verdicts_by_time", "at"),
-)
-"""What became of the messages that were for the bot, the last of a message's counts."""
-
-speakers = table(
-    "speakers",
-    Column("conversation", Text, nullable=False),
-    Column("number", BigInteger, nullable=False),
-    number("user_id"),  # 0: whoever it was is forgotten, and nobody gets the number again
-    words("name"),  # last seen
-    UniqueConstraint("conversation", "number"),
-)
-"""The numbers of people in conversations, `小明#2`."""
-
-chosen = table(
-    "choices",
-    Column("conversation", Text, nullable=False, unique=True),
-    words("persona"),  # its key; empty: as the files say
-)
-"""Who the bot is in a conversation, where somebody chose that by command."""
-
-place_settings = table(
-    "place_settings",
-    Column("conversation", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    words("value"),  # empty: as usual
-    UniqueConstraint("conversation", "name"),
-)
-"""What people set for a conversation by command, `/quiet 2h`."""
-
-things = table(
-    "things",
-    Column("conversation", Text, nullable=False),
-    Column("number", BigInteger, nullable=False),
-    words("message_id"),
-    number("sender"),
-    json("thing", nullable=True),  # none: it was taken back, and nothing gets the number again
-    moment("at"),
-    UniqueConstraint("conversation", "number"),
-    Index("things_by_message_id", "conversation", "message_id"),
-    Index("things_by_time", "at"),
-)
-"""The things prompts showed by a short name, `[图片 i7]`, for `look` to open."""
+# --- facts ----------------------------------------------------------------------------------------
 
 memories = table(
     "memories",
@@ -398,14 +415,7 @@ A table both databases have alike, and pairs of characters: neither SQLite's FTS
 own parser finds Chinese words of two characters.
 """
 
-pictures = table(
-    "pictures",
-    Column("digest", Text, nullable=False, unique=True),
-    words("words"),
-    moment("at"),
-    Index("pictures_by_time", "at"),
-)
-"""What pictures show, for models that do not see: the same one is looked at once in a month."""
+# --- the console, and what is written ahead -------------------------------------------------------
 
 audit = table(
     "audit",
@@ -432,6 +442,8 @@ applied = Table(
 """One row: up to which number the lines written ahead are in their tables (`ahead.py`); on
 PostgreSQL none.
 """
+
+# --- whose a row is -------------------------------------------------------------------------------
 
 BY_CONVERSATION = (
     messages,

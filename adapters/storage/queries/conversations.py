@@ -1,4 +1,6 @@
-"""What was said in conversations, for prompts and for the console; and what was set for them."""
+"""What was said in conversations, for prompts and for the console; what was set for
+them, and what was done in the console.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from adapters.storage.statements import OVERHEARD, plain
 from adapters.storage.tables import (
     KEPT,
+    audit,
     chosen,
     memories,
     messages,
@@ -32,6 +35,7 @@ from bot.domain.console_views import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fa
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.journal import (
     AttachmentNamed,
+    Audited,
     KnownLine,
     LogQuery,
     MemberNumbered,
@@ -72,6 +76,9 @@ ROUNDS = 1000  # that are counted: no prompt has as many
 
 
 FACTS = 50  # of one conversation, those told last
+
+
+# --- for prompts ----------------------------------------------------------------------------------
 
 
 def remember(connection: Connection, conversation: Conversation) -> Remembered:
@@ -201,6 +208,13 @@ def _mark(connection: Connection, here: str, light_to: int) -> tuple[float, int]
     return (last.closed, last.id) if last else (-math.inf, 0)
 
 
+def _round_of(row: Row[Any]) -> Round:
+    return Round(row.turn_id, codec.read(ROUND, row.round))
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
 def find(
     connection: Connection, conversation: Conversation, message_id: str
 ) -> MessageReceived | None:
@@ -305,6 +319,43 @@ def _known_own(row: Row[Any], account: int) -> KnownLine:
     return KnownLine(row.message_id, account, row.changed, segments)
 
 
+def conversation_of(row: Row[Any]) -> Conversation:
+    """Where a row belongs, with the group a temporary session came through."""
+    here = Conversation.parse(row.conversation)
+    return Conversation(here.platform_id, here.message_type, here.session_id, row.via_group)
+
+
+def message_of(row: Row[Any]) -> MessageReceived:
+    """A message as it was received. Raises Unreadable."""
+    return MessageReceived(
+        self_id=row.self_id,
+        time=row.time,
+        conversation=conversation_of(row),
+        message_id=row.message_id,
+        sender=Sender(row.sender, row.nickname, row.card, row.role),
+        segments=codec.read(SEGMENTS, row.segments),
+        sub_type=row.sub_type,
+        message_seq=row.message_seq,
+        group_name=row.group_name,
+    )
+
+
+def own_message_of(row: Row[Any]) -> MessageReceived:
+    conversation = conversation_of(row)
+    segments: tuple[SentSegment, ...] = codec.read(SEND_SEGMENTS, row.segments)
+    return MessageReceived(
+        self_id=conversation.platform_id,
+        time=row.changed,
+        conversation=conversation,
+        message_id=row.message_id,
+        sender=Sender(conversation.platform_id),
+        segments=tuple(map(as_received, segments)),
+    )
+
+
+# --- which there are, and what was set for them ---------------------------------------------------
+
+
 def conversations(connection: Connection) -> set[Conversation] | None:
     """All conversations there are; None where they are too many to keep in mind."""
     found: set[str] = set()
@@ -322,20 +373,6 @@ def groups(connection: Connection) -> frozenset[Conversation]:
     return frozenset(where for where in map(Conversation.parse, found) if where.is_group)
 
 
-def choices(connection: Connection) -> dict[Conversation, str]:
-    """Which persona was chosen where."""
-    query = select(chosen.c.conversation, chosen.c.persona)
-    return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
-
-
-def settings(connection: Connection, name: str) -> dict[Conversation, str]:
-    """The values set under this name, by conversation."""
-    query = select(place_settings.c.conversation, place_settings.c.value).where(
-        place_settings.c.name == name, place_settings.c.value != ""
-    )
-    return {Conversation.parse(here): value for here, value in connection.execute(query)}
-
-
 def busiest(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
     """The busiest conversations since then."""
     number = func.count().label("number")
@@ -350,6 +387,39 @@ def busiest(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
         PlaceSum(Conversation.parse(here), count, last)
         for here, count, last in connection.execute(query)
     )
+
+
+def choices(connection: Connection) -> dict[Conversation, str]:
+    """Which persona was chosen where."""
+    query = select(chosen.c.conversation, chosen.c.persona)
+    return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
+
+
+def settings(connection: Connection, name: str) -> dict[Conversation, str]:
+    """The values set under this name, by conversation."""
+    query = select(place_settings.c.conversation, place_settings.c.value).where(
+        place_settings.c.name == name, place_settings.c.value != ""
+    )
+    return {Conversation.parse(here): value for here, value in connection.execute(query)}
+
+
+def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
+    """The audit of the console, the latest entry first."""
+    rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(latest))
+    return tuple(
+        Audited(
+            at=row.at,
+            login=row.login,
+            address=row.address,
+            action=row.action,
+            object=row.object,
+            outcome=row.outcome,
+        )
+        for row in rows
+    )
+
+
+# --- for the console ------------------------------------------------------------------------------
 
 
 def chats(connection: Connection, before: int) -> ChatRows:
@@ -515,41 +585,3 @@ def _facts(connection: Connection, conversation: str) -> tuple[Fact, ...]:
     query = select(memories).where(memories.c.conversation == conversation)
     found = connection.execute(query.order_by(memories.c.used.desc()).limit(FACTS))
     return tuple(Fact(row.subject, row.text, row.visibility, row.made) for row in found)
-
-
-def _round_of(row: Row[Any]) -> Round:
-    return Round(row.turn_id, codec.read(ROUND, row.round))
-
-
-def conversation_of(row: Row[Any]) -> Conversation:
-    """Where a row belongs, with the group a temporary session came through."""
-    here = Conversation.parse(row.conversation)
-    return Conversation(here.platform_id, here.message_type, here.session_id, row.via_group)
-
-
-def message_of(row: Row[Any]) -> MessageReceived:
-    """A message as it was received. Raises Unreadable."""
-    return MessageReceived(
-        self_id=row.self_id,
-        time=row.time,
-        conversation=conversation_of(row),
-        message_id=row.message_id,
-        sender=Sender(row.sender, row.nickname, row.card, row.role),
-        segments=codec.read(SEGMENTS, row.segments),
-        sub_type=row.sub_type,
-        message_seq=row.message_seq,
-        group_name=row.group_name,
-    )
-
-
-def own_message_of(row: Row[Any]) -> MessageReceived:
-    conversation = conversation_of(row)
-    segments: tuple[SentSegment, ...] = codec.read(SEND_SEGMENTS, row.segments)
-    return MessageReceived(
-        self_id=conversation.platform_id,
-        time=row.changed,
-        conversation=conversation,
-        message_id=row.message_id,
-        sender=Sender(conversation.platform_id),
-        segments=tuple(map(as_received, segments)),
-    )

@@ -33,7 +33,6 @@ from adapters.storage.tables import (
     PAYER,
     SHARED,
     WAS_DRAFT,
-    audit,
     day_tools,
     day_usage,
     messages,
@@ -53,7 +52,6 @@ from bot.domain.console_views import (
 from bot.domain.drafts import draft_of
 from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
 from bot.domain.events import Conversation
-from bot.domain.journal import Audited
 from bot.domain.model_messages import ToolMessage
 from bot.domain.query_results import (
     DayCounts,
@@ -449,19 +447,3 @@ def _errors(connection: Connection, ids: list[int]) -> dict[int, str]:
     query = select(tool_calls.c.id, tool_calls.c.result).where(tool_calls.c.id.in_(ids))
     rows = [row for row in connection.execute(query) if row.result]
     return dict(readable(lambda row: (row.id, codec.read(ToolMessage, row.result).content), rows))
-
-
-def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
-    """The audit of the console, the latest entry first."""
-    rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(latest))
-    return tuple(
-        Audited(
-            at=row.at,
-            login=row.login,
-            address=row.address,
-            action=row.action,
-            object=row.object,
-            outcome=row.outcome,
-        )
-        for row in rows
-    )

@@ -5,8 +5,8 @@ from sqlalchemy import update
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.conversations import busiest, choices, groups, settings
-from adapters.storage.queries.sums import audited, spent
+from adapters.storage.queries.conversations import audited, busiest, choices, groups, settings
+from adapters.storage.queries.sums import spent
 from adapters.storage.queries.turns import CALLS, story
 from adapters.storage.tables import tool_calls
 from bot.domain.events import Conversation

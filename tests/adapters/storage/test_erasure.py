@@ -14,8 +14,8 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.queries import conversations
-from adapters.storage.queries.conversations import busiest
-from adapters.storage.queries.sums import audited, taken
+from adapters.storage.queries.conversations import audited, busiest
+from adapters.storage.queries.sums import taken
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
 from bot.domain import codec
