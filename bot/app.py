@@ -22,10 +22,11 @@ from adapters.openai.client import make_session
 from adapters.storage.store import open_store
 from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
-from bot.build import App, build_app, find_tools
+from bot.build import App, build_app
 from bot.chat_models import Wrap
 from bot.cluster.line import ClusterLine, build_line
 from bot.cluster.singletons import run_singletons
+from bot.configured_tools import find_tools
 from bot.console.console import Link
 from bot.conversation.approval.approvals import Say
 from bot.conversation.dispatcher import StartupBarrier

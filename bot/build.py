@@ -6,8 +6,7 @@ terminal and other bots of a cluster, is a field of `App`.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import Protocol
 
 from aiohttp import ClientSession
 
-import tools
 from adapters.fetching.lazy import LazyWeb
 from adapters.fetching.limits import FetchLimits
 from adapters.media.attachments import PictureSight, TextReader, Transcribe, VoiceEar
@@ -49,6 +47,7 @@ from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
+from bot.configured_tools import build_ports, build_toolset
 from bot.conversation.approval.approval_replies import ApprovalReplies
 from bot.conversation.approval.approvals import Approvals, Approvers, Say
 from bot.conversation.approval.draft_replies import DraftReplies
@@ -114,7 +113,7 @@ from bot.domain.cluster_messages import ClusterPeers
 from bot.domain.cluster_queries import ClusterClient
 from bot.domain.drafts import ShadowMode
 from bot.domain.events import Conversation
-from bot.domain.group_admin import Chair, Topic
+from bot.domain.group_admin import Chair
 from bot.domain.language import Language
 from bot.domain.masking import Mask
 from bot.domain.memories import Notebook
@@ -126,18 +125,14 @@ from bot.domain.ports import (
     Ids,
     JournalObserver,
     Looking,
-    Media,
     Members,
     Observer,
     PictureReader,
-    Speaker,
     Store,
-    Subagents,
     TurnFollower,
     VoiceListener,
     Web,
 )
-from bot.domain.tool import Tool
 from bot.domain.traits import Rate
 from bot.engine.batches import Batches
 from bot.engine.engine import Engine
@@ -171,7 +166,7 @@ from bot.policy.wake import Rules
 from bot.prompt.stored_rounds import tell_round
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
-from bot.runtime.tool_discovery import Discovered, FoundTools, PackagedTools, ToolFolder, discover
+from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
 from bot.speaking.carrier import Carrier
 from bot.speaking.delivery import Delivery, Manner
@@ -185,38 +180,14 @@ from bot.speaking.sends import Rows
 from bot.speaking.shadow import Shadow
 from bot.speaking.startup_alerts import StartupAlerts
 from bot.subagents import SubagentRegistry
-from config.secrets import secrets_of
-from config.settings import KNOWN, Settings
-from tools import _group
+from config.settings import Settings
 from tools.get_game_version.games import Games
-from tools.get_weather.requests import WeatherKeys
-from tools.get_weather.sources import WeatherSources
-
-logger = logging.getLogger(__name__)
 
 CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
 LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
 MAX_LOGGED = 200  # characters of a line that is looked up
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
-
-TOOL_PORTS: frozenset[type] = frozenset(
-    {
-        Chair,
-        ChatLog,
-        Games,
-        Looking,
-        Media,
-        Notebook,
-        Speaker,
-        Subagents,
-        Topic,
-        WeatherSources,
-        Web,
-    }
-)
-"""The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP.
-"""
 
 
 class Connections(Protocol):
@@ -1161,70 +1132,6 @@ def data_folder(settings: Settings) -> Path:
     """The folder of the journal; that of the media if the journal is on a database server."""
     file = file_of(read_url(settings.store_url.get_secret_value()))
     return settings.media_dir if file is None else file.parent
-
-
-class GroupTools:
-    """Finds the tools that do things in a group: there are none unless the operator wants them."""
-
-    def find(self) -> FoundTools:
-        """All of them."""
-        return FoundTools(tuple((tool, "tools/_group.py") for tool in _group.ALL))
-
-
-def find_tools(settings: Settings) -> Discovered:
-    """The bot's own tools, and the operator's in TOOLS_DIR. Imports them."""
-    return discover(
-        PackagedTools(tools),
-        *([GroupTools()] if settings.tools_group else []),
-        *([] if settings.tools_dir is None else [ToolFolder(settings.tools_dir)]),
-    )
-
-
-def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:
-    """The tools as the settings allow them; names in the settings that no tool has are logged."""
-    toolset = Toolset(
-        found,
-        clock=clock,
-        mask=Mask(secrets_of(settings)),
-        deny=settings.tools_deny,
-        approve=settings.tools_approve,
-        configured=[name for name in KNOWN if getattr(settings, name.lower())],
-    )
-    toolset.beware()
-    for name in unknown_tools(settings, toolset):
-        logger.warning(
-            "TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names %s, but there is no such tool", name
-        )
-    return toolset
-
-
-def unknown_tools(settings: Settings, toolset: Toolset) -> list[str]:
-    """The names in TOOLS_DENY, TOOLS_APPROVE and TOOLS_AUDIENCE that no tool has."""
-    own = {name for name in settings.tools_audience if toolset.get(name) is None}
-    return sorted(own.union(toolset.unknown_names()))
-
-
-def build_ports(
-    settings: Settings,
-    *,
-    subagents: Subagents | None,
-    media: Media,
-    web: Web,
-    games: Games,
-    clock: Clock,
-) -> dict[type, object]:
-    """What tools can use in any run. No subagents if there is no model for them."""
-    ports: dict[type, object] = {
-        Media: media,
-        Web: web,
-        Games: games,
-        WeatherSources: WeatherSources(
-            web=web, clock=clock, keys=WeatherKeys.from_settings(settings)
-        ),
-    }
-    if subagents is not None:
-        ports[Subagents] = subagents
-    return ports
 
 
 def sent_media_client(settings: Settings, *, clock: Clock) -> LazyWeb:

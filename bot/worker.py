@@ -16,9 +16,9 @@ from adapters.broker.requests import RequestExchange
 from adapters.metrics.work import Work
 from adapters.storage.leases import Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
-from bot.build import find_tools
 from bot.cluster.broker import Seat
 from bot.cluster.partition_manager import PartitionManager
+from bot.configured_tools import find_tools
 from bot.domain.cancellation import background
 from bot.domain.cluster_messages import ClusterPartition
 from bot.domain.console_views import Doctor

@@ -38,6 +38,7 @@ LIBRARIES = {
     "bot/web.py": set(),
     "bot/build.py": {"aiohttp"},
     "bot/chat_models.py": {"aiohttp"},
+    "bot/configured_tools.py": set(),
     "bot/subagents.py": {"pydantic"},
     "bot/cli": {"aiohttp", "dotenv", "pydantic", "pydantic_core", "sqlalchemy", "typer", "websockets", "yarl"},
     "bot/app.py": {"sqlalchemy"},

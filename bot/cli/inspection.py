@@ -14,17 +14,10 @@ from adapters.fetching.client import HttpxWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
 from adapters.openai.client import make_session
 from bot.app import as_it_is
-from bot.build import (
-    TOOL_PORTS,
-    build_media_folder,
-    build_ports,
-    build_toolset,
-    find_tools,
-    owners_language,
-    sent_media_client,
-)
+from bot.build import build_media_folder, owners_language, sent_media_client
 from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
+from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
 from bot.domain.errors import Problem, ToolUnavailable
 from bot.domain.language import Pair
 from bot.domain.ports import Approver, Clock, Speaker

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from bot.build import TOOL_PORTS, App
+from bot.build import App
+from bot.configured_tools import TOOL_PORTS
 from bot.domain.console_views import ToolAnswer, ToolState
 from bot.domain.errors import ToolDenied, ToolTimeout
 from bot.domain.ports import Subagents

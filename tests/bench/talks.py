@@ -27,7 +27,7 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
 from adapters.simulator.world import Person, World
-from bot.build import find_tools
+from bot.configured_tools import find_tools
 from bot.policy.fallback_replies import is_fallback_reply
 from config.settings import Settings
 from tests.bench.leftovers import FORMS, Room

@@ -1,96 +1,20 @@
+"""What the whole bot is built of, as the settings have it."""
+
 from __future__ import annotations
 
 import asyncio
-import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.fetching.client import HttpxWeb
-from adapters.media.folder import MediaFolder
 from bot.app import open_service
-from bot.build import TOOL_PORTS, build_ports, build_toolset, data_folder, find_tools, owners_language
-from bot.domain.group_admin import Chair, Topic
+from bot.build import data_folder, owners_language
 from bot.domain.language import Language
-from bot.domain.memories import Notebook
-from bot.domain.ports import ChatLog, Looking, Speaker, Subagents
-from bot.domain.tool import tool
-from bot.domain.traits import Audience, Permission
-from bot.engine.subagents import NamedSubagents
-from bot.runtime.clock import SystemClock
+from bot.domain.traits import Audience
 from config.settings import Settings
-from tests.bot.test_app import reverse
-from tests.bot.test_app import settings as service_settings
+from tests.bot.test_app import reverse, settings
 from tests.cases import each_case
-from tests.fakes import ManualClock
-from tools.get_game_version.games import Games
-
-OURS = (
-    "chat_log", "get_game_version", "get_weather", "look", "memory", "send_message", "stay_silent", "use_subagent",
-)  # fmt: skip
-
-
-@tool(requires=("AMAP_KEY",))
-def map_it() -> str:
-    """Draws a map."""
-    return "map"
-
-
-def test_without_a_folder_there_are_the_packaged_tools() -> None:
-    assert find_tools(Settings()).names == OURS
-    there = find_tools(Settings(tools_group=True)).names
-    assert set(there) - set(OURS) == {"mute_member", "pin_message", "recall_message", "set_card"}
-
-
-def test_the_operators_folder_adds_tools(tmp_path: Path) -> None:
-    (tmp_path / "dice.py").write_text(
-        'from bot.domain.tool import tool\n\n\n@tool\ndef roll() -> int:\n    """Rolls."""\n    return 6\n'
-    )
-    assert set(find_tools(Settings(tools_dir=tmp_path)).names) == {*OURS, "roll"}
-
-
-def test_the_operators_word_counts_and_a_name_of_no_tool_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    settings = Settings(
-        tools_deny=("get_weather",),
-        tools_approve=("use_subagent", "nothing"),
-        tools_audience={"look": "owner", "loook": "owner"},
-    )
-    with caplog.at_level(logging.WARNING):
-        toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
-    changed = {
-        each.name: word for each in toolset.list() if (word := toolset.permission_of(each)) is not Permission.ALLOW
-    }
-    assert changed == {"get_weather": Permission.DENY, "use_subagent": Permission.REQUIRE_APPROVAL}
-    assert caplog.messages == [
-        f"TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names {name}, but there is no such tool"
-        for name in ("loook", "nothing")
-    ]
-
-
-def test_what_a_tool_requires_is_looked_for_among_the_settings() -> None:
-    for settings, reason in (
-        (Settings(), "requires AMAP_KEY (not configured)"),
-        (Settings.model_validate({"amap_key": "k" * 9}), ""),
-    ):
-        (status,) = build_toolset(settings, [map_it], clock=ManualClock()).check_availability(TOOL_PORTS)
-        assert status.reason == reason
-
-
-async def test_a_run_has_the_ports_that_are_promised() -> None:
-    clock = SystemClock()
-    web = HttpxWeb(clock=clock, user_agent="test", base_urls={})
-    try:
-        games = Games(clock=clock, file=None)
-        subagents = NamedSubagents(clock=clock)
-        media = MediaFolder(Path(), web=web)
-        ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
-        assert {*ports, Chair, ChatLog, Looking, Notebook, Speaker, Topic} == TOOL_PORTS
-        without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
-        chat = {Chair, ChatLog, Looking, Notebook, Speaker, Subagents, Topic}
-        assert {*without} | chat == TOOL_PORTS
-    finally:
-        await web.aclose()
 
 
 @each_case(("url", "folder"), [("sqlite:///there/frost.db", "there"), ("postgresql://me@db/frost", "data/media")])
@@ -163,7 +87,7 @@ async def test_files_outside_the_media_folder_are_never_sent(tmp_path: Path) -> 
 @pytest.mark.usefixtures("folder")
 async def test_a_question_may_take_what_the_settings_say_and_a_limit_of_a_day_reserves_requests() -> None:
     for tokens in (0, 1000):
-        given = service_settings(
+        given = settings(
             "http://127.0.0.1:1/v1",
             bot_run_requests=7,
             bot_run_tokens=8,
@@ -185,20 +109,20 @@ async def test_a_question_may_take_what_the_settings_say_and_a_limit_of_a_day_re
 @pytest.mark.usefixtures("folder")
 @each_case(("owners", "groups", "told"), [({1}, set(), True), (set(), set(), False), ({1}, {5}, False)])
 async def test_owners_who_named_no_groups_hear_of_new_ones(owners: set[int], groups: set[int], told: bool) -> None:
-    given = service_settings("http://127.0.0.1:1/v1", bot_owners=owners, bot_groups=groups, bot_new_group="live")
+    given = settings("http://127.0.0.1:1/v1", bot_owners=owners, bot_groups=groups, bot_new_group="live")
     async with open_service(given) as service:
         assert service.app.modes._tells is told
 
 
 @pytest.mark.usefixtures("folder")
 async def test_of_the_calls_of_one_answer_as_many_are_run_as_the_operator_says() -> None:
-    async with open_service(service_settings("http://127.0.0.1:1/v1", tools_max_calls=2)) as service:
+    async with open_service(settings("http://127.0.0.1:1/v1", tools_max_calls=2)) as service:
         assert service.app.lane_way._turns._engine._calls._batches._max_calls == 2
 
 
 @pytest.mark.usefixtures("folder")
 async def test_both_ways_of_a_message_know_the_same_owner_replies() -> None:
     """An owner's word is taken at the door, and once more where what it quotes had to be looked up."""
-    async with open_service(service_settings("http://127.0.0.1:1/v1")) as service:
+    async with open_service(settings("http://127.0.0.1:1/v1")) as service:
         message_way = service.app.catchup._late_messages._way
         assert message_way._word is service.app.lane_way._word

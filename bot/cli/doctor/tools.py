@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from bot.build import TOOL_PORTS, build_toolset, find_tools, unknown_tools
 from bot.cli.checks import Check, ok, warning
+from bot.configured_tools import TOOL_PORTS, build_toolset, find_tools, unknown_tools
 from bot.domain.errors import ToolFailed
 from bot.domain.language import Bilingual, bilingual, fill_pair, text_of
 from bot.domain.ports import Clock, Web

@@ -11,7 +11,8 @@ import pytest
 
 from adapters.fetching.lazy import LazyWeb
 from adapters.media.folder import MediaFolder
-from bot.build import App, build_ports, build_toolset, find_tools
+from bot.build import App
+from bot.configured_tools import build_ports, build_toolset, find_tools
 from bot.console import tools_page
 from bot.console.tools_page import call_tool, list_tools
 from bot.domain.console_views import ToolState

@@ -1,0 +1,105 @@
+"""The tools as the settings have them: which there are, who may call them, what they can use."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import tools
+from bot.domain.group_admin import Chair, Topic
+from bot.domain.masking import Mask
+from bot.domain.memories import Notebook
+from bot.domain.ports import ChatLog, Clock, Looking, Media, Speaker, Subagents, Web
+from bot.domain.tool import Tool
+from bot.engine.toolset import Toolset
+from bot.runtime.tool_discovery import Discovered, FoundTools, PackagedTools, ToolFolder, discover
+from config.secrets import secrets_of
+from config.settings import KNOWN, Settings
+from tools import _group
+from tools.get_game_version.games import Games
+from tools.get_weather.requests import WeatherKeys
+from tools.get_weather.sources import WeatherSources
+
+logger = logging.getLogger(__name__)
+
+TOOL_PORTS: frozenset[type] = frozenset(
+    {
+        Chair,
+        ChatLog,
+        Games,
+        Looking,
+        Media,
+        Notebook,
+        Speaker,
+        Subagents,
+        Topic,
+        WeatherSources,
+        Web,
+    }
+)
+"""The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP.
+"""
+
+
+class GroupTools:
+    """Finds the tools that do things in a group: there are none unless the operator wants them."""
+
+    def find(self) -> FoundTools:
+        """All of them."""
+        return FoundTools(tuple((tool, "tools/_group.py") for tool in _group.ALL))
+
+
+def find_tools(settings: Settings) -> Discovered:
+    """The bot's own tools, and the operator's in TOOLS_DIR. Imports them."""
+    return discover(
+        PackagedTools(tools),
+        *([GroupTools()] if settings.tools_group else []),
+        *([] if settings.tools_dir is None else [ToolFolder(settings.tools_dir)]),
+    )
+
+
+def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:
+    """The tools as the settings allow them; names in the settings that no tool has are logged."""
+    toolset = Toolset(
+        found,
+        clock=clock,
+        mask=Mask(secrets_of(settings)),
+        deny=settings.tools_deny,
+        approve=settings.tools_approve,
+        configured=[name for name in KNOWN if getattr(settings, name.lower())],
+    )
+    toolset.beware()
+    for name in unknown_tools(settings, toolset):
+        logger.warning(
+            "TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names %s, but there is no such tool", name
+        )
+    return toolset
+
+
+def unknown_tools(settings: Settings, toolset: Toolset) -> list[str]:
+    """The names in TOOLS_DENY, TOOLS_APPROVE and TOOLS_AUDIENCE that no tool has."""
+    own = {name for name in settings.tools_audience if toolset.get(name) is None}
+    return sorted(own.union(toolset.unknown_names()))
+
+
+def build_ports(
+    settings: Settings,
+    *,
+    subagents: Subagents | None,
+    media: Media,
+    web: Web,
+    games: Games,
+    clock: Clock,
+) -> dict[type, object]:
+    """What tools can use in any run. No subagents if there is no model for them."""
+    ports: dict[type, object] = {
+        Media: media,
+        Web: web,
+        Games: games,
+        WeatherSources: WeatherSources(
+            web=web, clock=clock, keys=WeatherKeys.from_settings(settings)
+        ),
+    }
+    if subagents is not None:
+        ports[Subagents] = subagents
+    return ports

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from adapters.fetching.client import HttpxWeb
+from adapters.media.folder import MediaFolder
+from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
+from bot.domain.group_admin import Chair, Topic
+from bot.domain.memories import Notebook
+from bot.domain.ports import ChatLog, Looking, Speaker, Subagents
+from bot.domain.tool import tool
+from bot.domain.traits import Permission
+from bot.engine.subagents import NamedSubagents
+from bot.runtime.clock import SystemClock
+from config.settings import Settings
+from tests.fakes import ManualClock
+from tools.get_game_version.games import Games
+
+OURS = (
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "send_message", "stay_silent", "use_subagent",
+)  # fmt: skip
+
+
+@tool(requires=("AMAP_KEY",))
+def map_it() -> str:
+    """Draws a map."""
+    return "map"
+
+
+def test_without_a_folder_there_are_the_packaged_tools() -> None:
+    assert find_tools(Settings()).names == OURS
+    there = find_tools(Settings(tools_group=True)).names
+    assert set(there) - set(OURS) == {"mute_member", "pin_message", "recall_message", "set_card"}
+
+
+def test_the_operators_folder_adds_tools(tmp_path: Path) -> None:
+    (tmp_path / "dice.py").write_text(
+        'from bot.domain.tool import tool\n\n\n@tool\ndef roll() -> int:\n    """Rolls."""\n    return 6\n'
+    )
+    assert set(find_tools(Settings(tools_dir=tmp_path)).names) == {*OURS, "roll"}
+
+
+def test_the_operators_word_counts_and_a_name_of_no_tool_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    settings = Settings(
+        tools_deny=("get_weather",),
+        tools_approve=("use_subagent", "nothing"),
+        tools_audience={"look": "owner", "loook": "owner"},
+    )
+    with caplog.at_level(logging.WARNING):
+        toolset = build_toolset(settings, find_tools(settings).tools, clock=ManualClock())
+    changed = {
+        each.name: word for each in toolset.list() if (word := toolset.permission_of(each)) is not Permission.ALLOW
+    }
+    assert changed == {"get_weather": Permission.DENY, "use_subagent": Permission.REQUIRE_APPROVAL}
+    assert caplog.messages == [
+        f"TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names {name}, but there is no such tool"
+        for name in ("loook", "nothing")
+    ]
+
+
+def test_what_a_tool_requires_is_looked_for_among_the_settings() -> None:
+    for settings, reason in (
+        (Settings(), "requires AMAP_KEY (not configured)"),
+        (Settings.model_validate({"amap_key": "k" * 9}), ""),
+    ):
+        (status,) = build_toolset(settings, [map_it], clock=ManualClock()).check_availability(TOOL_PORTS)
+        assert status.reason == reason
+
+
+async def test_a_run_has_the_ports_that_are_promised() -> None:
+    clock = SystemClock()
+    web = HttpxWeb(clock=clock, user_agent="test", base_urls={})
+    try:
+        games = Games(clock=clock, file=None)
+        subagents = NamedSubagents(clock=clock)
+        media = MediaFolder(Path(), web=web)
+        ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
+        assert {*ports, Chair, ChatLog, Looking, Notebook, Speaker, Topic} == TOOL_PORTS
+        without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
+        chat = {Chair, ChatLog, Looking, Notebook, Speaker, Subagents, Topic}
+        assert {*without} | chat == TOOL_PORTS
+    finally:
+        await web.aclose()
