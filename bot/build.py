@@ -78,8 +78,7 @@ from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes, Pokes
 from bot.conversation.intake.quiet_hours import QuietHours
 from bot.conversation.intake.server_clock import ServerClock
-from bot.conversation.intake.vetoes import BlockedWordFilter, Vetoes
-from bot.conversation.intake.wake_classifier import WakeClassifier
+from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.interruptions.erasure_cancel import ErasureCancel
 from bot.conversation.interruptions.expiry import Expiry
@@ -88,11 +87,8 @@ from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stop_handler import StopHandler
 from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.deferred import DeferredQuestions
-from bot.conversation.queue.lane import Order
-from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.question_queue import QuestionQueue
-from bot.conversation.queue.quotes import Quotes
+from bot.conversation.queue.lanes import Lanes, Order
+from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue, Quotes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.recovery.catchup import Catchup, HeldLanes, ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
@@ -742,20 +738,15 @@ def build_app(
         modes=modes,
         clock=clock,
     )
-    vetoes = Vetoes(
+    wake_classifier = WakeClassifier(
         rules=rules,
+        history=history,
         server_clock=server_clock,
         mutes=mutes,
         quiet_hours=quiet_hours,
         outbox=outbox,
         owner=owner,
-        clock=clock,
         blocked_words=BlockedWordFilter(words, history.known, speakers.name),
-    )
-    wake_classifier = WakeClassifier(
-        rules=rules,
-        history=history,
-        vetoes=vetoes,
         accounts=active_conversations.accounts,
         bot_detection=bot_detection,
         clock=clock,
@@ -768,9 +759,17 @@ def build_app(
         active_conversations=active_conversations,
         ends=wake_classifier.end,
     )
-    rate_limiter = RateLimiter(rules, seen, spending, postbox, gestures, clock)
+    rate_limiter = RateLimiter(rules, spending, postbox, gestures, clock)
+    coalescer = Coalescer(
+        lanes=lanes,
+        message_log=message_log,
+        rate_limiter=rate_limiter,
+        clock=clock,
+        debounce=settings.bot_debounce,
+    )
     question_queue = QuestionQueue(
         lanes=lanes,
+        coalescer=coalescer,
         seen=seen,
         server_clock=server_clock,
         active_conversations=active_conversations,
@@ -778,13 +777,6 @@ def build_app(
         message_log=message_log,
         turn_journal=turn_journal,
         clock=clock,
-    )
-    coalescer = Coalescer(
-        lanes=lanes,
-        question_queue=question_queue,
-        message_log=message_log,
-        clock=clock,
-        debounce=settings.bot_debounce,
     )
     deferred = DeferredQuestions(
         wake_classifier=wake_classifier,
@@ -814,7 +806,7 @@ def build_app(
             suspensions=suspensions,
             store=store,
             postbox=postbox,
-            put_back=question_queue.put_back,
+            put_back=question_queue.requeue,
         ).forget,
         cancel_join_requests=join_request_store.forget,
         now=clock.now,
@@ -858,9 +850,9 @@ def build_app(
         postbox=open_postbox,
         history=history,
         owners=owners,
-        hears=wake_classifier.hears,
+        hears=wake_classifier.admits_command,
         commanders=quiet_hours.commanders,
-        lets=rate_limiter.lets_type,
+        lets=rate_limiter.admit_command,
         clock=clock,
     )
 
@@ -899,7 +891,7 @@ def build_app(
         steering=Steering(
             live=live,
             message_log=message_log,
-            coalescer=coalescer,
+            question_queue=question_queue,
             history=history,
             prompt_context=prompt_context,
             stops=wake_classifier.stops,
@@ -907,7 +899,7 @@ def build_app(
             is_on=settings.bot_steer,
         ),
         message_log=message_log,
-        coalescer=coalescer,
+        question_queue=question_queue,
     )
     lane_way = LaneWay(
         word=owner_replies,
@@ -951,7 +943,7 @@ def build_app(
                 message_log.forget,
                 seen.forget,
                 suspensions.recall,
-                deferred.drop,
+                deferred.drop_message,
                 shadow.recall,
             ),
             history=history,

@@ -17,7 +17,7 @@ from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.interruptions.muting import Muting
 from bot.conversation.interruptions.recalls import Recalls
-from bot.conversation.queue.deferred import DeferredQuestions
+from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.late_messages import ExpiredEvents
 from bot.domain.events import (
@@ -101,7 +101,7 @@ class ConnectedHandler:
         self._outbox.connected()
         self._active_conversations.connected(account)
         self._deafness.connected(account)
-        self._deferred.ask(account)
+        self._deferred.enqueue_of(account)
 
 
 logger = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ class Dispatcher:
                 self._deafness.hear(message)
                 self._way.take_lost(message)
             case MessageSent():
-                self._self_messages.take(event)
+                self._self_messages.record_sent(event)
             case MessageRecalled():
                 self._recalls.take(event)
             case Muted():
@@ -162,7 +162,7 @@ class Dispatcher:
             case Connected(self_id=account):
                 self._on_connected.pass_on(account)
             case Poked():
-                self._pokes.take(event)
+                self._pokes.answer(event)
             case Requested():
                 self._join_requests.hear(event)
             case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:

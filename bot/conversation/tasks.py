@@ -37,10 +37,11 @@ class Task(Struct, frozen=True):
 
     It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted
     turn. `told`: it is older than this process, and no journal knows of it. `lost`: nor is it known
-    what was done for it already, so its asker is asked to ask again. `lines` are what he said
+    what was done for it already, so its asker is asked to ask again. `lines` are what they said
     before it and what belongs to it, oldest first; of all of it, `beside` are those that called
     nobody. It begins when it is `due`, which what still comes puts off, but to `at_latest` only (by
-    the clock's monotonic seconds).
+    the clock's monotonic seconds). `looked_up`: that it is for us was not known when it came, only
+    when what it quotes was looked up.
     """
 
     message: MessageReceived
@@ -53,6 +54,7 @@ class Task(Struct, frozen=True):
     beside: tuple[MessageReceived, ...] = ()
     due: float = 0.0
     at_latest: float = 0.0
+    looked_up: bool = False
 
     @property
     def said(self) -> tuple[MessageReceived, ...]:

@@ -6,10 +6,12 @@ of its conversation, which may.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from operator import eq
-from typing import assert_never
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.intake.active_conversations import ActiveConversations
@@ -18,21 +20,37 @@ from bot.conversation.intake.message_log import MessageLog, SelfMessages
 from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stop_handler import StopHandler
-from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.question_queue import QuestionQueue
-from bot.conversation.queue.quotes import Quotes
+from bot.conversation.queue.question_queue import QuestionQueue, Quotes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turns.turn import Turns
 from bot.domain.events import MessageReceived
 from bot.policy.fallback_replies import SORRY, apology
 from bot.policy.message_trimming import trim_message
-from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Wake, Why
+from bot.policy.wake import Observe, Silence, Verdict
 from bot.speaking.outbox import Outbox
 
 
+class Stage(Struct, frozen=True):
+    """One stage before the verdict. `handle` says whether it has handled the message; then no later
+    stage sees it. One that `answers` is left out for a message that is only heard. What a stage
+    that `erases` has handled is known as taken, and no prompt repeats it.
+    """
+
+    handle: Callable[[MessageReceived], bool]
+    answers: bool = False
+    erases: bool = False
+
+
+class JudgedStage(Struct, frozen=True):
+    """The same for one that needs the verdict."""
+
+    handle: Callable[[MessageReceived, Verdict], bool]
+    answers: bool = False
+
+
 class MessageWay:
-    """Takes every message through its stages, each of which may be its last. `start_command` says
+    """Takes every message through its stages, until one has handled it. `start_command` says
     whether a message is a command its sender may use, which is then being answered.
     """
 
@@ -48,49 +66,42 @@ class MessageWay:
         wake_classifier: WakeClassifier,
         steering: Steering,
         message_log: MessageLog,
-        coalescer: Coalescer,
+        question_queue: QuestionQueue,
     ) -> None:
         self._deduplicator = deduplicator
         self._active_conversations = active_conversations
-        self._self_messages = self_messages
-        self._word = word
-        self._stop_handler = stop_handler
-        self._start_command = start_command
         self._wake_classifier = wake_classifier
-        self._steering = steering
         self._message_log = message_log
-        self._coalescer = coalescer
+        self.stages: tuple[Stage, ...] = (
+            Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
+            Stage(word.take, erases=True),  # an owner's word on what waits?
+            Stage(stop_handler.take, answers=True),  # is somebody to stop?
+            Stage(start_command, answers=True, erases=True),  # answered without a model?
+        )
+        # Here it is judged: meant for the bot? may it speak?
+        self.judged_stages: tuple[JudgedStage, ...] = (
+            JudgedStage(steering.take, answers=True),  # part of what is being answered?
+            JudgedStage(question_queue.receive),  # a question, overheard, or ignored
+        )
 
-    def take(self, message: MessageReceived, *, answer: bool = True) -> None:
+    def receive(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
-        if not self._deduplicator.lets_in(message):  # known already? in a new group?
+        if not self._deduplicator.admit(message):  # known already? in a new group?
             return
-        message = trim_message(self._active_conversations.named(message))
-        if self._self_messages.tells(message):  # a file of our own, told as somebody's?
-            self._message_log.forget_answer(message, kept=False)
-            return
-        if self._word.take(message):  # an owner's word on what waits?
-            self._message_log.forget_answer(message, kept=False)
-            return
-        if answer and self._stop_handler.take(message):  # is somebody to stop?
-            return
-        if answer and self._start_command(message):  # a command, answered without a model?
-            self._message_log.forget_answer(message, kept=False)
-            return
-        verdict = self._wake_classifier.on(
-            message, answer=answer
-        )  # meant for the bot? may it speak?
-        if answer and self._steering.take(message, verdict):  # part of what is being answered?
-            return
-        match verdict:
-            case Ignore(reason=reason):
-                self._message_log.ignore(message, reason)
-            case Observe():
-                self._coalescer.hear(message, verdict)
-            case Wake() | NeedsQuoted():
-                self._coalescer.ask(message, verdict)
-            case _:
-                assert_never(verdict)
+        message = trim_message(self._active_conversations.with_group_name(message))
+        for stage in self.stages:
+            if (answer or not stage.answers) and stage.handle(message):
+                if stage.erases:
+                    self._message_log.forget_answer(message, kept=False)
+                return
+        verdict = self._wake_classifier.judge_arrival(message, answer=answer)
+        for judged in self.judged_stages:
+            if (answer or not judged.answers) and judged.handle(message, verdict):
+                return
+
+
+LaneStage: TypeAlias = Callable[[Task], Awaitable[Task | None]]
+"""One stage before the turn: the question for the next one; None if it is done with."""
 
 
 class LaneWay:
@@ -113,25 +124,26 @@ class LaneWay:
         self._rate_limiter = rate_limiter
         self._message_log = message_log
         self._question_queue = question_queue
-        self._quotes = quotes
         self._turns = turns
         self._outbox = outbox
+        self.stages: tuple[LaneStage, ...] = (
+            self._take_owner_replies,  # an owner's word that quotes the request?
+            quotes.resolve,  # it quotes somebody else?
+            self._veto,  # stale? muted? too often?
+            self._apologise,  # nobody knows what was done for it?
+        )
 
     async def do(self, work: Work) -> None:
         """From a place in a lane to the last send of the turn."""
         if isinstance(work, Resume):
             await self._go_on(work)
             return
-        asked = await self._without_words(work)  # an owner's word that quotes the request?
-        task = await self._quotes.settled(asked) if asked else None  # it quotes somebody else?
-        if task is None:
-            return
-        if why := self._against(task, looked_up=task is not asked):  # stale? muted? too often?
-            self._question_queue.let_be(task, why)
-        elif task.lost:  # nobody knows what was done for it: its asker is asked to ask again
-            self._outbox.post_with(action=apology(task.message, SORRY))
-        else:
-            await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
+        task = work
+        for stage in self.stages:
+            if (left := await stage(task)) is None:
+                return
+            task = left
+        await self._turns.take(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
 
     async def _go_on(self, work: Resume) -> None:
         """Nobody would hear it where the bot may still be muted, and it may wait no longer."""
@@ -141,19 +153,28 @@ class LaneWay:
         elif await self._turns.lapse(work.turn_id):
             self._message_log.judge(question, Observe(Silence.MUTED))
 
-    def _against(self, task: Task, *, looked_up: bool) -> Why:
-        """Why it is not answered; of what had to be `looked_up` nobody knew that it was a wake."""
-        why = self._wake_classifier.against(task, looked_up=looked_up)
-        why = why or (self._rate_limiter.against(task) if looked_up else "")
-        return why or self._rate_limiter.spent(task)
-
-    async def _without_words(self, task: Task) -> Task | None:
-        """The task that is left where an owner's words on a request that they quote are in
-        it.
-        """
+    async def _take_owner_replies(self, task: Task) -> Task | None:
+        """The question without an owner's words on a request that they quote."""
         left: Task | None = task
         for line in task.said:
             if await self._word.take_later(line):
                 self._message_log.forget_answer(line, kept=True)
                 left = left.without(partial(eq, line)) if left else None
         return left
+
+    async def _veto(self, task: Task) -> Task | None:
+        """One that is known to be a question only now was not counted when it came."""
+        why = self._wake_classifier.judge_in_lane(task)
+        if not why and task.looked_up:
+            why = self._question_queue.admit_looked_up(task)
+        if not (why := why or self._rate_limiter.admit_today(task)):
+            return task
+        self._question_queue.dismiss(task, why)
+        return None
+
+    async def _apologise(self, task: Task) -> Task | None:
+        """Its asker is asked to ask again."""
+        if not task.lost:
+            return task
+        self._outbox.post_with(action=apology(task.message, SORRY))
+        return None

@@ -21,8 +21,7 @@ from bot.conversation.intake.group_probe import BotDetection, GroupProbe
 from bot.conversation.intake.message_log import MessageLog, SelfMessages
 from bot.conversation.intake.pokes import Pokes
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.conversation.intake.vetoes import BlockedWordFilter, Vetoes
-from bot.conversation.intake.wake_classifier import WakeClassifier
+from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.interruptions.expiry import Expiry
 from bot.conversation.interruptions.muting import Muting
@@ -30,9 +29,7 @@ from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stop_handler import StopHandler
 from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.deferred import DeferredQuestions
-from bot.conversation.queue.question_queue import QuestionQueue
-from bot.conversation.queue.quotes import Quotes
+from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue, Quotes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.recovery.catchup import HeldLanes, ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
@@ -67,20 +64,15 @@ class Hall(House):
             modes=self.modes,
             clock=clock,
         )
-        vetoes = Vetoes(
+        self.wake_classifier = WakeClassifier(
             rules=rules,
+            history=history,
             server_clock=self.ages,
             mutes=self.mutes,
             quiet_hours=quiet_hours,
             outbox=self.outbox,
             owner=self.owner,
-            clock=clock,
             blocked_words=BlockedWordFilter(None, history.known, history.speakers.name),
-        )
-        self.wake_classifier = WakeClassifier(
-            rules=rules,
-            history=history,
-            vetoes=vetoes,
             accounts=self.places.accounts,
             bot_detection=self.robots,
             clock=clock,
@@ -93,9 +85,17 @@ class Hall(House):
             active_conversations=self.places,
             ends=self.wake_classifier.end,
         )
-        self.rate_limiter = RateLimiter(rules, self.seen, None, postbox, self.gestures, clock)
+        self.rate_limiter = RateLimiter(rules, None, postbox, self.gestures, clock)
+        self.coalescer = Coalescer(
+            lanes=self.lanes,
+            message_log=self.hearing,
+            rate_limiter=self.rate_limiter,
+            clock=clock,
+            debounce=0.0,
+        )
         self.questions = QuestionQueue(
             lanes=self.lanes,
+            coalescer=self.coalescer,
             seen=self.seen,
             server_clock=self.ages,
             active_conversations=self.places,
@@ -103,13 +103,6 @@ class Hall(House):
             message_log=self.hearing,
             turn_journal=self.ledger,
             clock=clock,
-        )
-        self.coalescer = Coalescer(
-            lanes=self.lanes,
-            question_queue=self.questions,
-            message_log=self.hearing,
-            clock=clock,
-            debounce=0.0,
         )
         self.put_off = DeferredQuestions(
             wake_classifier=self.wake_classifier,
@@ -131,8 +124,8 @@ class Hall(House):
             postbox=postbox,
             history=history,
             owners=rules.owners,
-            hears=self.wake_classifier.hears,
-            lets=self.rate_limiter.lets_type,
+            hears=self.wake_classifier.admits_command,
+            lets=self.rate_limiter.admit_command,
             commanders=quiet_hours.commanders,
             clock=clock,
         )
@@ -211,7 +204,7 @@ class Hall(House):
             steering=Steering(
                 live=self.live,
                 message_log=self.hearing,
-                coalescer=self.coalescer,
+                question_queue=self.questions,
                 history=history,
                 prompt_context=self.prompt_context,
                 stops=self.wake_classifier.stops,
@@ -219,7 +212,7 @@ class Hall(House):
                 is_on=steers,
             ),
             message_log=self.hearing,
-            coalescer=self.coalescer,
+            question_queue=self.questions,
         )
         self.lane = LaneWay(
             word=replies,
@@ -265,7 +258,7 @@ class Hall(House):
                     self.hearing.forget,
                     self.seen.forget,
                     self.suspensions.recall,
-                    self.put_off.drop,
+                    self.put_off.drop_message,
                     self.shadow.recall,
                 ),
                 history=history,

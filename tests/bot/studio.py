@@ -11,8 +11,7 @@ from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.server_clock import ServerClock
-from bot.conversation.queue.lane import Order
-from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.lanes import Lanes, Order
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.domain.actions import Receipt, SendMessage, SentSegment
 from bot.domain.events import Conversation, MessageReceived

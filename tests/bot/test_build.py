@@ -118,11 +118,3 @@ async def test_owners_who_named_no_groups_hear_of_new_ones(owners: set[int], gro
 async def test_of_the_calls_of_one_answer_as_many_are_run_as_the_operator_says() -> None:
     async with open_service(settings("http://127.0.0.1:1/v1", tools_max_calls=2)) as service:
         assert service.app.lane_way._turns._engine._calls._batches._max_calls == 2
-
-
-@pytest.mark.usefixtures("folder")
-async def test_both_ways_of_a_message_know_the_same_owner_replies() -> None:
-    """An owner's word is taken at the door, and once more where what it quotes had to be looked up."""
-    async with open_service(settings("http://127.0.0.1:1/v1")) as service:
-        message_way = service.app.catchup._late_messages._way
-        assert message_way._word is service.app.lane_way._word

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.queue.lane import Lane
+from bot.conversation.queue.lanes import Lane
 from bot.conversation.tasks import Resume
 from bot.domain.errors import ModelBilling
 from bot.domain.events import MessageReceived

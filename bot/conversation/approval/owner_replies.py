@@ -83,7 +83,7 @@ class OwnerReplies:
         """
         if self._is_finishing():
             return False
-        self._server_clock.hear(message)
+        self._server_clock.record_arrival(message)
         if not self._is_owners(message):
             return False
         quote = quote_in(message)

@@ -45,21 +45,21 @@ class ActiveConversations:
         self._names = LRU[Conversation, str](MAX_PLACES)
         self.accounts: set[int] = set()
 
-    def hear(self, message: MessageReceived) -> None:
+    def note_message(self, message: MessageReceived) -> None:
         """Something was said there."""
         self._note(message.conversation, message.time)
 
-    def call(self, where: Conversation, name: str) -> None:
+    def name_group(self, where: Conversation, name: str) -> None:
         """The group is called so, says its server."""
         name = name[:MAX_NAME]
         if name and self._names.get(where) != name:
             self._names.keep(where, name)
 
-    def named(self, message: MessageReceived) -> MessageReceived:
+    def with_group_name(self, message: MessageReceived) -> MessageReceived:
         """The message with its group's name: many servers tell it in their list of groups only."""
         where = message.conversation
         if message.group_name:
-            self.call(where, message.group_name)
+            self.name_group(where, message.group_name)
             return message
         name = self._names.get(where)
         return replace(message, group_name=name) if name else message

@@ -70,7 +70,7 @@ class SeenMessages:
         self._news.set()
         self._news.clear()
 
-    def find(self, message: MessageReceived) -> None:
+    def add_found(self, message: MessageReceived) -> None:
         """It was found in a history, and taken: should its event come after all, under whatever id,
         it is no new one.
         """
@@ -92,7 +92,7 @@ class SeenMessages:
         """Whether it was taken lately."""
         return message.has_identity and self._seen.knows(message.identity)
 
-    def put_off(self, message: MessageReceived) -> bool:
+    def defer(self, message: MessageReceived) -> bool:
         """Whether a message that a server tells now is kept until the journal says if an earlier
         process took it.
         """
@@ -124,15 +124,17 @@ class SeenMessages:
             and message.time <= self._shown.get(message.conversation, math.inf)
         )
 
-    def show(self, where: Conversation, history: Sequence[MessageReceived]) -> None:
+    def note_history(self, where: Conversation, history: Sequence[MessageReceived]) -> None:
         """A history was read: what is newer than its end was said after this process began."""
         if history and where not in self._shown:
             self._shown.keep(where, max(message.time for message in history))
 
-    def read(self, identities: Iterable[Identity], *, whole: bool) -> tuple[MessageReceived, ...]:
+    def load_earlier(
+        self, identities: Iterable[Identity], *, whole: bool
+    ) -> tuple[MessageReceived, ...]:
         """The journal was read: this is what earlier processes took, all of it where it is whole.
 
-        What was put off until now, in order.
+        What was deferred until now, in order.
         """
         for identity in identities:
             self._seen.note(identity)
@@ -143,7 +145,9 @@ class SeenMessages:
 
     def past_of(self, message: MessageReceived, *, told: bool = False) -> Past:
         """How much is known of whether an earlier process took this message; this one has not."""
-        return self._past if self.is_earlier(message, told=told) else Past.KNOWN
+        if self._past is Past.KNOWN or not self.is_earlier(message, told=told):
+            return Past.KNOWN
+        return self._past
 
     async def wait(self, identity: Identity) -> None:
         """Return once the message of this identity was taken."""
@@ -169,9 +173,9 @@ class Deduplicator:
         self._meet = meet
         self.duplicates = 0  # since the start
 
-    def lets_in(self, message: MessageReceived) -> bool:
+    def admit(self, message: MessageReceived) -> bool:
         """Whether this message is taken now; from then on it is known."""
-        if self._seen.put_off(message) or message.is_own:
+        if self._seen.defer(message) or message.is_own:
             return False
         is_known = not self._seen.claim(message)
         if is_known or (
@@ -181,6 +185,6 @@ class Deduplicator:
             logger.debug("message %s in %s came again", message.message_id, message.conversation)
             return False
         if not self._seen.is_earlier(message):
-            self._server_clock.hear_new(message)
+            self._server_clock.record_new(message)
         self._meet(message)
         return True

@@ -140,7 +140,7 @@ class GroupProbe:
         for group in groups:
             if group.muted_until:  # those without are asked for, or have none
                 self._learn_member(group.conversation, Member(muted_until=group.muted_until))
-            self._active_conversations.call(group.conversation, group.name)
+            self._active_conversations.name_group(group.conversation, group.name)
             if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
                 self._take_mute(self._of_all(group))
         for group in self._in_order(account, groups):

@@ -56,7 +56,7 @@ class MessageLog:
         """Keep a message, and the verdict on it; `overheard` is one that nobody answers: the next
         run reads it.
         """
-        self._active_conversations.hear(message)
+        self._active_conversations.note_message(message)
         self._store.put(MessageObserved(message, overheard, self._judged(message, verdict)))
         self._history.know(message)
         if overheard:
@@ -68,11 +68,11 @@ class MessageLog:
         logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
         self.ignored.append(Ignored(where, sender, reason, message.time))
 
-    def take_in(self, message: MessageReceived, verdict: Verdict) -> None:
+    def observe_steering(self, message: MessageReceived, verdict: Verdict) -> None:
         """Keep a line of a turn that goes on. Should no model read it there, it is a question where
         it was for the bot, else overheard, also after a restart.
         """
-        self._active_conversations.hear(message)
+        self._active_conversations.note_message(message)
         overheard = isinstance(verdict, Observe)
         self._store.put(MessageObserved(message, overheard, self._judged(message, verdict)))
         self._history.know(message)
@@ -93,7 +93,7 @@ class MessageLog:
         quote = quote_in(message)
         return self._history.known(message.conversation, quote) if quote else None
 
-    def take_up(
+    def claim_unread(
         self, where: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int
     ) -> tuple[MessageReceived, ...]:
         """The last of these messages that were overheard and nobody has read: from now on they
@@ -104,11 +104,11 @@ class MessageLog:
             self._store.put(*map(MessageTakenUp, lines))
         return lines
 
-    def belong(self, message: MessageReceived) -> None:
+    def mark_joined(self, message: MessageReceived) -> None:
         """A message that is kept as overheard belongs to a question that waits."""
         self._store.put(MessageTakenUp(message))
 
-    def let_go(self, lines: Iterable[MessageReceived]) -> None:
+    def mark_gone(self, lines: Iterable[MessageReceived]) -> None:
         """Their question was recalled: these are told to no run."""
         self._store.put(*(MessageTakenUp(line, gone=True) for line in lines))
 
@@ -167,12 +167,12 @@ class SelfMessages:
         self._history = history
         self._outbox = outbox
 
-    def take(self, event: MessageSent) -> None:
+    def record_sent(self, event: MessageSent) -> None:
         """The account has said something."""
         self._history.know(event.message)
         self._outbox.seen(event.message)
 
-    def tells(self, message: MessageReceived) -> bool:
+    def claim(self, message: MessageReceived) -> bool:
         """Whether a message that is told as somebody's is a file the bot has just sent there
         (SnowLuma#442): then it is taken as the account's own.
         """

@@ -57,7 +57,7 @@ class Mutes:
         self.news = 0  # how often something was told or forgotten
         self._latest = LRU[int | Conversation, int](MAX_PLACES)  # the number of the latest of each
 
-    def take(self, event: Muted) -> None:
+    def apply(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
         if not event.mutes_the_bot:
             return

@@ -76,7 +76,7 @@ class Pokes:
         self._clock = clock
         self._lines: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)  # when one was said
 
-    def take(self, event: Poked) -> None:
+    def answer(self, event: Poked) -> None:
         """Say that it is there, unless it was said there lately."""
         where, now = event.conversation, self._clock.monotonic()
         if event.target_id != event.self_id or not self._listens_to(event):

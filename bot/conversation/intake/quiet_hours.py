@@ -38,35 +38,43 @@ class QuietHours:
         self._modes = modes
         self._clock = clock
 
-    def holds_in(self, where: Conversation) -> bool:
-        """Whether it is quiet there, for whatever reason."""
-        wish = self._quiet_overrides.of(where)
-        return wish is not None or self.is_held(where) or self.is_hour(where, self._clock.now())
+    def holds_in(self, where: Conversation, rules: Rules | None = None) -> bool:
+        """Whether it is quiet there, for whatever reason. `rules` are those of the place, if the
+        caller has them.
+        """
+        if self._quiet_overrides.of(where) is not None or self.is_held(where):
+            return True
+        return self._is_hour(rules or self._local(where, self._rules), self._clock.now())
 
-    def against(self, message: MessageReceived, wake: Wake) -> Why:
-        """Why the message wakes nobody just now; empty where it may."""
+    def against(self, message: MessageReceived, wake: Wake, rules: Rules | None = None) -> Why:
+        """Why the message wakes nobody just now; empty if it may. `rules` as above."""
         where = message.conversation
-        if why := self.silence(where):
-            return why
-        if self._quiet_overrides.of(where) is None and not self.is_hour(where, self._clock.now()):
+        if self.is_held(where):
+            return Silence.HELD
+        override = self._quiet_overrides.of(where)
+        if override is not None and override.is_mute:
+            return Silence.SILENCED
+        rules = rules or self._local(where, self._rules)
+        if override is None and not self._is_hour(rules, self._clock.now()):
             return ""
-        if message.sender.user_id in self._rules.owners:
+        if message.sender.user_id in rules.owners:
             return Silence.QUIET if wake.is_uncalled else ""
-        return Silence.QUIET if wake.weak or self._is_for_owners(where) else ""
+        return Silence.QUIET if wake.weak or rules.quiet_mode is Quiet.ALL else ""
 
     def commanders(self, where: Conversation) -> Audience:
         """Whose commands are answered there."""
         if self._modes.of(where) is not Mode.LIVE:
             return Audience.OWNER
-        is_quiet = where.is_group and self._is_for_owners(where) and self.holds_in(where)
+        rules = self._local(where, self._rules)
+        is_quiet = where.is_group and rules.quiet_mode is Quiet.ALL and self.holds_in(where, rules)
         return Audience.GROUP_ADMIN if is_quiet or self.silence(where) else Audience.EVERYONE
 
     def silence(self, where: Conversation) -> Why:
-        """Why nothing at all is to be said there; empty where it may."""
+        """Why nothing at all is to be said there; empty if it may."""
         if self.is_held(where):
             return Silence.HELD
-        wish = self._quiet_overrides.of(where)
-        return Silence.SILENCED if wish is not None and wish.is_mute else ""
+        override = self._quiet_overrides.of(where)
+        return Silence.SILENCED if override is not None and override.is_mute else ""
 
     def is_held(self, where: Conversation) -> bool:
         """Whether no owner has let the bot speak there."""
@@ -74,11 +82,13 @@ class QuietHours:
 
     def is_hour(self, where: Conversation, at: float) -> bool:
         """Whether the settings have it quiet there at that time (seconds since 1970)."""
-        hours = self._local(where, self._rules).quiet
-        if not hours:
+        return self._is_hour(self._local(where, self._rules), at)
+
+    def _is_hour(self, rules: Rules, at: float) -> bool:
+        if not rules.quiet:
             return False
         minute = _minute(time.localtime(at))
-        return any(each.holds(minute) for each in hours)
+        return any(each.holds(minute) for each in rules.quiet)
 
     def end(self, where: Conversation) -> float:
         """The first moment from now on at which it is quiet there no more, in seconds since 1970; 0
@@ -95,9 +105,6 @@ class QuietHours:
                 return 0.0
             at = _later(at - at % 60, left)
         return at
-
-    def _is_for_owners(self, where: Conversation) -> bool:
-        return self._local(where, self._rules).quiet_mode is Quiet.ALL
 
 
 def _later(at: float, minutes: int) -> float:

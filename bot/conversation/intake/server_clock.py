@@ -26,7 +26,7 @@ class Lateness:
     _heard: float = 0.0
     _late_since: float = math.inf
 
-    def hear(self, time: float, now: float) -> None:
+    def record(self, time: float, now: float) -> None:
         """A message of that time, by its server's clock, has come."""
         behind = now - time
         self.quickest += CREEP * (now - self._heard)
@@ -65,18 +65,18 @@ class ServerClock:
         self._lateness: defaultdict[int, Lateness] = defaultdict(Lateness)  # by account
         self._missed: dict[Identity, None] = {}
 
-    def hear(self, message: MessageReceived) -> None:
+    def record_arrival(self, message: MessageReceived) -> None:
         """A message has come."""
         if not self.is_missed(message):
             self._ahead.append(self._clock.now() - message.time)
-            self._lateness[message.self_id].hear(message.time, self._clock.monotonic())
+            self._lateness[message.self_id].record(message.time, self._clock.monotonic())
 
-    def hear_new(self, message: MessageReceived) -> None:
+    def record_new(self, message: MessageReceived) -> None:
         """A message has come that no server repeats: it was said in this process's time."""
         if not self.is_missed(message):
             self._surely.append(self._clock.now() - message.time)
 
-    def miss(self, message: MessageReceived) -> None:
+    def add_missed(self, message: MessageReceived) -> None:
         """The message had not come, and was found in a history."""
         self._missed[message.identity] = None
         if len(self._missed) > MAX_MISSED:

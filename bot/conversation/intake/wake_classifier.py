@@ -1,21 +1,38 @@
-"""Whether a message wakes the bot: by the rules, by what is remembered, by where the bot may speak,
-and now and then by chance.
+"""Whether a message wakes the bot, and what holds the bot back.
+
+`policy/wake` says by the operator's rules whether a message is for the bot. A question that is for
+it is judged twice by one table of vetoes (`WakeClassifier.vetoes`): when it arrives, and when its
+turn in its lane has come.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, Flag, auto
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.conversation.intake.group_probe import BotDetection
+from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.conversation.intake.vetoes import Vetoes
+from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Task
+from bot.domain.blocked_words import BlockedWords
 from bot.domain.command import Command
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock, Ids
+from bot.domain.segments import Mention, Segment, Text
 from bot.memory.history import History
 from bot.memory.lru import DefaultLRU
+from bot.policy.approval import quote_in
+from bot.policy.blocked_words import words_said, words_shown
+from bot.policy.similarity import is_similar
 from bot.policy.wake import (
     Local,
     NeedsQuoted,
@@ -28,6 +45,137 @@ from bot.policy.wake import (
     judge,
     sender_veto,
 )
+from bot.prompt.render import MAX_NAME, label
+from bot.speaking.outbox import Outbox
+from bot.speaking.owner_alerts import Owner
+
+logger = logging.getLogger(__name__)
+
+
+class Occasion(Flag):
+    """When a question is judged: as it arrives, in its lane, in its lane once a look-up has shown
+    that it is one, or to see what would become of it.
+    """
+
+    ARRIVAL = auto()
+    LANE = auto()
+    LOOKED_UP = auto()
+    PREVIEW = auto()
+
+
+ARRIVAL, LANE, LOOKED_UP, PREVIEW = Occasion
+IN_LANE: Final = LANE | LOOKED_UP
+EVER: Final = ARRIVAL | IN_LANE | PREVIEW
+
+
+class Question(Struct):
+    """What is judged, with what every veto may want to know of it.
+
+    All of its lines are `said`. It came `at`, in seconds since 1970, and has waited for `waited`
+    seconds. `rules` are those of its place; None if nobody has asked for them yet.
+    """
+
+    message: MessageReceived
+    said: tuple[MessageReceived, ...]
+    wake: Wake
+    rules: Rules | None
+    at: float
+    waited: float
+
+
+Veto: TypeAlias = Callable[[Question], Why]
+"""What stands against an answer; empty if it does not."""
+
+
+class BlockedWordFilter:
+    """Looks through all that somebody says as a prompt shows it, and through their own lines that
+    they quote: `known` finds those that are remembered, `name_of` the name by which a person was
+    last seen. Without `words` nothing is listed.
+    """
+
+    def __init__(
+        self,
+        words: BlockedWords | None,
+        known: Callable[[Conversation, str], MessageReceived | None],
+        name_of: Callable[[Conversation, int], str],
+    ) -> None:
+        self._words = words
+        self._known = known
+        self._name_of = name_of
+
+    def stops(self, said: Iterable[MessageReceived]) -> bool:
+        """Whether these lines have words of it together, so that they are not answered."""
+        if self._words is None:
+            return False
+        lines = [self._with_names(one) for line in said for one in self._with_its_quote(line)]
+        written, shown = words_said(lines), words_shown(lines)
+        # Written words may go on behind a picture: its caption must not keep them apart.
+        return bool(self._words.stops(written)) or (
+            shown != written and bool(self._words.stops(shown))
+        )
+
+    def _with_its_quote(self, line: MessageReceived) -> Iterator[MessageReceived]:
+        if quote := quote_in(line):
+            quoted = self._known(line.conversation, quote)
+            if quoted is not None and quoted.sender.user_id == line.sender.user_id:
+                yield quoted
+        yield line
+
+    def _with_names(self, line: MessageReceived) -> MessageReceived:
+        def named(segment: Segment) -> Segment:
+            if not isinstance(segment, Mention) or segment.user_id == line.self_id:
+                return segment
+            seen = self._name_of(line.conversation, segment.user_id)
+            return replace(segment, name=seen) if seen else segment
+
+        return replace(line, segments=tuple(map(named, line.segments)))
+
+
+WITHIN = 180.0  # seconds for all that are too many
+FAST = 4.0  # seconds after a message of ours: people read it first
+ALIKE = 90.0  # percent of one text in the one before
+LONGEST = 400  # characters that are compared
+HELD = 600.0  # seconds somebody is observed only
+
+
+class Loop(Enum):
+    """The state of one who wakes us: free to, held from now on, or still held."""
+
+    NONE = "none"
+    BEGINS = "begins"
+    HOLDS = "holds"
+
+
+@dataclass(slots=True)
+class Waker:
+    """One who wakes us in one conversation."""
+
+    _wakes: deque[float] = field(default_factory=deque)
+    _text: str = ""
+    _latest: float = -math.inf
+    until: float = -math.inf
+
+    def add_wake(self, text: str, most: int, *, spoke: float, now: float) -> Loop:
+        """A wake with these words, of which the last of so many at `most` is one too many; we last
+        `spoke` there at that time, -inf for never.
+        """
+        if now < self.until:
+            return Loop.HOLDS
+        short = text.strip().casefold()[:LONGEST]
+        is_alike = bool(short) and is_similar(short, self._text, least=ALIKE)
+        is_answer = self._latest <= spoke  # else they have read nothing of ours since
+        self._text, self._latest = short, now
+        if is_alike or (is_answer and now - spoke <= FAST):
+            self._wakes.append(now)
+        elif is_answer:
+            self._wakes.clear()
+        while self._wakes and now - self._wakes[0] > WITHIN:
+            self._wakes.popleft()
+        if len(self._wakes) < most:
+            return Loop.NONE
+        self.until = now + HELD
+        return Loop.BEGINS
+
 
 COOLDOWN = 120.0  # seconds between two of them in one group
 A_DAY = 20  # in one group
@@ -40,7 +188,7 @@ class Chances:
     def __init__(self) -> None:
         self._taken: deque[float] = deque(maxlen=A_DAY)
 
-    def take(self, chance: float, *, draw: float, now: float) -> bool:
+    def take_chance(self, chance: float, *, draw: float, now: float) -> bool:
         """Whether to speak up; `chance` is from 0 to 1, `draw` in [0, 1)."""
         taken = self._taken
         if draw >= chance or (taken and now - taken[-1] < COOLDOWN):
@@ -52,17 +200,36 @@ class Chances:
 
 
 MAX_PLACES = 2000
+MAX_WAKERS = 5000
+
+TOLD = (
+    (
+        "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
+        "如果 TA 是机器人，可以把这个号码写进 BOT_ROBOTS。"
+    ),
+    (
+        "{who} and I answer each other for ever in {where}; it may be a bot, too: I let it be for "
+        "ten minutes. If it is one, its number belongs into BOT_ROBOTS."
+    ),
+)
 
 
 class WakeClassifier:
-    """Classifies messages; `accounts` are all the bot has, as they become known."""
+    """Classifies messages, and says what holds the bot back; tells the owner once of a loop and of
+    an unreachable place. `accounts` are all the bot has, as they become known.
+    """
 
     def __init__(
         self,
         *,
         rules: Rules,
         history: History,
-        vetoes: Vetoes,
+        server_clock: ServerClock,
+        mutes: Mutes,
+        quiet_hours: QuietHours,
+        outbox: Outbox,
+        owner: Owner,
+        blocked_words: BlockedWordFilter,
         accounts: Collection[int],
         bot_detection: BotDetection,
         clock: Clock,
@@ -73,34 +240,125 @@ class WakeClassifier:
         self._rules = rules
         self._local = local
         self._history = history
-        self._vetoes = vetoes
+        self._server_clock = server_clock
+        self._mutes = mutes
+        self.quiet_hours = quiet_hours
+        self._outbox = outbox
+        self._owner = owner
+        self._blocked_words = blocked_words
         self._accounts = accounts
         self._bot_detection = bot_detection
         self._clock = clock
         self._ids = ids
         self._chances = DefaultLRU[Conversation, Chances](MAX_PLACES, Chances)
+        self._wakers = DefaultLRU[tuple[Conversation, int], Waker](MAX_WAKERS, Waker)
+        # In this order: the first that stands against an answer is the reason. Quiet hours and
+        # loops count once, on arrival or after the look-up: what was asked before it became quiet
+        # is still answered.
+        self.vetoes: tuple[tuple[Veto, Occasion], ...] = (
+            (self._veto_muted, EVER),
+            (self._veto_unreachable, EVER),
+            (self._veto_blocked_words, ARRIVAL),
+            (self._veto_silence, LANE),
+            (self._veto_quiet, ARRIVAL | LOOKED_UP | PREVIEW),
+            (self._veto_stale, ARRIVAL),
+            (self._veto_loop, ARRIVAL | LOOKED_UP),
+            (self._veto_blocked_words, IN_LANE),  # of all lines that joined it
+            (self._veto_stale, IN_LANE),
+        )
+        self._on_arrival = self._vetoes_on(ARRIVAL)
+        self._in_lane = self._vetoes_on(LANE)
+        self._looked_up = self._vetoes_on(LOOKED_UP)
+        self._preview = self._vetoes_on(PREVIEW)
 
-    def on(self, message: MessageReceived, *, answer: bool = True) -> Verdict:
-        """The verdict. Where something holds the bot back, or it is not to `answer`, nothing wakes
+    # --- what a message is --------------------------------------------------------------------
+
+    def judge_arrival(self, message: MessageReceived, *, answer: bool = True) -> Verdict:
+        """The verdict. If something holds the bot back, or it is not to `answer`, nothing wakes
         it.
         """
-        match self.whoever_may_speak(message):
+        rules = self._local(message.conversation, self._rules)
+        match self._judge(message, rules):
             case Wake() as wake:
                 self._bot_detection.meet(message)
-                return self._vetoes.on(message, wake) if answer else Observe(Silence.LATE)
+                if not answer:
+                    return Observe(Silence.LATE)
+                why = _first(self._on_arrival, self._arrived(message, wake, rules))
+                return Observe(why) if why else wake
             case NeedsQuoted() as verdict:
                 return verdict if answer else Observe()
-            case Observe(may_join=True) if answer and self._joins(message.conversation):
+            case Observe(may_join=True) if answer and self._joins(message.conversation, rules):
                 return Wake("chance", weak=True)
             case verdict:
                 return verdict
 
-    def whoever_may_speak(self, message: MessageReceived) -> Verdict:
-        """The same without a look at what holds it back, or at chances.
+    def judge_in_lane(self, task: Task) -> Why:
+        """Why a question whose turn has come is not answered after all; empty if it is."""
+        message, clock = task.message, self._server_clock
+        if task.looked_up:
+            self._bot_detection.meet(message)
+        age = clock.age(message) if clock.is_missed(message) else clock.least(message)
+        waited = max(self._clock.now() - task.since, age)
+        question = Question(message, task.said, task.wake, None, task.since, waited)
+        return _first(self._looked_up if task.looked_up else self._in_lane, question)
 
-        A quote of a message in memory is decided at once, so that talk among people fills no lane.
+    def judge_by_rules(self, message: MessageReceived) -> Verdict:
+        """The verdict without a look at what holds the bot back, or at chances."""
+        return self._judge(message, self._local(message.conversation, self._rules))
+
+    def calls(self, message: MessageReceived) -> bool:
+        """Whether its sender means the bot, wherever that may speak."""
+        wake = self.judge_by_rules(message)
+        return isinstance(wake, Wake) and not wake.is_uncalled
+
+    def would_answer(self, message: MessageReceived) -> bool:
+        """Whether it wakes the bot, and nothing holds that back; asking changes nothing."""
+        rules = self._local(message.conversation, self._rules)
+        wake = self._judge(message, rules)
+        return isinstance(wake, Wake) and not _first(
+            self._preview, self._arrived(message, wake, rules)
+        )
+
+    def admits_command(self, message: MessageReceived, command: Command) -> bool:
+        """Whether this command is heard: its sender may ask anything there at all, neither blocked,
+        unlisted nor a robot, and it is not too late for it.
         """
-        verdict = self._judge(message)
+        if not command.lasts and self._is_stale(self._server_clock.least(message)):
+            return False
+        rules, robots = self._local(message.conversation, self._rules), self._bot_detection.known
+        return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
+
+    def may_be_muted(self, where: Conversation) -> bool:
+        """Whether nobody would hear the bot there, or nobody knows whether they would again: it was
+        muted before the connection, and nobody has lifted that since.
+        """
+        return self._mutes.may_hold_in(where)
+
+    def stops(self, said: Iterable[MessageReceived]) -> bool:
+        """Whether the operator's list has words of these lines, so that they are not answered."""
+        return self._blocked_words.stops(said)
+
+    def end(self, message: MessageReceived, why: str) -> float:
+        """When that, which has just held it back, ends, in seconds since 1970; 0 if nobody
+        knows.
+        """
+        where = message.conversation
+        match why:
+            case Silence.MUTED:
+                return self._mutes.end(where)
+            case Silence.QUIET:
+                return self.quiet_hours.end(where)
+            case Silence.LOOP:
+                return max(0.0, self._wakers[where, message.sender.user_id].until)
+            case _:
+                return 0.0
+
+    def _judge(self, message: MessageReceived, rules: Rules) -> Verdict:
+        """A quote of a message in memory is decided at once, so that talk among people fills no
+        lane.
+        """
+        robots = self._bot_detection.known
+        verdict = judge(message, rules, accounts=self._accounts, robots=robots)
         if isinstance(verdict, NeedsQuoted):
             quoted = self._history.known(message.conversation, verdict.message_id)
             if quoted is None and not verdict.against:
@@ -110,55 +368,69 @@ class WakeClassifier:
             return Observe(verdict.against) if verdict.against else Wake("quote")
         return verdict
 
-    def calls(self, message: MessageReceived) -> bool:
-        """Whether its sender means the bot, wherever that may speak."""
-        wake = self.whoever_may_speak(message)
-        return isinstance(wake, Wake) and not wake.is_uncalled
-
-    def would_answer(self, message: MessageReceived) -> bool:
-        """Whether it wakes the bot, and nothing holds that back; asking changes nothing."""
-        wake = self.whoever_may_speak(message)
-        return isinstance(wake, Wake) and not self._vetoes.is_silenced(message, wake)
-
-    @property
-    def quiet_hours(self) -> QuietHours:
-        """Where people want it to be quiet."""
-        return self._vetoes.quiet_hours
-
-    def hears(self, message: MessageReceived, command: Command) -> bool:
-        """Whether this command is heard: its sender may ask anything there at all, neither blocked,
-        unlisted nor a robot, and it is not too late for it.
-        """
-        if not command.lasts and self._vetoes.is_told_late(message):
+    def _joins(self, where: Conversation, rules: Rules) -> bool:
+        if self._mutes.holds_in(where) or self.quiet_hours.holds_in(where, rules):
             return False
-        rules, robots = self._local(message.conversation, self._rules), self._bot_detection.known
-        return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
+        chances, now = self._chances.use(where), self._clock.now()
+        return chances.take_chance(rules.chance, draw=self._ids.jitter(), now=now)
 
-    def may_be_muted(self, where: Conversation) -> bool:
-        """Whether nobody would hear the bot there, or nobody knows whether they would again."""
-        return self._vetoes.may_be_muted(where)
+    # --- what holds the bot back --------------------------------------------------------------
 
-    def stops(self, said: Iterable[MessageReceived]) -> bool:
-        """Whether the operator's list has words of these lines."""
-        return self._vetoes.stops(said)
+    def _arrived(self, message: MessageReceived, wake: Wake, rules: Rules) -> Question:
+        now, waited = self._clock.now(), self._server_clock.least(message)
+        return Question(message, (message,), wake, rules, now, waited)
 
-    def against(self, task: Task, *, looked_up: bool) -> Why:
-        """Why a question is not answered when its turn comes, see `Vetoes.against`."""
-        if looked_up:
-            self._bot_detection.meet(task.message)
-        return self._vetoes.against(task, looked_up=looked_up)
+    def _vetoes_on(self, occasion: Occasion) -> tuple[Veto, ...]:
+        return tuple(veto for veto, occasions in self.vetoes if occasion in occasions)
 
-    def end(self, message: MessageReceived, why: str) -> float:
-        """When what holds it back ends, see `Vetoes.end`."""
-        return self._vetoes.end(message, why)
+    def _veto_muted(self, question: Question) -> Why:
+        return Silence.MUTED if self._mutes.holds_in(question.message.conversation) else ""
 
-    def _judge(self, message: MessageReceived) -> Verdict:
-        rules = self._local(message.conversation, self._rules)
-        return judge(message, rules, accounts=self._accounts, robots=self._bot_detection.known)
+    def _veto_unreachable(self, question: Question) -> Why:
+        """QQ would take no answer to it; what an owner asks there may find out."""
+        message, unreachable = question.message, self._outbox.unreachable
+        where = message.conversation
+        if not unreachable.holds_in(where):
+            return ""
+        if message.sender.user_id in self._rules.owners:
+            unreachable.end(where)
+            return ""
+        unreachable.tell(where)
+        return Silence.CLOSED
 
-    def _joins(self, where: Conversation) -> bool:
-        if self._vetoes.is_muted(where) or self.quiet_hours.holds_in(where):
-            return False
-        chances = self._chances.use(where)
-        chance = self._local(where, self._rules).chance
-        return chances.take(chance, draw=self._ids.jitter(), now=self._clock.now())
+    def _veto_blocked_words(self, question: Question) -> Why:
+        return Silence.WORDS if self._blocked_words.stops(question.said) else ""
+
+    def _veto_silence(self, question: Question) -> Why:
+        return self.quiet_hours.silence(question.message.conversation)
+
+    def _veto_quiet(self, question: Question) -> Why:
+        return self.quiet_hours.against(question.message, question.wake, question.rules)
+
+    def _veto_stale(self, question: Question) -> Why:
+        return Silence.STALE if self._is_stale(question.waited) else ""
+
+    def _is_stale(self, waited: float) -> bool:
+        return 0 < self._rules.stale < waited
+
+    def _veto_loop(self, question: Question) -> Why:
+        message = question.message
+        where, sender = message.conversation, message.sender
+        if not self._rules.loop or sender.user_id in self._rules.owners:
+            return ""
+        waker = self._wakers.use((where, sender.user_id))
+        text = "".join(part.text for part in message.segments if isinstance(part, Text))
+        spoke = self._outbox.spoke(where)
+        loop = waker.add_wake(text, self._rules.loop, spoke=spoke, now=question.at)
+        if loop is Loop.BEGINS:
+            who = f"{label(sender.name, MAX_NAME)}({sender.user_id})"
+            line = TOLD[self._owner.tongue].format(who=who, where=where)
+            self._owner.tell(f"loop in {where}", line)
+        return "" if loop is Loop.NONE else Silence.LOOP
+
+
+def _first(vetoes: Iterable[Veto], question: Question) -> Why:
+    for veto in vetoes:
+        if why := veto(question):
+            return why
+    return ""

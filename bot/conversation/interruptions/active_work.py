@@ -80,7 +80,7 @@ class ActiveWork:
     def _drop(self, where: Conversation, askers: Collection[int]) -> int:
         meant = [task for task in self._asked(where) if task.message.sender.user_id in askers]
         for task in meant:
-            self._question_queue.let_be(task, Silence.STOPPED)
+            self._question_queue.dismiss(task, Silence.STOPPED)
 
         def is_meant(work: Work) -> bool:
             return any(work is task for task in meant)

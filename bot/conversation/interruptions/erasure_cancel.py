@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bot.conversation.queue.deferred import DeferredQuestions
 from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
@@ -63,7 +63,7 @@ class ErasureCancel:
             return task if task.since >= since else task.without(is_theirs)
 
         self._suspensions.give_up(lambda asked: asked.time <= since and is_theirs(asked))
-        self._deferred.forget(left_of)
+        self._deferred.revise(left_of)
         for where in self._lanes.places:
             self._drop(where, left_of)
         await self._give_up_readers()

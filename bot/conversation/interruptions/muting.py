@@ -1,7 +1,7 @@
 """The bot is muted somewhere: the runs there end, since nobody would hear what comes of them.
 
 Words that are ready are still sent: the mute may be over before they are. What waits is not asked
-when its turn comes (`intake/vetoes`); a run that waits for an owner's word goes on with
+when its turn comes (`intake/wake_classifier`); a run that waits for an owner's word goes on with
 it when the bot may speak again. Where the whole group is muted admins still speak: nothing ends
 there before the server has said that the bot is none.
 """
@@ -53,7 +53,7 @@ class Muting:
         if not event.mutes_the_bot:
             return
         where = event.conversation
-        self._mutes.take(event)
+        self._mutes.apply(event)
         self._let_go_on(where)
         if event.user_id and event.seconds:
             self._end(where)
@@ -97,5 +97,5 @@ class Muting:
             if not isinstance(work, Task) or live.message not in work.said:
                 continue
             if asked := work.without(lambda line: line not in live.said):
-                self._question_queue.let_be(asked, Silence.MUTED)
+                self._question_queue.dismiss(asked, Silence.MUTED)
             self._lanes.drop_current(where, partial(is_, work))

@@ -50,7 +50,7 @@ class Recalls:
 
         def left_of(work: Work) -> Work | None:
             if isinstance(work, Task):
-                return self._question_queue.recalled(work, message_id)
+                return self._question_queue.without_recalled(work, message_id)
             is_about = work.question is not None and work.question.message_id == message_id
             return None if is_about else work
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.message_log import MessageLog
-from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task
 from bot.conversation.turns.live import Line, LiveTurns
 from bot.domain.events import MessageReceived
@@ -39,7 +39,7 @@ class Steering:
         *,
         live: LiveTurns,
         message_log: MessageLog,
-        coalescer: Coalescer,
+        question_queue: QuestionQueue,
         history: History,
         prompt_context: PromptContext,
         stops: Callable[[Iterable[MessageReceived]], bool],
@@ -48,7 +48,7 @@ class Steering:
     ) -> None:
         self._live = live
         self._message_log = message_log
-        self._coalescer = coalescer
+        self._question_queue = question_queue
         self._history = history
         self._prompt_context = prompt_context
         self._stops = stops
@@ -67,7 +67,7 @@ class Steering:
             return False  # there is no time here to look it up: it may be an owner's word
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
-            task = self._coalescer.questions.task(message, verdict)
+            task = self._question_queue.make_task(message, verdict)
             if task.lost or task.told:
                 return False
         elif is_talk(verdict) and belongs(message, live.latest, quoted):
@@ -80,7 +80,7 @@ class Steering:
             if task is not None:
                 self._message_log.observe(message, Observe(Silence.WORDS))
             return task is not None
-        self._message_log.take_in(message, heard)
+        self._message_log.observe_steering(message, heard)
         unread = partial(self._unread, message, task)
         view = live.turn.view if live.turn else None
         user = self._prompt_context.addition(message, view, quoted=quoted)
@@ -100,12 +100,12 @@ class Steering:
         or overheard.
         """
         if task is None:
-            if why or not self._coalescer.take_back(message):
+            if why or not self._question_queue.rejoin_message(message):
                 self._history.overhear(message)
         elif why:
-            self._coalescer.questions.let_be(task, why)
+            self._question_queue.dismiss(task, why)
         else:
-            self._coalescer.line_up(task)
+            self._question_queue.enqueue(task)
 
 
 def is_talk(verdict: Verdict) -> bool:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Task, Work
 from bot.domain.events import MessageReceived
 from bot.domain.ports import Clock
@@ -26,7 +26,7 @@ from bot.policy.incomplete_messages import (
     looks_unfinished,
     shows_something,
 )
-from bot.policy.wake import NeedsQuoted, Observe, Wake
+from bot.policy.wake import Silence
 
 AFTER_PICTURE = 2.5  # seconds: what a picture is about takes longer to write
 LONGEST = 5.0  # seconds a question waits for more of it, however much comes
@@ -39,7 +39,7 @@ BEHIND = 8.0  # seconds after the last line in which what is said to nobody goes
 
 
 class Coalescer:
-    """Queues questions with all that belongs to them.
+    """Puts what belongs to one question together, while it is made and while it waits.
 
     `debounce` is how many seconds an unfinished line waits for the next; 0 turns that off.
     """
@@ -48,40 +48,18 @@ class Coalescer:
         self,
         *,
         lanes: Lanes[Work],
-        question_queue: QuestionQueue,
         message_log: MessageLog,
+        rate_limiter: RateLimiter,
         clock: Clock,
         debounce: float,
     ) -> None:
         self._lanes = lanes
-        self.questions = question_queue
         self._message_log = message_log
+        self._rate_limiter = rate_limiter
         self._clock = clock
         self._debounce = debounce
 
-    def hear(self, message: MessageReceived, verdict: Observe) -> None:
-        """It is overheard, unless it belongs to what waits already; a question that is not to be
-        answered, as one that was before, belongs to none.
-        """
-        joins = not verdict.reason and self.take(message)
-        self._message_log.observe(message, verdict, overheard=not joins)
-
-    def ask(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> None:
-        """It called the bot, or may have."""
-        task = self.questions.task(message, verdict)
-        # What is lost is overheard: the next process does not answer it either.
-        self._message_log.observe(message, verdict, overheard=task.lost)
-        self.line_up(task)
-
-    def line_up(self, task: Task) -> None:
-        """A place for a question: beside what its asker is waiting for already, or in its lane."""
-        if task.may_grow and not self._lanes.finishing:
-            task = self._looking_back(task)
-            if self._lanes.join(task.message.conversation, partial(self._merged, task)):
-                return
-        self.questions.line_up(task)
-
-    def take(self, message: MessageReceived) -> bool:
+    def join_message(self, message: MessageReceived) -> bool:
         """Whether this message, which called nobody, belongs to a question that waits; then it
         waits with it.
         """
@@ -89,30 +67,30 @@ class Coalescer:
             message.conversation, partial(self._joined, message)
         )
 
-    def take_back(self, message: MessageReceived) -> bool:
-        """The same for one that is written down as overheard, and that nobody has read."""
-        if not self.take(message):
-            return False
-        self._message_log.belong(message)
-        return True
+    def merge_question(self, task: Task) -> bool:
+        """Whether its asker has a question waiting already; then both are one."""
+        return self._lanes.join(task.message.conversation, partial(self._merged, task))
 
-    def _is_for_others(self, line: MessageReceived) -> bool:
-        return is_for_others(line) and is_for_others(line, self._message_log.quoted_by(line))
-
-    def _looking_back(self, task: Task) -> Task:
+    def add_earlier_lines(self, task: Task) -> Task:
+        """The question with what its asker said just before it, which nobody has read; it may wait
+        for what they say next.
+        """
         message = task.message
 
         def belongs(line: MessageReceived) -> bool:
             # One that called the bot was a question of its own: it was answered, stopped, let be.
             is_talk = not self._is_for_others(line) and not is_addressed_to_bot(line)
-            is_his = line.sender.user_id == message.sender.user_id
-            return is_his and is_talk and message.time - line.time <= BACK
+            is_theirs = line.sender.user_id == message.sender.user_id
+            return is_theirs and is_talk and message.time - line.time <= BACK
 
-        lines = self._message_log.take_up(message.conversation, belongs, most=MOST_BACK)
+        lines = self._message_log.claim_unread(message.conversation, belongs, most=MOST_BACK)
         due, at_latest = self._patience(message)
         if not lines and not due:
             return task
         return replace(task, lines=lines, beside=lines, due=due, at_latest=at_latest)
+
+    def _is_for_others(self, line: MessageReceived) -> bool:
+        return is_for_others(line) and is_for_others(line, self._message_log.quoted_by(line))
 
     def _merged(self, task: Task, work: Work) -> Task | None:
         """The question that waits with another one of its asker behind it."""
@@ -126,8 +104,9 @@ class Coalescer:
         for line in lines[: 1 - MOST]:
             if line in beside:
                 self._message_log.overhear(line)
-            else:
-                self.questions.outgrow(line)
+            else:  # shown to be heard only: later ones fill what is answered in one go
+                self._message_log.overhear(line, Silence.FULL)
+                self._rate_limiter.turn_away(line)
         return replace(
             task,
             lines=lines[1 - MOST :],

@@ -15,7 +15,6 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from bot.conversation.intake.deduplicator import SeenMessages
 from bot.conversation.tasks import Task
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.ports import Clock
@@ -29,8 +28,8 @@ from bot.speaking.postbox import Postbox
 
 
 @dataclass(slots=True)
-class Recent:
-    """The latest wakes of one person or group."""
+class RecentWakes:
+    """The latest of one person or group."""
 
     _at: deque[float] = field(default_factory=deque)
 
@@ -40,11 +39,11 @@ class Recent:
             self._at.popleft()
         return len(self._at) < rate.calls
 
-    def count(self, now: float) -> None:
+    def add(self, now: float) -> None:
         """There is one more."""
         self._at.append(now)
 
-    def recall(self, at: float) -> None:
+    def add_earlier(self, at: float) -> None:
         """There was one more, which may be older than others."""
         self._at = deque(sorted((*self._at, at)))
 
@@ -65,7 +64,7 @@ class Courtesy:
     _until: float = -math.inf
     _heard: int = 0
 
-    def next(self, now: float, *, until: float) -> Notice:
+    def next_notice(self, now: float, *, until: float) -> Notice:
         """The next notice; where it is a line, all begins anew at `until`."""
         if now >= self._until:
             self._until, self._heard = until, 0
@@ -88,44 +87,42 @@ class RateLimiter:
     def __init__(
         self,
         rules: Rules,
-        seen: SeenMessages,
         spending: Spending | None,
         postbox: Postbox,
         gestures: Gestures,
         clock: Clock,
     ) -> None:
         self._rules = rules
-        self._seen = seen
         self._spending = spending
         self._postbox = postbox
         self._gestures = gestures
         self._clock = clock
-        self._recent: LRUCache[int | Conversation, Recent] = LRUCache(MAX_PEOPLE)
+        self._recent: LRUCache[int | Conversation, RecentWakes] = LRUCache(MAX_PEOPLE)
         self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
         self._out: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)  # of what a day may take
         self._crowded: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # who heard of it
         self._signed: LRUCache[tuple[Conversation, int], float] = LRUCache(MAX_PEOPLE)
         self.overflow = 0  # questions that nobody came to, since the start
 
-    def against(self, task: Task) -> Why:
-        """Why this question is not taken, which its asker is told; empty where it is, and counted.
+    def admit(self, task: Task, *, is_earlier: bool) -> Why:
+        """Why this question is not taken, which its asker is told; empty if it is, and counted.
 
-        One that is older than this process was taken before.
+        One that `is_earlier` than this process was taken before.
         """
         message, where = task.message, task.message.conversation
-        if task.retry or self._seen.is_earlier(message):
+        if task.retry or is_earlier:
             return ""
-        return self._against(message, _payer(task), where if where.is_group else None)
+        return self._admit(message, _payer(task), where if where.is_group else None)
 
-    def lets_type(self, message: MessageReceived) -> bool:
+    def admit_command(self, message: MessageReceived) -> bool:
         """Whether this command is answered: it counts like a question of its sender's."""
-        return not self._against(message, message.sender.user_id, None)
+        return not self._admit(message, message.sender.user_id, None)
 
-    def _against(self, message: MessageReceived, who: int, group: Conversation | None) -> Why:
+    def _admit(self, message: MessageReceived, who: int, group: Conversation | None) -> Why:
         now, rules = self._clock.monotonic(), self._rules
         if who in rules.owners or (rules.user_rate is None and rules.group_rate is None):
             return ""
-        counted: list[Recent] = []
+        counted: list[RecentWakes] = []
         for rate, key, why, words in (
             (rules.user_rate, who, Silence.USER, SLOW_DOWN),
             (rules.group_rate, group, Silence.GROUP, CROWDED),
@@ -133,14 +130,14 @@ class RateLimiter:
             if rate is None or not key:
                 continue
             if (latest := self._recent.get(key)) is None:
-                latest = self._recent[key] = Recent()
+                latest = self._recent[key] = RecentWakes()
             counted.append(latest)
             if not latest.has_room(rate, now):
                 if who:
                     self._tell(self._told, message, words, now=now, until=now + HOUR)
                 return why
         for latest in counted:
-            latest.count(now)
+            latest.add(now)
         return ""
 
     def preload(self, asked: Iterable[tuple[Conversation, int, float]]) -> None:
@@ -155,11 +152,11 @@ class RateLimiter:
             keys += [where] if where.is_group else []
             for key in keys:
                 if (latest := self._recent.get(key)) is None:
-                    latest = self._recent[key] = Recent()
-                latest.recall(at - ago)
+                    latest = self._recent[key] = RecentWakes()
+                latest.add_earlier(at - ago)
 
-    def spent(self, task: Task) -> Why:
-        """Why no model is asked today, which its asker is told; empty where one is. What an earlier
+    def admit_today(self, task: Task) -> Why:
+        """Why no model is asked today, which its asker is told; empty if one is. What an earlier
         process began is brought to its end.
         """
         message, who, spending = task.message, _payer(task), self._spending
@@ -179,7 +176,7 @@ class RateLimiter:
         self._count(message, "too many are waiting")
         self._show(message, message.sender.user_id)
 
-    def come_too_late(self, message: MessageReceived) -> None:
+    def turn_away_late(self, message: MessageReceived) -> None:
         """Nobody came to this question in time: people see it, once a minute in each place."""
         self._count(message, "it waited too long before it came here")
         self._show(message, 0)
@@ -209,7 +206,7 @@ class RateLimiter:
         who = message.sender.user_id
         if (courtesy := heard.get(who)) is None:
             courtesy = heard[who] = Courtesy(SIGNS if heard is self._told else math.inf)
-        notice = courtesy.next(now, until=until)
+        notice = courtesy.next_notice(now, until=until)
         if notice is Notice.LINE and self._say(message, words):
             return
         if notice is not Notice.NOTHING:

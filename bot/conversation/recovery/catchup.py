@@ -15,9 +15,8 @@ from collections.abc import Collection, Sequence
 
 from bot.conversation.intake.active_conversations import Arrival
 from bot.conversation.intake.deduplicator import DEDUPLICATION, SeenMessages
-from bot.conversation.queue.deferred import DeferredQuestions
 from bot.conversation.queue.lanes import Lanes
-from bot.conversation.queue.question_queue import QuestionQueue
+from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue
 from bot.conversation.recovery.late_messages import LateMessages
 from bot.conversation.tasks import YOUNG, Resume, Work
 from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -134,11 +133,13 @@ class HeldLanes:
         def unanswered(work: Work) -> Work | None:
             if isinstance(work, Resume):
                 return work
-            return self._question_queue.unanswered(work, before if work.may_be_answered else now)
+            return self._question_queue.without_answered(
+                work, before if work.may_be_answered else now
+            )
 
         if before and self._lanes.revise(where, unanswered):
             logger.info("questions in %s are not answered: they were, before", where)
-        self._seen.show(where, history)
+        self._seen.note_history(where, history)
         self._lanes.release(
             where, order=lambda work: place_of(None if isinstance(work, Resume) else work.message)
         )

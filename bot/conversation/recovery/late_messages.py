@@ -11,7 +11,7 @@ from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Past, SeenMessages
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.intake.wake_classifier import WakeClassifier
-from bot.conversation.queue.deferred import DeferredQuestions
+from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import YOUNG, Task
 from bot.conversation.way import MessageWay
@@ -57,7 +57,7 @@ class LateMessages:
 
         `whole` is False where that is not all.
         """
-        earlier = self._seen.read((identity for identity, _ in seen), whole=whole)
+        earlier = self._seen.load_earlier((identity for identity, _ in seen), whole=whole)
         self._active_conversations.learn(
             (*heard, *((told.conversation, told.time) for told in earlier))
         )
@@ -76,7 +76,7 @@ class LateMessages:
             and self._seen.past_of(message) is not Past.UNREAD
             and not self._seen.knows(message)
         ):
-            self._seen.find(message)
+            self._seen.add_found(message)
             self._take(message, answer=not answered)
 
     def take_waited(self, message: MessageReceived) -> None:
@@ -94,11 +94,11 @@ class LateMessages:
         self._history.know(message)
         self._deferred.add(Task(message, Wake("retry"), self._clock.now(), retry))
         if message.self_id in self._active_conversations.accounts:
-            self._deferred.ask(message.self_id)
+            self._deferred.enqueue_of(message.self_id)
 
     def _take(self, message: MessageReceived, *, answer: bool = True) -> None:
-        self._server_clock.miss(message)
-        self._way.take(message, answer=answer and self._server_clock.age(message) < YOUNG)
+        self._server_clock.add_missed(message)
+        self._way.receive(message, answer=answer and self._server_clock.age(message) < YOUNG)
 
 
 TOLD: Final = (
@@ -129,7 +129,7 @@ class ExpiredEvents:
         rate_limiter: RateLimiter,
         owner: Owner,
     ) -> None:
-        self.take: Callable[[MessageReceived], None] = way.take
+        self.take: Callable[[MessageReceived], None] = way.receive
         self._late_messages = late_messages
         self._seen = seen
         self._wake_classifier = wake_classifier
@@ -143,7 +143,7 @@ class ExpiredEvents:
             self.take(message)
             return
         if not self._seen.knows(message) and self._wake_classifier.would_answer(message):
-            self._rate_limiter.come_too_late(message)
+            self._rate_limiter.turn_away_late(message)
             line = TOLD[self._owner.tongue].format(minutes=event.seconds / 60)
             self._owner.tell("messages waited", line)
         self._late_messages.take_waited(message)
@@ -153,4 +153,4 @@ class ExpiredEvents:
         have told it twice, and the other one came.
         """
         if not self._seen.knows(message) and self._wake_classifier.would_answer(message):
-            self._rate_limiter.come_too_late(message)
+            self._rate_limiter.turn_away_late(message)

@@ -74,13 +74,13 @@ async def test_only_a_refusal_for_a_mute_is_told_as_one_and_where() -> None:
 async def test_a_refusal_that_crosses_the_end_of_the_mute_tells_of_none(lifted: Conversation, holds: bool) -> None:
     async with office(slow := Slow()) as post:
         for where in {GROUP, lifted}:
-            post.mutes.take(mute_in(where, 60))
+            post.mutes.apply(mute_in(where, 60))
         post.clock.time += 60
         slow.failures = [ActionRefused("send", retcode=1200, wording='EventRet:{"result":120}')]
         async with asyncio.TaskGroup() as group:
             sent = group.create_task(post.outbox.send(hello()))
             await slow.entered.wait()
-            post.mutes.take(mute_in(lifted, 0))
+            post.mutes.apply(mute_in(lifted, 0))
             slow.gate.set()
         assert isinstance(sent.result(), Refused)
         assert post.mutes.holds_in(GROUP) is holds

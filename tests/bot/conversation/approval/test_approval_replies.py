@@ -93,7 +93,7 @@ async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(te
         await until(lambda: len(at.transport.texts) == 2)
         for time in (0.0, at.clock.now() + 60):
             answer = replace(said(text, user=999, where=OWNER), time=time)
-            at.ages.miss(answer)
+            at.ages.add_missed(answer)
             assert at.owner_replies.take(answer)
         await at.outbox.wait_idle()
         assert at.resumed == []
@@ -105,7 +105,7 @@ async def test_a_missed_quote_of_the_request_decides_nothing_later_either() -> N
         at.wait(waiting("mail"))
         await at.outbox.wait_idle()
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
-        at.ages.miss(answer)
+        at.ages.add_missed(answer)
         assert await at.owner_replies.take_later(answer)
         assert at.resumed == []
 

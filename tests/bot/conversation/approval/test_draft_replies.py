@@ -68,7 +68,7 @@ async def test_a_word_that_was_missed_decides_nothing_and_is_asked_for_again() -
         await made.would_say(Text("周六"))
         for text, number in (("发 D1", 2), ("发 D9", 2)):
             missed = said(text, user=999, where=OWNER, message_id=text)
-            made.desk._server_clock.miss(missed)
+            made.desk._server_clock.add_missed(missed)
             assert made.owner_replies.take(missed)
             await made.outbox.wait_idle()
             assert len(made.shown) == number

@@ -56,7 +56,7 @@ async def test_a_word_in_a_group_or_one_that_was_missed_or_of_a_group_nobody_kno
         for message in (word("上线", where=GROUP), word("上线 4242", where=GROUP), word("上线 9999")):
             assert not words.take_reply(message, None)
         missed = word("上线 4242")
-        made.ages.miss(missed)
+        made.ages.add_missed(missed)
         assert words.take_reply(missed, None)
         await made.outbox.wait_idle()
         assert made.transport.texts[-1].endswith("群 4242 还在等，请再回复一次。")

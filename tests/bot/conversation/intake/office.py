@@ -76,7 +76,7 @@ class Office:
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again; as the room above does, it is asked about that."""
         self.told.append(event)
-        self.mutes.take(event)
+        self.mutes.apply(event)
         if self.mutes.holds_in(event.conversation):
             self.mutes.doubt(event.conversation)
 

@@ -22,7 +22,7 @@ def test_an_account_that_comes_is_told_with_the_latest_word_of_each_of_its_place
     arrived: list[Arrival] = []
     active_conversations = ActiveConversations(arrive=arrived.append, clock=ManualClock())
     for seconds in (100, 50, 200):
-        active_conversations.hear(ago(said("hi"), seconds))
+        active_conversations.note_message(ago(said("hi"), seconds))
     active_conversations.connected(BOT)
     assert arrived == [Arrival(BOT, ((GROUP, ago(said("hi"), 50).time),))]
 
@@ -30,13 +30,13 @@ def test_an_account_that_comes_is_told_with_the_latest_word_of_each_of_its_place
 def test_a_message_without_its_groups_name_gets_the_one_that_was_told_last() -> None:
     active_conversations = ActiveConversations(arrive=lambda _: None, clock=ManualClock())
     other = Conversation(BOT, "group", 5)
-    assert active_conversations.named(said("hi")).group_name == ""
-    active_conversations.call(GROUP, "爬山")
-    active_conversations.call(GROUP, "")
-    assert active_conversations.named(said("hi")).group_name == "爬山"
-    assert active_conversations.named(replace(said("hi"), group_name="周末爬山")).group_name == "周末爬山"
-    assert active_conversations.named(said("hi")).group_name == "周末爬山"
-    assert active_conversations.named(said("hi", where=other)).group_name == ""
-    assert active_conversations.named(said("hi", where=PRIVATE)).group_name == ""
-    active_conversations.call(other, "长" * 1000)
-    assert active_conversations.named(said("hi", where=other)).group_name == "长" * MAX_NAME
+    assert active_conversations.with_group_name(said("hi")).group_name == ""
+    active_conversations.name_group(GROUP, "爬山")
+    active_conversations.name_group(GROUP, "")
+    assert active_conversations.with_group_name(said("hi")).group_name == "爬山"
+    assert active_conversations.with_group_name(replace(said("hi"), group_name="周末爬山")).group_name == "周末爬山"
+    assert active_conversations.with_group_name(said("hi")).group_name == "周末爬山"
+    assert active_conversations.with_group_name(said("hi", where=other)).group_name == ""
+    assert active_conversations.with_group_name(said("hi", where=PRIVATE)).group_name == ""
+    active_conversations.name_group(other, "长" * 1000)
+    assert active_conversations.with_group_name(said("hi", where=other)).group_name == "长" * MAX_NAME

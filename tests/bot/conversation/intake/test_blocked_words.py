@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.conversation.intake.vetoes import BlockedWordFilter
+from bot.conversation.intake.wake_classifier import BlockedWordFilter
 from bot.domain.events import Conversation, MessageReceived
 from bot.domain.segments import Mention, Picture, Quote, Segment, Text
 from tests.fakes import BOT, GROUP, said

@@ -27,7 +27,7 @@ def test_a_message_whose_recall_came_first_is_not_new(where: Conversation) -> No
     seen, message = SeenMessages(clock=clock), said("hi", where=where, message_id="7")
     older = structs.replace(message, time=clock.now() - 1)
     seen.forget(where, "7")
-    assert [seen.put_off(older), seen.claim(message), seen.knows(message)] == [False, False, True]
+    assert [seen.defer(older), seen.claim(message), seen.knows(message)] == [False, False, True]
     assert seen.claim(said("hi", where=where, message_id="8"))
 
 
@@ -45,10 +45,10 @@ def test_of_what_is_older_than_the_process_nothing_is_known_before_the_journal_w
     older = structs.replace(said("older"), time=clock.now() - 1)
     younger = structs.replace(said("younger"), time=clock.now())
     assert [seen.past_of(older), seen.past_of(younger)] == [Past.UNREAD, Past.KNOWN]
-    seen.read([older.identity], whole=True)
+    seen.load_earlier([older.identity], whole=True)
     assert [seen.past_of(older), seen.past_of(younger)] == [Past.KNOWN, Past.KNOWN]
     assert seen.knows(older)
-    seen.read([], whole=False)
+    seen.load_earlier([], whole=False)
     assert [seen.past_of(older), seen.past_of(younger)] == [Past.LOST, Past.KNOWN]
 
 
@@ -60,20 +60,20 @@ def test_what_a_server_repeats_waits_until_it_is_known_who_took_it() -> None:
         structs.replace(said(text, message_id=number), time=clock.time - 0.5 - ago)
         for text, number, ago in (("older", "1", 1), ("other", "2", 1), ("now", "3", 0), ("nameless", "0", 1))
     )
-    assert [seen.put_off(message) for message in (older, other, now, nameless)] == [True, True, False, False]
+    assert [seen.defer(message) for message in (older, other, now, nameless)] == [True, True, False, False]
     assert not seen.knows(older)
-    assert seen.read([older.identity], whole=True) == (older, other)
-    assert not seen.put_off(other)
-    assert seen.read([], whole=True) == ()
+    assert seen.load_earlier([older.identity], whole=True) == (older, other)
+    assert not seen.defer(other)
+    assert seen.load_earlier([], whole=True) == ()
 
 
 def test_once_the_journal_was_read_what_a_server_repeats_waits_no_more_though_it_may_be_lost() -> None:
     clock = ManualClock()
     seen = SeenMessages(clock=clock)
     older = structs.replace(said("older"), time=clock.time - 1)
-    assert seen.put_off(older)
-    assert seen.read([], whole=False) == (older,)
-    assert not seen.put_off(older)
+    assert seen.defer(older)
+    assert seen.load_earlier([], whole=False) == (older,)
+    assert not seen.defer(older)
     assert seen.past_of(older, told=True) is Past.LOST
 
 
@@ -81,10 +81,10 @@ def test_what_is_newer_than_the_end_of_a_history_was_said_since_whatever_the_ser
     clock = ManualClock()
     seen = SeenMessages(clock=clock)
     last, since = (structs.replace(said("hi"), time=clock.time - 300 + more) for more in (0, 1))
-    seen.show(GROUP, ())
+    seen.note_history(GROUP, ())
     assert seen.is_earlier(since)
     for history in ((last,), (last, since)):
-        seen.show(GROUP, history)
+        seen.note_history(GROUP, history)
         assert seen.is_earlier(last)
         assert not seen.is_earlier(since)
         assert seen.is_earlier(structs.replace(since, conversation=PRIVATE))

@@ -63,7 +63,7 @@ async def test_where_a_whole_group_is_muted_it_is_asked_whether_the_bot_is_one_o
             made.transport.members[GROUP, BOT] = answer
         else:
             made.transport.member_failures = [answer]
-        made.mutes.take(muted_in(GROUP, -1, user=0))
+        made.mutes.apply(muted_in(GROUP, -1, user=0))
         made.mutes.doubt(GROUP)
         await until(lambda: made.transport.members_asked)
         await made.settle()
@@ -94,7 +94,7 @@ async def test_an_answer_from_before_an_event_says_nothing_against_it_and_is_ask
         await until(lambda: server.open == [GROUP])
         match event:
             case Muted():
-                made.mutes.take(event)
+                made.mutes.apply(event)
             case MemberChanged():
                 made.mutes.change_role(event)
             case Connected():
@@ -115,7 +115,7 @@ async def test_an_event_elsewhere_makes_no_answer_old() -> None:
         server, server.away = made.transport, {GROUP}
         made.mutes.doubt(GROUP)
         await until(lambda: server.open)
-        made.mutes.take(muted_in(OTHER))
+        made.mutes.apply(muted_in(OTHER))
         made.mutes.forget(OTHERS)
         server.answer()
         await made.settle()
@@ -127,10 +127,10 @@ async def test_what_groups_say_of_a_mute_for_everybody_is_overtaken_by_an_event_
     async with office() as made:
         server, server.away = made.transport, {BOT}
         server.groups = [JoinedGroup(GROUP, silenced), JoinedGroup(OTHER, silenced)]
-        made.mutes.take(muted_in(OTHER, -1, user=0))
+        made.mutes.apply(muted_in(OTHER, -1, user=0))
         made.mutes.forget(BOT)
         await until(lambda: server.open)
-        made.mutes.take(muted_in(GROUP, 0 if silenced else -1, user=0))
+        made.mutes.apply(muted_in(GROUP, 0 if silenced else -1, user=0))
         server.answer()
         await made.settle()
         assert [one.conversation for one in made.told if isinstance(one, Muted)] == [OTHER]
@@ -145,7 +145,7 @@ async def test_a_mute_of_the_whole_group_that_was_lifted_meanwhile_holds_nothing
     async with office() as made:
         made.transport.groups = [JoinedGroup(GROUP, silenced), JoinedGroup(OTHER, silenced)]
         made.transport.member_failures = [ActionRefused("get_group_member_info", retcode=1200, wording="no")] * 2
-        made.mutes.take(muted_in(GROUP, -1, user=0))
+        made.mutes.apply(muted_in(GROUP, -1, user=0))
         await made.connect()
         assert made.mutes.may_hold_in(GROUP) is held
         assert made.mutes.holds_in(GROUP) is (silenced is True)
@@ -181,8 +181,8 @@ async def test_of_many_groups_those_are_asked_about_where_it_matters() -> None:
         made.transport.groups = [JoinedGroup(Conversation(BOT, "group", number)) for number in range(1, 100)]
         made.transport.groups += [JoinedGroup(GROUP), JoinedGroup(OTHER, is_silenced=True)]
         made.transport.groups += [JoinedGroup(HELD)]
-        made.places.hear(said("hi"))
-        made.mutes.take(muted_in(HELD))
+        made.places.note_message(said("hi"))
+        made.mutes.apply(muted_in(HELD))
         await made.connect()
         asked = [group for group, _ in made.transport.members_asked]
         assert (asked[:3], len(asked)) == ([HELD, OTHER, GROUP], MAX_GROUPS)

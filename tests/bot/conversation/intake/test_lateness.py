@@ -9,7 +9,7 @@ from tests.cases import each_case
 def heard(*times_and_moments: tuple[float, float]) -> Lateness:
     made = Lateness()
     for time, now in times_and_moments:
-        made.hear(time, now)
+        made.record(time, now)
     return made
 
 
@@ -34,13 +34,13 @@ def test_however_many_are_told_late_at_once_each_is_late() -> None:
 def test_where_all_have_been_as_late_for_long_a_clock_was_set_back() -> None:
     told = heard((1000, 1000), (0, 1010), (LASTING, 1010 + LASTING))
     assert told.least(LASTING, 1010 + LASTING) > 900
-    told.hear(LASTING + 1, 1011 + LASTING)
+    told.record(LASTING + 1, 1011 + LASTING)
     assert told.least(LASTING + 1, 1011 + LASTING) == -1
 
 
 def test_one_that_came_at_once_meanwhile_shows_that_none_was() -> None:
     told = heard((1000, 1000), (0, 1010), (1300, 1300), (300, 1400), (1400 + LATE, 1400 + 2 * LATE - 1))
-    told.hear(300, 1405 + LASTING)
+    told.record(300, 1405 + LASTING)
     assert told.least(300, 1405 + LASTING) > 1000
 
 
@@ -58,5 +58,5 @@ def test_clocks_that_go_apart_make_nothing_late() -> None:
     """Ours is quicker by 50 millionths, which is 130 s in a month."""
     told = Lateness()
     for hour in range(24 * 60):
-        told.hear(3600.0 * hour, 3600.18 * hour)
+        told.record(3600.0 * hour, 3600.18 * hour)
         assert told.least(3600.0 * hour, 3600.18 * hour) < 1

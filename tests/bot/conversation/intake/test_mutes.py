@@ -31,7 +31,7 @@ def suspect(mutes: Mutes) -> None:
 def test_a_mute_holds_for_its_time_and_one_without_a_certain_end_not_long(event: Muted, lasts: float) -> None:
     clock = ManualClock()
     mutes = Mutes(clock=clock)
-    mutes.take(event)
+    mutes.apply(event)
     clock.time += lasts - 1
     assert mutes.holds_in(GROUP)
     assert mutes.until(GROUP) == clock.time + 1
@@ -41,12 +41,12 @@ def test_a_mute_holds_for_its_time_and_one_without_a_certain_end_not_long(event:
 
 def test_a_mute_of_somebody_else_is_none_and_a_lift_ends_one() -> None:
     mutes = Mutes(clock=ManualClock())
-    mutes.take(mute(60, user=5))
+    mutes.apply(mute(60, user=5))
     assert not mutes.holds_in(GROUP)
-    mutes.take(mute(60))
-    mutes.take(mute(0, user=5))
+    mutes.apply(mute(60))
+    mutes.apply(mute(0, user=5))
     assert mutes.holds_in(GROUP)
-    mutes.take(mute(0))
+    mutes.apply(mute(0))
     assert not mutes.holds_in(GROUP)
     assert mutes.until(GROUP) == 0
 
@@ -54,12 +54,12 @@ def test_a_mute_of_somebody_else_is_none_and_a_lift_ends_one() -> None:
 @each_case("user", [0, BOT])
 def test_a_lift_for_everybody_is_none_for_the_account_itself_nor_the_other_way_round(user: int) -> None:
     mutes = Mutes(clock=ManualClock())
-    mutes.take(mute(-1, user=0))
-    mutes.take(mute(60))
-    mutes.take(mute(0, user=user))
+    mutes.apply(mute(-1, user=0))
+    mutes.apply(mute(60))
+    mutes.apply(mute(0, user=user))
     assert mutes.holds_in(GROUP)
     assert mutes.is_own(GROUP) is (user == 0)
-    mutes.take(mute(0, user=BOT - user))
+    mutes.apply(mute(0, user=BOT - user))
     assert not mutes.may_hold_in(GROUP)
 
 
@@ -67,9 +67,9 @@ async def test_a_suspicion_holds_for_a_while_and_has_somebody_ask_once() -> None
     clock = ManualClock()
     mutes = Mutes(clock=clock)
     mutes.suspect(Conversation(BOT, "private", 777), since=mutes.news)
-    mutes.take(mute(60))
+    mutes.apply(mute(60))
     suspect(mutes)  # it is known
-    mutes.take(mute(0))
+    mutes.apply(mute(0))
     assert not mutes.may_hold_in(GROUP)
     suspect(mutes)
     suspect(mutes)
@@ -104,7 +104,7 @@ def test_what_the_server_says_of_a_suspicion_is_believed(member: Member, lasts: 
 def test_who_may_speak_again_is_suspected_no_more() -> None:
     mutes = Mutes(clock=ManualClock(1000.0))
     suspect(mutes)
-    mutes.take(mute(0))
+    mutes.apply(mute(0))
     mutes.learn(GROUP, Member(role="member", muted_until=0.0))
     assert not mutes.may_hold_in(GROUP)
     suspect(mutes)
@@ -126,15 +126,15 @@ def test_a_suspicion_that_is_over_tells_nothing_of_the_whole_group() -> None:
 async def test_a_suspicion_from_before_a_newer_word_is_none(news: str) -> None:
     clock = ManualClock()
     mutes = Mutes(clock=clock)
-    mutes.take(mute(60))
+    mutes.apply(mute(60))
     since = mutes.news
     match news:
         case "lift":
-            mutes.take(mute(0))
+            mutes.apply(mute(0))
         case "forgotten":
             mutes.forget(BOT)
         case "elsewhere":
-            mutes.take(replace(mute(60), conversation=OTHER))
+            mutes.apply(replace(mute(60), conversation=OTHER))
         case _:
             pass
     clock.time += 60
@@ -151,7 +151,7 @@ def test_a_lift_ends_what_was_suspected_whatever_mute_it_was(user: int, answer: 
     suspect(mutes)
     if answer is not None:
         mutes.learn(GROUP, answer)
-    mutes.take(mute(0, user=user))
+    mutes.apply(mute(0, user=user))
     known = {0: Member("member", 1_700_000_060.0), BOT: Member("member")}[user]
     assert mutes.may_hold_in(GROUP) is (answer == known)  # an answer tells which it is
 
@@ -159,10 +159,10 @@ def test_a_lift_ends_what_was_suspected_whatever_mute_it_was(user: int, answer: 
 def test_a_mute_of_the_whole_group_is_what_was_suspected() -> None:
     mutes = Mutes(clock=ManualClock())
     suspect(mutes)
-    mutes.take(mute(-1, user=0))
+    mutes.apply(mute(-1, user=0))
     assert mutes.holds_in(GROUP)
     assert not mutes.is_own(GROUP)
-    mutes.take(mute(0, user=0))
+    mutes.apply(mute(0, user=0))
     assert not mutes.may_hold_in(GROUP)
 
 
@@ -184,7 +184,7 @@ def test_a_mute_that_was_told_of_is_not_over_for_the_clock_of_the_server(
     clock = ManualClock()
     begin = clock.time
     mutes = Mutes(clock=clock)
-    mutes.take(mute(60))
+    mutes.apply(mute(60))
     mutes.learn(GROUP, Member(role, muted_until))
     assert mutes.until(GROUP) == (begin + lasts if lasts else 0)
 
@@ -195,7 +195,7 @@ def test_a_time_that_passed_ends_a_mute_that_the_server_itself_told_of_and_one_f
     if told:
         mutes.learn(GROUP, Member("member", 1_700_000_060.0))
     else:
-        mutes.take(mute(60))
+        mutes.apply(mute(60))
         mutes.forget(BOT)
     assert mutes.may_hold_in(GROUP)
     mutes.learn(GROUP, Member("member", 1_699_999_999.0))
@@ -205,7 +205,7 @@ def test_a_time_that_passed_ends_a_mute_that_the_server_itself_told_of_and_one_f
 def test_a_mute_from_before_a_connection_holds_back_what_waits_for_it_and_no_new_question() -> None:
     clock = ManualClock()
     mutes = Mutes(clock=clock)
-    mutes.take(mute(60))
+    mutes.apply(mute(60))
     mutes.forget(20002)
     assert mutes.holds_in(GROUP)
     assert not mutes.holds_in(Conversation(BOT, "group", 1))
@@ -222,24 +222,24 @@ def test_a_mute_that_nobody_confirms_after_connections_is_not_believed_longer_th
 ) -> None:
     clock = ManualClock()
     mutes = Mutes(clock=clock)
-    mutes.take(mute(3600, user=first))
+    mutes.apply(mute(3600, user=first))
     mutes.forget(BOT)
     end = clock.time + UNCERTAIN_MUTE
     clock.time += 60
     mutes.forget(BOT)
-    mutes.take(mute(-1, user=second))
+    mutes.apply(mute(-1, user=second))
     assert mutes.until(GROUP) == clock.time + UNCERTAIN_MUTE
     mutes.forget(BOT)
     assert mutes.until(GROUP) == clock.time + UNCERTAIN_MUTE
-    mutes.take(mute(0, user=second))
+    mutes.apply(mute(0, user=second))
     assert mutes.until(GROUP) == end
 
 
 def muted_twice_before_the_connection(clock: ManualClock) -> Mutes:
     """Itself for 100 s, and with the whole group; the connection came 60 s ago."""
     mutes = Mutes(clock=clock)
-    mutes.take(mute(100))
-    mutes.take(mute(-1, user=0))
+    mutes.apply(mute(100))
+    mutes.apply(mute(-1, user=0))
     mutes.forget(BOT)
     clock.time += 60
     return mutes
@@ -250,7 +250,7 @@ def test_what_is_told_after_a_connection_is_told_of_one_kind_of_mute(event: Mute
     clock = ManualClock()
     begin = clock.time
     mutes = muted_twice_before_the_connection(clock)
-    mutes.take(event)
+    mutes.apply(event)
     assert mutes.until(GROUP) == begin + until
     assert mutes.holds_in(GROUP) is (event.seconds != 0)
 
@@ -280,10 +280,10 @@ def test_of_thousands_of_groups_the_latest_mutes_are_known_before_and_after_a_co
     mutes = Mutes(clock=ManualClock())
     places = [Conversation(BOT, "group", number) for number in range(MAX_PLACES + 2)]
     for where in places[:-1]:
-        mutes.take(replace(mute(600), conversation=where))
+        mutes.apply(replace(mute(600), conversation=where))
     assert [mutes.may_hold_in(where) for where in (*places[:3], places[-2])] == [False, True, True, True]
     mutes.forget(BOT)
-    mutes.take(replace(mute(600), conversation=places[-1]))
+    mutes.apply(replace(mute(600), conversation=places[-1]))
     assert [mutes.may_hold_in(where) for where in (*places[:3], *places[-2:])] == [False, True, True, True, True]
     mutes.forget(BOT)
     assert [mutes.may_hold_in(where) for where in (*places[:3], *places[-2:])] == [False, False, True, True, True]
@@ -293,7 +293,7 @@ def test_of_thousands_of_groups_the_latest_news_are_known() -> None:
     mutes = Mutes(clock=ManualClock())
     places = [Conversation(BOT, "group", number) for number in range(MAX_PLACES + 1)]
     for where in places:
-        mutes.take(replace(mute(0), conversation=where))
+        mutes.apply(replace(mute(0), conversation=where))
     assert [mutes.is_overtaken(where, since=0) for where in (*places[:2], places[-1])] == [False, True, True]
     assert [mutes.is_overtaken(where, since=mutes.news - 1) for where in places[-2:]] == [False, True]
 
@@ -305,13 +305,13 @@ def test_when_a_mute_of_its_own_ends_is_told_by_the_clock_on_the_wall() -> None:
 
     mutes = Mutes(clock=(clock := Apart()))
     assert mutes.end(GROUP) == 0
-    mutes.take(mute(60))
+    mutes.apply(mute(60))
     assert mutes.end(GROUP) == clock.now() + 60
     clock.time += 20
     assert mutes.end(GROUP) == clock.now() + 40
-    mutes.take(mute(60, user=0))  # nobody knows the end of that
+    mutes.apply(mute(60, user=0))  # nobody knows the end of that
     assert mutes.end(GROUP) == 0
-    mutes.take(mute(0, user=0))
+    mutes.apply(mute(0, user=0))
     assert mutes.end(GROUP) == clock.now() + 40
     clock.time += 40
     assert mutes.end(GROUP) == 0

@@ -25,7 +25,7 @@ async def send(house: Hall) -> None:
 async def test_what_the_account_said_elsewhere_is_known_to_whoever_quotes_it() -> None:
     async with hall() as house:
         said = MessageSent(self_id=BOT, time=0.0, conversation=GROUP, message_id="88", segments=(Text("by hand"),))
-        SelfMessages(house.history, house.outbox).take(said)
+        SelfMessages(house.history, house.outbox).record_sent(said)
         known = house.history.known(GROUP, "88")
         assert known is not None
         assert known.is_own

@@ -24,14 +24,14 @@ def ages(*heard: float, now: float = 1000.0) -> ServerClock:
     """Of messages of these times, which all came now."""
     made = ServerClock(ManualClock(now))
     for time in heard:
-        made.hear(at(time))
+        made.record_arrival(at(time))
     return made
 
 
 def test_a_time_of_the_server_is_told_by_ours_once_a_message_of_the_account_has_come() -> None:
     told = ServerClock(clock := SinceBoot(1000.0))
     for time in (1600, 1590):
-        told.hear(at(time))
+        told.record_arrival(at(time))
     clock.time += 50
     assert told.by_ours(2000, BOT) == pytest.approx(1400)
     assert told.by_ours(2000, 20002) == 2000
@@ -69,24 +69,24 @@ def test_only_the_latest_messages_tell_the_time() -> None:
 def test_how_old_something_is_tells_what_was_heard_new_and_else_our_clock() -> None:
     told, missed = ages(600), at(600)
     assert told.age(at(990)) == 10
-    told.miss(missed)
-    told.hear_new(missed)
+    told.add_missed(missed)
+    told.record_new(missed)
     assert told.age(at(990)) == 10
     for time, age in ((690, -300), (700, -290), (1300, 310)):
-        told.hear_new(at(time))
+        told.record_new(at(time))
         assert told.age(at(990)) == age
 
 
 def test_what_was_missed_is_older_than_everything_and_tells_no_time() -> None:
     told, missed = ages(1000), at(0)
     assert not told.is_missed(missed)
-    told.miss(missed)
-    told.hear(missed)
+    told.add_missed(missed)
+    told.record_arrival(missed)
     assert told.is_missed(missed)
     assert told.is_older(missed, -1e9)
     alone = ages()
-    alone.miss(missed)
-    alone.hear(missed)
+    alone.add_missed(missed)
+    alone.record_arrival(missed)
     assert alone.is_older(at(999), 1000.0)
 
 

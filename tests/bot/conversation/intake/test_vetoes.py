@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
+from bot.conversation.tasks import Task
 from bot.domain.model_messages import Completion, ModelRequest
 from bot.domain.segments import Mention, Quote, Text
 from bot.memory.quiet_overrides import QuietOverride
-from bot.policy.wake import Rules, Silence
+from bot.policy.wake import Observe, Rules, Silence, Wake
+from tests.bot.conversation.intake.test_blocked_words import Loan
 from tests.bot.hall import Hall, hall, muted
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, Step, said, until, words
@@ -178,6 +180,29 @@ async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no
         await house.take(said("anybody?", at=False), said((Quote("q"), Text("小霜，看看")), at=False))
         assert (house.model.requests, verdicts(house)) == ([], [(True, "name"), (False, Silence.QUIET)])
         assert [one.until for one in house.verdicts] == [0, house.clock.now() + 600]
+
+
+async def test_the_first_veto_is_the_reason_in_the_order_of_arrivals_and_in_that_of_lanes() -> None:
+    async with hall(rules=Rules(stale=120, loop=1)) as house:
+        judged = house.wake_classifier
+        judged._blocked_words._words = Loan()
+        await house.quiet_overrides.keep(GROUP, QuietOverride(is_mute=True))
+        line = said("a loan?", user=5)
+        asked = Task(line, Wake("quote"), house.clock.now() - 121)
+        assert judged.judge_arrival(line) == Observe(Silence.WORDS)
+        assert [judged.judge_in_lane(structs.replace(asked, looked_up=one)) for one in (False, True)] == [
+            Silence.SILENCED,
+            Silence.SILENCED,
+        ]
+        await house.quiet_overrides.end(GROUP)
+        assert [judged.judge_in_lane(structs.replace(asked, looked_up=one)) for one in (False, True)] == [
+            Silence.WORDS,
+            Silence.WORDS,
+        ]
+        house.mutes.apply(muted(60))
+        assert judged.judge_arrival(line) == Observe(Silence.MUTED)
+        assert judged.judge_in_lane(asked) == Silence.MUTED
+        assert not judged.would_answer(said("hi"))
 
 
 async def test_talk_that_is_not_for_the_bot_has_no_verdict() -> None:

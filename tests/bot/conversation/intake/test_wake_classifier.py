@@ -114,7 +114,7 @@ async def test_a_command_that_is_told_too_late_is_not_heard_unless_it_lasts(stal
     async with hall(rules=Rules(stale=stale)) as house:
         house.late.preload((), ())
         await house.take(said("hi", at=False))
-        new, hears = said("/x"), house.wake_classifier.hears
+        new, hears = said("/x"), house.wake_classifier.admits_command
         late = structs.replace(new, time=new.time - 122)
         assert [hears(one, command) for one in (new, late) for command in (lasting, other)] == heard
 
@@ -138,7 +138,7 @@ async def test_who_is_not_answered_is_heard_no_more_for_quoting_the_bot(rules: R
     async with hall(*answers, rules=rules) as house:
         await house.take(said("hi", user=6))
         quoting = said((Quote("9001"), Text("/x")), user=5, at=False)
-        assert house.wake_classifier.hears(quoting, command) is not bool(why)
+        assert house.wake_classifier.admits_command(quoting, command) is not bool(why)
         house.transport.known["q"] = said("x", user=BOT, at=False, message_id="q")
         again = said((Quote("q" if why else "77"), Text("why?")), user=5, at=False)  # nobody looks for whose that is
         await house.take(quoting, again)

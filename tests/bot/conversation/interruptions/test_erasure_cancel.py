@@ -31,7 +31,7 @@ def forgotten(house: Hall) -> ErasureCancel:
         suspensions=house.suspensions,
         store=house.store,
         postbox=Postbox(outbox=house.outbox, history=house.history, clock=house.clock),
-        put_back=house.questions.put_back,
+        put_back=house.questions.requeue,
     )
 
 

@@ -326,7 +326,7 @@ async def test_a_line_that_is_heard_by_chance_only_or_while_the_bot_is_muted_is_
 async def test_what_is_older_than_the_process_or_than_the_question_is_no_part_of_it() -> None:
     thought = Thought(words("fine"))
     async with hall(thought, words("the old one"), steers=True) as house:
-        house.seen.read((), whole=True)
+        house.seen.load_earlier((), whole=True)
         await ask_while(house, thought, later(-60, said("more", message_id="2")))
         assert house.store.of("turn_steered") == []
     assert belongs(later(8, said("b", at=False)), said("a"))

@@ -11,8 +11,7 @@ from bot.conversation.intake.deduplicator import SeenMessages
 from bot.conversation.intake.message_log import MessageLog, judged
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.lane import Order
-from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.lanes import Lanes, Order
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
@@ -55,9 +54,17 @@ class Porch:
         gestures = Gestures(transport=RecordingTransport(), clock=clock)
         outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
         post = Postbox(outbox=outbox, history=self.history, clock=clock)
-        self.rate_limiter = RateLimiter(Rules(), seen, None, post, gestures, clock)
+        self.rate_limiter = RateLimiter(Rules(), None, post, gestures, clock)
+        coalescer = Coalescer(
+            lanes=self.lanes,
+            message_log=message_log,
+            rate_limiter=self.rate_limiter,
+            clock=clock,
+            debounce=debounce,
+        )
         self.questions = QuestionQueue(
             lanes=self.lanes,
+            coalescer=coalescer,
             seen=seen,
             server_clock=ServerClock(clock),
             active_conversations=active_conversations,
@@ -65,9 +72,6 @@ class Porch:
             message_log=message_log,
             turn_journal=TurnJournal(self.store, self.history, clock),
             clock=clock,
-        )
-        self.coalescer = Coalescer(
-            lanes=self.lanes, question_queue=self.questions, message_log=message_log, clock=clock, debounce=debounce
         )
         self.tasks: list[Task] = []
         self.gate = asyncio.Event()
@@ -81,9 +85,9 @@ class Porch:
     def says(self, words: str | tuple[Segment, ...], *, at: bool = True, user: int = 777) -> MessageReceived:
         message = replace(said(words, at=at, user=user), time=self.clock.now())
         if at:
-            self.coalescer.ask(message, Wake("mention"))
+            self.questions.receive(message, Wake("mention"))
         else:
-            self.coalescer.hear(message, Observe())
+            self.questions.receive(message, Observe())
         return message
 
     async def asked(self, after: float = 0.0) -> list[list[str]]:
@@ -261,7 +265,7 @@ async def test_what_was_said_before_a_question_that_waits_does_not_follow_it() -
         missed = replace(said("之前的问题？"), time=house.clock.now())
         await house.clock.advance(5)
         house.says("之后的问题？")
-        house.coalescer.ask(missed, Wake("mention"))
+        house.questions.receive(missed, Wake("mention"))
         house.gate.set()
         assert await house.asked() == [["之后的问题？"], ["之前的问题？"]]
 
@@ -274,8 +278,8 @@ async def test_what_comes_again_behind_the_question_it_was_said_before_is_only_o
             replace(said(words, at=at), time=house.clock.now(), message_seq=number)
             for words, at, number in (("闲话", False, "9"), ("问题？", True, "10"))
         )
-        house.coalescer.ask(question, Wake("mention"))
-        house.coalescer.hear(before, Observe())
+        house.questions.receive(question, Wake("mention"))
+        house.questions.receive(before, Observe())
         house.gate.set()
         assert await house.asked() == [["问题？"]]
         assert house.overheard() == ["闲话"]
@@ -285,7 +289,7 @@ async def test_a_quote_that_nobody_knows_stands_alone() -> None:
     async with porch() as house:
         await house.busy()
         house.says("第一个问题？")
-        house.coalescer.ask(said((Quote("7"),)), NeedsQuoted("7"))
+        house.questions.receive(said((Quote("7"),)), NeedsQuoted("7"))
         house.gate.set()
         assert await house.asked() == [["第一个问题？"], [""]]
 
@@ -324,10 +328,10 @@ async def test_a_recalled_line_leaves_its_question_and_what_is_left_is_asked() -
         line = house.says("这个", at=False)
         [task] = house.lanes.at(GROUP)
         assert isinstance(task, Task)
-        left = house.questions.recalled(task, line.message_id)
+        left = house.questions.without_recalled(task, line.message_id)
         assert left is not None
         assert left.said == task.lines
-        assert house.questions.recalled(left, "another") is left
+        assert house.questions.without_recalled(left, "another") is left
 
 
 async def test_where_nobody_calls_any_more_nothing_is_asked_and_the_rest_leaves_with_it() -> None:
@@ -337,7 +341,7 @@ async def test_where_nobody_calls_any_more_nothing_is_asked_and_the_rest_leaves_
         house.says("这个", at=False)
         [task] = house.lanes.at(GROUP)
         assert isinstance(task, Task)
-        assert house.questions.recalled(task, call.message_id) is None
+        assert house.questions.without_recalled(task, call.message_id) is None
         assert house.overheard() == []
         gone = [one.message for one in house.store.entries if isinstance(one, MessageTakenUp) and one.gone]
         assert gone == [task.lines[0], task.message]
@@ -348,7 +352,7 @@ async def test_of_questions_that_wait_together_the_strongest_call_counts(weak: t
     async with porch() as house:
         await house.busy()
         for is_weak in weak:
-            house.coalescer.ask(said("一个问题？"), Wake("name", weak=is_weak))
+            house.questions.receive(said("一个问题？"), Wake("name", weak=is_weak))
         house.gate.set()
         await house.asked()
         assert [task.wake.weak for task in house.tasks] == [all(weak)]
@@ -360,7 +364,7 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
         at.says("北京的天气怎么样？")
         late = replace(said("上海的天气怎么样？"), time=at.clock.now())  # found later, in the same second
         verdict = Observe(Silence.LATE)
-        at.coalescer.hear(late, verdict)
+        at.questions.receive(late, verdict)
         at.gate.set()
         assert await at.asked() == [["北京的天气怎么样？"]]
     assert MessageObserved(late, overheard=True, judged=judged(late, verdict)) in at.store.entries
@@ -369,6 +373,6 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
 async def test_a_question_that_was_let_be_is_not_looked_back_at() -> None:
     async with porch(1.2) as at:
         question = replace(said("北京的天气怎么样？"), time=at.clock.now())
-        at.coalescer.hear(question, Observe(Silence.LATE))
+        at.questions.receive(question, Observe(Silence.LATE))
         at.says("上海的天气怎么样？")
         assert await at.asked() == [["上海的天气怎么样？"]]

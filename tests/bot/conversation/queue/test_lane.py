@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.conversation.queue.lane import Lane, Order
-from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.lanes import Lane, Lanes, Order
 from tests.bot.conversation.queue.test_lanes import A, B
 from tests.fakes import SteppedClock
 
@@ -142,7 +141,7 @@ async def test_nobody_waits_for_two_turns_of_anybody_elses_nor_for_who_came_afte
             came[what, number] = len(begun)
         elif lane.waiting:
             lane.starting = task
-            item = lane.begin(order, 0.0)
+            item = lane.begin_next(order, 0.0)
             assert item is not None
             mine = max((1 + place for place, (who, _) in enumerate(begun) if who == item[0]), default=0)
             goes_on = max(came[item] - 1, mine)  # in whose turn it came

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from bot.conversation.queue.lane import Order
-from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.lanes import Lanes, Order
 from bot.domain.events import Conversation
 from tests.fakes import ManualClock
 

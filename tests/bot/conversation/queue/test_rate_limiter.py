@@ -43,8 +43,8 @@ async def test_who_asks_too_often_is_overheard_and_told_once_an_hour_then_by_a_s
         assert house.transport.texts[3:] == ["ok"]
         assert "question 4" in str(house.model.requests[-1].messages[-1])  # it was overheard
         house.clock.time += 3600 - 61 - 0.5
-        house.rate_limiter.lets_type(said("/help"))
-        assert [house.rate_limiter.lets_type(said("/help")) for _ in range(2)] == [True, False]
+        house.rate_limiter.admit_command(said("/help"))
+        assert [house.rate_limiter.admit_command(said("/help")) for _ in range(2)] == [True, False]
         await house.outbox.wait_idle()
         assert house.transport.texts[4:] == []  # it is not an hour yet
         house.clock.time += 61
@@ -72,18 +72,18 @@ async def test_whose_day_is_spent_is_told_once_that_day_and_then_shown_by_a_sign
         stile = house.rate_limiter
         stile._spending = Spent(house.clock, ends=house.clock.time + 20_000)
         for number in range(4):
-            assert stile.spent(Task(said("hi", message_id=str(number)), Wake("mention"), 0.0)) == Silence.DAY
+            assert stile.admit_today(Task(said("hi", message_id=str(number)), Wake("mention"), 0.0)) == Silence.DAY
             await house.outbox.wait_idle()
             house.clock.time += 4000
-        assert stile.spent(Task(said("hi", user=5), Wake("mention"), 0.0)) == Silence.DAY
+        assert stile.admit_today(Task(said("hi", user=5), Wake("mention"), 0.0)) == Silence.DAY
         await house.outbox.wait_idle()
         await until(lambda: len(house.transport.gestures) == 3)
         assert house.transport.texts == [NO_MORE] * 2
         assert [one.message_id for one in house.transport.gestures if isinstance(one, React)] == ["1", "2", "3"]
         house.clock.time += 4000
-        assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == ""
+        assert stile.admit_today(Task(said("hi"), Wake("mention"), 0.0)) == ""
         stile._spending = Spent(house.clock, ends=house.clock.time + 20_000)
-        assert stile.spent(Task(said("hi"), Wake("mention"), 0.0)) == Silence.DAY
+        assert stile.admit_today(Task(said("hi"), Wake("mention"), 0.0)) == Silence.DAY
         await house.outbox.wait_idle()
         assert house.transport.texts == [NO_MORE] * 3
 
@@ -117,7 +117,7 @@ async def test_a_group_is_counted_over_all_in_it_and_told_so_once_a_minute_the_o
 async def test_a_command_is_one_of_its_senders_questions_wherever_it_is_typed_and_none_of_the_groups() -> None:
     rules = replace(TWO, group_rate=Rate(1, 60))
     async with hall(words("ok"), rules=rules) as house:
-        lets = [house.rate_limiter.lets_type(said("/help", user=user)) for user in (777, 777, 777, 999, 999, 999)]
+        lets = [house.rate_limiter.admit_command(said("/help", user=user)) for user in (777, 777, 777, 999, 999, 999)]
         assert lets == [True, True, False, True, True, True]
         await house.take(said("hello"), said("hello", user=5))
         await house.outbox.wait_idle()
@@ -127,8 +127,8 @@ async def test_a_command_is_one_of_its_senders_questions_wherever_it_is_typed_an
 async def test_where_lines_of_the_service_wait_already_a_sign_says_it() -> None:
     async with hall(rules=Rules(user_rate=Rate(1, 60))) as house, house.gestures.open():
         for user in range(1, 1 + MAX_LINES + 2):
-            house.rate_limiter.lets_type(said("/help", user=user))
-            house.rate_limiter.lets_type(said("/help", user=user, message_id=str(user)))
+            house.rate_limiter.admit_command(said("/help", user=user))
+            house.rate_limiter.admit_command(said("/help", user=user, message_id=str(user)))
         await house.outbox.wait_idle()
         assert house.transport.texts == [SLOW_DOWN] * MAX_LINES
         await until(lambda: len(house.transport.gestures) == 2)
@@ -138,11 +138,12 @@ async def test_who_called_nobody_is_not_counted_but_the_group_is_for_an_owners_w
     rules = replace(TWO, group_rate=Rate(4, 60))
     async with hall(rules=rules) as house:
         for user in (777, 777, 777, 999):
-            assert not house.rate_limiter.against(Task(said("a line", user=user), Wake("chance", weak=True), 0.0))
+            line = Task(said("a line", user=user), Wake("chance", weak=True), 0.0)
+            assert not house.rate_limiter.admit(line, is_earlier=False)
         await house.take(said("hello"))
         await house.outbox.wait_idle()
         assert (house.transport.texts, refusals(house)) == ([CROWDED], [Silence.GROUP])
-        assert not house.rate_limiter.against(Task(said("hi", where=PRIVATE), Wake("private"), 0.0))
+        assert not house.rate_limiter.admit(Task(said("hi", where=PRIVATE), Wake("private"), 0.0), is_earlier=False)
 
 
 async def test_a_turn_that_an_earlier_process_began_is_not_counted() -> None:

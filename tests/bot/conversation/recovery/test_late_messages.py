@@ -47,7 +47,7 @@ async def test_how_old_a_missed_question_is_does_not_depend_on_the_servers_clock
         ago(said("hi", message_id=name), ahead + age) for name, age in (("1", 0), ("2", 130), ("3", 110))
     )
     async with back(words("new"), words("young")) as house:
-        house.seen.show(GROUP, (old,))
+        house.seen.note_history(GROUP, (old,))
         await house.take(new)
         house.late.preload([], [(GROUP, old.time)])
         house.transport.histories[GROUP] = (old, young)

@@ -14,8 +14,7 @@ from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes
 from bot.conversation.intake.server_clock import ServerClock
-from bot.conversation.queue.lane import Order
-from bot.conversation.queue.lanes import Lanes
+from bot.conversation.queue.lanes import Lanes, Order
 from bot.conversation.tasks import Work, due_of, person_of
 from bot.conversation.turns.context_builder import ContextBuilder, Turn
 from bot.conversation.turns.finalizer import Finalizer
