@@ -56,6 +56,7 @@ from bot.domain.hooks import (
     StepEvent,
     StopRun,
 )
+from bot.domain.library_ports import Approver, ChatModel, Clock, Ids, Observer
 from bot.domain.model_messages import (
     AssistantMessage,
     Completion,
@@ -69,7 +70,6 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.ports import Approver, ChatModel, Clock, Ids, Observer
 from bot.domain.result import Image, ToolResult
 from bot.domain.run import (
     Asker,

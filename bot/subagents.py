@@ -15,6 +15,7 @@ from bot.engine.batches import Batches
 from bot.engine.engine import Engine
 from bot.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
 from bot.engine.toolset import Toolset
+from bot.prompt.wording_en import EN
 from config import values
 from config.endpoints import Endpoint, in_order
 from config.settings import Settings
@@ -47,7 +48,7 @@ class SubagentRegistry:
         toolset: Toolset,
         clock: Clock,
     ) -> None:
-        self.subagents = NamedSubagents(clock=clock)
+        self.subagents = NamedSubagents(clock=clock, notices=EN.notices)
         self._settings = settings
         self._model_at = model_at
         self.toolset = toolset

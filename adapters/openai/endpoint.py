@@ -11,8 +11,8 @@ from urllib.request import getproxies, proxy_bypass
 from yarl import URL
 
 from bot.domain.errors import ModelError
+from bot.domain.library_ports import ChatModel
 from bot.domain.model_messages import Completion, ModelRequest
-from bot.domain.ports import ChatModel
 
 PATH = "/chat/completions"
 

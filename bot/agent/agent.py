@@ -20,8 +20,8 @@ from bot.agent.sessions import CHAT, Memory, SessionRuns
 from bot.agent.structured import fill_in, fill_in_at_once, form_of
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.hooks import Hooks
+from bot.domain.library_ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
 from bot.domain.model_messages import UserMessage
-from bot.domain.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
 from bot.domain.run import Asker
 from bot.domain.suspension import Decision
 from bot.domain.traits import Execution

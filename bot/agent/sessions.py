@@ -14,9 +14,9 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from bot.agent.reply import Reply, RunFailed, StepLimitReached, Waiting
-from bot.domain.events import Conversation, NotAConversation
+from bot.domain.conversation import Conversation, NotAConversation
+from bot.domain.library_ports import Ids, Speaker
 from bot.domain.model_messages import Message, SystemMessage, UserMessage
-from bot.domain.ports import Ids, Speaker
 from bot.domain.run import Asker, Outcome, Stop, SuspendedRun
 from bot.domain.suspension import Decision
 from bot.engine.callbacks import HookSpeaker

@@ -14,10 +14,8 @@ from msgspec import Struct
 
 from bot.domain.events import Conversation
 from bot.domain.segments import (
-    Face,
     File,
     Mention,
-    MentionAll,
     Picture,
     Quote,
     Record,
@@ -25,29 +23,39 @@ from bot.domain.segments import (
     Text,
     Video,
 )
-
-SENT = "消息已发送"
-"""Told to a model about a message that arrived."""
-
-MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
-
+from bot.domain.speech import (
+    SENT as SENT,
+)
+from bot.domain.speech import (
+    Attachment as Attachment,
+)
+from bot.domain.speech import (
+    Confirmed as Confirmed,
+)
+from bot.domain.speech import (
+    Drafted as Drafted,
+)
+from bot.domain.speech import (
+    MediaKind as MediaKind,
+)
+from bot.domain.speech import (
+    Queued as Queued,
+)
+from bot.domain.speech import (
+    Receipt as Receipt,
+)
+from bot.domain.speech import (
+    Refused as Refused,
+)
+from bot.domain.speech import (
+    SendSegment as SendSegment,
+)
+from bot.domain.speech import (
+    Unknown as Unknown,
+)
 
 MAX_SOURCE = 100_000
 """Characters of a medium inside a message that the journal keeps: larger ones are cut out."""
-
-
-class Attachment(Struct, frozen=True, tag="attachment"):
-    """A medium to send. `source` is what goes on the wire: base64://..., file:///..., or an http(s)
-    url.
-    """
-
-    kind: MediaKind
-    source: str
-    name: str = ""
-    type: ClassVar[Literal["attachment"]] = "attachment"
-
-
-SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
 
 
 class MergedForward(Struct, frozen=True, tag="merged"):
@@ -129,56 +137,6 @@ Gesture: TypeAlias = React | ShowTyping
 
 
 # --- what came of a send --------------------------------------------------------------------------
-
-
-class Confirmed(Struct, frozen=True, tag="confirmed"):
-    """QQ has it, under this id (empty where the server names none)."""
-
-    message_id: str
-    type: ClassVar[Literal["confirmed"]] = "confirmed"
-
-
-class Refused(Struct, frozen=True, tag="refused"):
-    """QQ did not take it (`by_qq`), or it never reached the wire; `reason` is for the model and the
-    log, `words` are the server's own, for owners. If it `blocks_place`, QQ takes nothing else
-    there, either.
-    """
-
-    reason: str
-    by_qq: bool = False
-    words: str = ""
-    blocks_place: bool = False
-    type: ClassVar[Literal["refused"]] = "refused"
-
-
-class Unknown(Struct, frozen=True, tag="unknown"):
-    """It was written but not confirmed: it may have been delivered and must not be repeated
-    blindly.
-    """
-
-    reason: str
-    type: ClassVar[Literal["unknown"]] = "unknown"
-
-
-class Queued(Struct, frozen=True, tag="waiting"):
-    """It is queued and will be said as soon as it can be, within two minutes; then it is given
-    up.
-    """
-
-    reason: str
-    type: ClassVar[Literal["waiting"]] = "waiting"
-
-
-class Drafted(Struct, frozen=True, tag="drafted"):
-    """It is kept as a draft of this number: the owners may read and publish it, nobody there has
-    read it.
-    """
-
-    number: int
-    type: ClassVar[Literal["drafted"]] = "drafted"
-
-
-Receipt: TypeAlias = Confirmed | Refused | Unknown | Queued | Drafted
 
 
 SEND_PREFIXES = PERSON_PREFIX, TURN_PREFIX = "user-", "turn-"

@@ -7,21 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
-from bot.domain.events import Conversation
+from bot.domain.library_ports import (
+    ShadowMode as ShadowMode,
+)
 
 DRAFT, PUBLISHED = "draft-", "published-"
-
-
-class ShadowMode(Protocol):
-    """Knows where the bot is a shadow, and what it would have done there."""
-
-    def is_active_in(self, where: Conversation) -> bool:
-        """Whether nothing is said or done there but what an owner publishes."""
-        ...
-
-    def note(self, turn_id: str, call: str) -> None:
-        """A call of a turn was not run: the owners are told."""
-        ...
 
 
 class DraftMedia(Protocol):

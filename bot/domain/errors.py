@@ -18,11 +18,6 @@ BotError
  |    +-- ModelRejected       any other refusal of the request: again in plainer forms
  |    +-- ModelTransport      connection or answer broken or unreadable: back off, then again
  |         +-- ModelStalled   no answer began in time: not again, next endpoint
- +-- TransportError           the OneBot side
- |    +-- NotConnected        never reached the wire: nothing was done
- |    +-- ActionRefused       the server answered "failed": nothing was done
- |    |    +-- ActionUnsupported   it has no such action, and never will
- |    +-- ActionUnanswered    written, but no answer: maybe done; never repeat it blindly
  +-- RunFailed, MustWait, UnfitAnswer   whoever uses the library (`bot/agent/reply.py`)
  +-- MediaError               a path or url that may not, or cannot, be sent (it says what to do)
  +-- ToolError                the model: it reads the text (what was wrong, what to do)
@@ -34,7 +29,6 @@ BotError
       +-- ToolCancelled       broken off, or never begun, since its run was ended: nobody's failure
       +-- ToolRateLimited     called too often; `seconds` until it may be called again
       +-- ToolFailed          the tool's own failure, in its words; `transient` may be tried again
-      +-- AlreadySaid         what was to be said was said in this run: nothing was sent
 """
 
 from __future__ import annotations
@@ -192,35 +186,6 @@ class ModelStalled(ModelTransport):
     took = Usage()
 
 
-# --- the OneBot side ------------------------------------------------------------------------------
-
-
-class TransportError(BotError):
-    """An action did not come back with "ok"."""
-
-
-class NotConnected(TransportError):
-    """No connection of this account could take the action; it never reached the wire."""
-
-
-class ActionRefused(TransportError):
-    """The OneBot server answered that it did not do it (`retcode`, `wording` as it said them)."""
-
-    def __init__(self, action: str, *, retcode: int, wording: str) -> None:
-        self.action = action
-        self.retcode = retcode
-        self.wording = wording
-        super().__init__(f"{action} refused ({retcode}): {wording or 'no reason given'}")
-
-
-class ActionUnsupported(ActionRefused):
-    """The OneBot server has no such action, and will not have it until it is another one."""
-
-
-class ActionUnanswered(TransportError):
-    """The action was written but its outcome is unknown: the server may have done it."""
-
-
 # --- media ----------------------------------------------------------------------------------------
 
 
@@ -343,7 +308,9 @@ class ToolFailed(ToolError):
         super().__init__(message)
 
 
-class AlreadySaid(ToolError):
-    """The same, or nearly, was said before in this run; nothing was sent."""
-
-    code = "TOOL_ALREADY_SAID"
+from bot.domain.service_errors import ActionRefused as ActionRefused
+from bot.domain.service_errors import ActionUnanswered as ActionUnanswered
+from bot.domain.service_errors import ActionUnsupported as ActionUnsupported
+from bot.domain.service_errors import AlreadySaid as AlreadySaid
+from bot.domain.service_errors import NotConnected as NotConnected
+from bot.domain.service_errors import TransportError as TransportError

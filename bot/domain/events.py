@@ -8,16 +8,28 @@ last; `docs/protocol/onebot.md` 3.2).
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
 from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.errors import BotError
+from bot.domain.conversation import (
+    MAX_ID as MAX_ID,
+)
+from bot.domain.conversation import (
+    Conversation as Conversation,
+)
+from bot.domain.conversation import (
+    MessageType as MessageType,
+)
+from bot.domain.conversation import (
+    NotAConversation as NotAConversation,
+)
+from bot.domain.conversation import read_number
+from bot.domain.conversation import (
+    shared_place as shared_place,
+)
 from bot.domain.segments import Segment
 
-MessageType: TypeAlias = Literal["group", "private"]
 Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
 MemberChange: TypeAlias = Literal["joined", "left", "promoted", "demoted"]
 
@@ -28,8 +40,6 @@ Identity: TypeAlias = tuple[
 NO_IDS = ("", "0")  # ids that name no message: some servers give many messages the latter
 ANONYMOUS = 80_000_000  # the account in whose name a group's anonymous members speak
 _MASKS = 10**15  # numbers from here on tell them apart: no account has one
-MAX_ID = 2**63 - 1  # what JSON writers and databases hold
-_DIGITS = re.compile(r"[0-9]{1,19}")  # int() refuses texts of thousands of digits with a ValueError
 
 
 def masked(number: int) -> int:
@@ -48,82 +58,7 @@ def read_id(text: str) -> int | None:
 
     Nobody is 0, and some servers take it for everybody (Lagrange, go-cqhttp: `at` with qq=0).
     """
-    return _number(text) or None
-
-
-def _number(text: str) -> int | None:
-    number = int(text) if _DIGITS.fullmatch(text) else MAX_ID + 1
-    return number if number <= MAX_ID else None
-
-
-class NotAConversation(BotError):
-    """A text that does not have the form platform_id:message_type:session_id."""
-
-
-class Conversation(Struct, frozen=True):
-    """Where something is said: the bot's account, group or private, and the group's or person's
-    number.
-
-    `via_group` is the group a temporary private session came through (0: none); it is needed to
-    answer but is not part of the identity.
-    """
-
-    platform_id: int
-    message_type: MessageType
-    session_id: int
-    via_group: int = 0
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Conversation)
-            and self.session_id == other.session_id
-            and self.platform_id == other.platform_id
-            and self.message_type == other.message_type
-        )
-
-    def __hash__(self) -> int:
-        # Forty times for one message: nearly all differ in this, and it takes a third of a tuple of
-        # all.
-        return self.session_id
-
-    def __str__(self) -> str:
-        return f"{self.platform_id}:{self.message_type}:{self.session_id}"
-
-    @property
-    def is_group(self) -> bool:
-        return self.message_type == "group"
-
-    @classmethod
-    def parse(cls, text: str) -> Conversation:
-        """Read `platform_id:message_type:session_id`. Raises NotAConversation.
-
-        A place may have the number 0, where a server did not say which it was, or in a session of
-        the library.
-        """
-        platform, _, rest = text.strip().partition(":")
-        kind, _, session = rest.partition(":")
-        platform_id, session_id = _number(platform), _number(session)
-        if platform_id is None or session_id is None:
-            raise NotAConversation(
-                f"{text[:80]!r} is not platform_id:message_type:session_id, as in 10001:group:4242"
-            )
-        match kind:
-            case "group" | "private":
-                return cls(platform_id, kind, session_id)
-            case _:
-                raise NotAConversation(
-                    f"{kind[:80]!r} in {text[:80]!r} is neither group nor private"
-                )
-
-
-@lru_cache(maxsize=10_000)
-def shared_place(
-    platform_id: int, message_type: MessageType, session_id: int, via_group: int
-) -> Conversation:
-    """The same object for the same place: all that is kept by conversation is then found without
-    comparing any.
-    """
-    return Conversation(platform_id, message_type, session_id, via_group)
+    return read_number(text) or None
 
 
 class Sender(Struct, frozen=True):

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from msgspec import Struct
 
 from bot.domain.model_messages import AssistantMessage, Message, ToolMessage
-from bot.domain.ports import ChatModel
+from bot.domain.library_ports import ChatModel
 from bot.domain.result import ToolResult
 
 T = TypeVar("T")

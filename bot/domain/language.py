@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from enum import IntEnum
-from typing import Final, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-
-class Language(IntEnum):
-    """One of two: of a pair of lines, Chinese and English, `PAIR[tongue]` is the one in it."""
-
-    CHINESE = 0
-    ENGLISH = 1
-
-    def either(self, zh: str, en: str) -> str:
-        """The one of the two that is in it."""
-        return (zh, en)[self]
-
-
-class Bilingual(str):
-    """An English text that brings its Chinese. A text that is made of it by `+` or an f-string is
-    English alone.
-    """
-
-    __slots__ = ("zh",)
-    zh: str
-
-    def __new__(cls, en: str, zh: str) -> Self:
-        """Both."""
-        made = super().__new__(cls, en)
-        made.zh = zh
-        return made
-
-    def __reduce__(self) -> tuple[type[Bilingual], tuple[str, str]]:
-        """What a copy is made of."""
-        return Bilingual, (str(self), self.zh)
-
-    def each(self, change: Callable[[str], str]) -> Bilingual:
-        """Both after the same change."""
-        return Bilingual(change(str(self)), change(self.zh))
+from bot.domain.languages import (
+    Bilingual as Bilingual,
+)
+from bot.domain.languages import (
+    Language as Language,
+)
+from bot.domain.languages import (
+    NotifyOwners as NotifyOwners,
+)
+from bot.domain.languages import (
+    Pair as Pair,
+)
+from bot.domain.languages import (
+    fill_pair as fill_pair,
+)
 
 
 def in_chinese(text: str) -> str:
@@ -51,21 +32,6 @@ def text_of(error: BaseException) -> Bilingual:
     """What an error says: in both languages if it was raised with a bilingual text."""
     said = error.args[0] if error.args else ""
     return said if isinstance(said, Bilingual) else Bilingual(str(error), str(error))
-
-
-Pair: TypeAlias = tuple[str, str]
-"""The same in Chinese and in English."""
-
-NotifyOwners: TypeAlias = Callable[[Pair], None]
-"""Reaches the owners, who read one of the two."""
-
-
-def fill_pair(pair: Pair, /, **values: object) -> Pair:
-    """Both with these values in them; of a value that is a pair or bilingual itself, the one that
-    fits.
-    """
-    zh, en = ({name: _in(tongue, value) for name, value in values.items()} for tongue in Language)
-    return pair[0].format(**zh), pair[1].format(**en)
 
 
 MORE: Final = ("{them}，还有 {count}", "{them}, and {count} more")
@@ -89,16 +55,6 @@ def bilingual(line: Pair | str) -> Bilingual:
             return Bilingual(line, line)
         case zh, en:
             return Bilingual(en, zh)
-
-
-def _in(tongue: Language, value: object) -> object:
-    match value:
-        case Bilingual():
-            return tongue.either(value.zh, str(value))
-        case tuple():
-            return value[tongue]
-        case _:
-            return value
 
 
 class Translations:

@@ -12,54 +12,39 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from bot.domain.actions import (
-    Attachment,
     Gesture,
-    MediaKind,
-    Receipt,
     SendMessage,
-    SendSegment,
 )
 from bot.domain.events import Conversation, Event, MessageReceived, Role
 from bot.domain.group_admin import GroupAct, JoinRequest
 from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered, Spoken
-from bot.domain.model_messages import Completion, ModelRequest
+from bot.domain.library_ports import (
+    Approver as Approver,
+)
+from bot.domain.library_ports import (
+    ChatModel as ChatModel,
+)
+from bot.domain.library_ports import (
+    Clock as Clock,
+)
+from bot.domain.library_ports import (
+    Ids as Ids,
+)
+from bot.domain.library_ports import (
+    Media as Media,
+)
+from bot.domain.library_ports import (
+    Observer as Observer,
+)
+from bot.domain.library_ports import (
+    Speaker as Speaker,
+)
+from bot.domain.library_ports import (
+    Subagents as Subagents,
+)
 from bot.domain.result import ToolResult
-from bot.domain.run import RunEvent
 from bot.domain.segments import File, Forward, Picture, Record
-from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending
-from bot.domain.tool import ToolContext
 from bot.domain.traits import Audience
-
-
-class Clock(Protocol):
-    """Time. `now` is seconds since 1970, `monotonic` never goes back; every wait of ours goes
-    through `sleep`.
-    """
-
-    def now(self) -> float: ...
-
-    def monotonic(self) -> float: ...
-
-    async def sleep(self, seconds: float) -> None: ...
-
-
-class Ids(Protocol):
-    """Randomness: short ids people can type, and jitter (a number in [0, 1))."""
-
-    def trace(self) -> str: ...
-
-    def jitter(self) -> float: ...
-
-
-class ChatModel(Protocol):
-    """A model that answers one request. `name` is for logs."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whole and finished. Raises ModelError."""
-        ...
 
 
 class Member(Struct, frozen=True):
@@ -254,35 +239,6 @@ class EventSink(Protocol):
     async def handle(self, event: Event) -> None: ...
 
 
-class Speaker(Protocol):
-    """Says something in the middle of a run, on behalf of its asker."""
-
-    async def say(
-        self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
-    ) -> tuple[Receipt, ...]:
-        """Put the segments on the wire now, in order; one receipt for each QQ message it took.
-
-        `session` is platform_id:message_type:session_id, empty for the conversation of the run.
-        `allowed` says that somebody has allowed this very call (`ToolContext.allowed`). A medium
-        that QQ wants alone becomes a message of its own. Raises ToolDenied (a session the asker may
-        not write to), InvalidArguments (a session that is none), Suspend (another session, or
-        everybody mentioned, which somebody must allow first).
-        """
-        ...
-
-
-class Media(Protocol):
-    """Turns a path or url a tool names into something that may be sent; the one place where both
-    are checked.
-    """
-
-    async def attach(
-        self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
-    ) -> Attachment:
-        """The path wins when both are given. Raises MediaError (says what to do instead)."""
-        ...
-
-
 class KeptFile(Struct, frozen=True):
     """A file as the OneBot server has it: its content, where it gives that, a path on its own
     machine, a url.
@@ -343,21 +299,6 @@ class Looking(Protocol):
         ...
 
 
-class Subagents(Protocol):
-    """Named helpers a run may ask."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    async def ask(self, context: ToolContext, name: str, content: str) -> ToolResult:
-        """The helper's answer in words, on behalf of the call with this context, with no more
-        authority than what it read has; a note is behind one cut short.
-
-        Raises ToolFailed (told for the model), InvalidArguments (no such name).
-        """
-        ...
-
-
 class WebResponse(Struct, frozen=True):
     """An HTTP answer: body as bytes, header names in lower case."""
 
@@ -397,22 +338,6 @@ class Web(Protocol):
         inside a 200 does not last.
         """
         ...
-
-
-class Approver(Protocol):
-    """Asks somebody whether a call may be run."""
-
-    async def approve(self, request: ApprovalRequest) -> Allow | Deny | Pending:
-        """The answer, or that it comes later. May take as long as the run may; whatever it raises
-        is a no.
-        """
-        ...
-
-
-class Observer(Protocol):
-    """Receives run events in order; must not raise and must not block."""
-
-    def notice(self, event: RunEvent) -> None: ...
 
 
 class JournalObserver(Protocol):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from msgspec import Struct, field
 
 from bot.domain.errors import ToolFailed
-from bot.domain.events import Conversation
+from bot.domain.conversation import Conversation
 from bot.domain.model_messages import (
     AssistantMessage,
     Completion,

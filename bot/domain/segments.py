@@ -10,37 +10,21 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-
-class Text(Struct, frozen=True, tag="text"):
-    text: str
-    type: ClassVar[Literal["text"]] = "text"
-
-
-class Mention(Struct, frozen=True, tag="mention"):
-    """@somebody; `name` is what the server says they are called, often empty."""
-
-    user_id: int
-    name: str = ""
-    type: ClassVar[Literal["mention"]] = "mention"
-
-
-class MentionAll(Struct, frozen=True, tag="mention_all"):
-    type: ClassVar[Literal["mention_all"]] = "mention_all"
-
-
-class Quote(Struct, frozen=True, tag="quote"):
-    """A reply to an earlier message; always first when sent."""
-
-    message_id: str
-    type: ClassVar[Literal["quote"]] = "quote"
-
-
-class Face(Struct, frozen=True, tag="face"):
-    """A QQ system emoji; `name` as the server gives it ("/微笑"), often empty."""
-
-    id: str
-    name: str = ""
-    type: ClassVar[Literal["face"]] = "face"
+from bot.domain.speech import (
+    Face as Face,
+)
+from bot.domain.speech import (
+    Mention as Mention,
+)
+from bot.domain.speech import (
+    MentionAll as MentionAll,
+)
+from bot.domain.speech import (
+    Quote as Quote,
+)
+from bot.domain.speech import (
+    Text as Text,
+)
 
 
 class Picture(Struct, frozen=True, tag="image"):

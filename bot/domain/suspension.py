@@ -16,8 +16,10 @@ from typing import Any, ClassVar, Literal, TypeAlias, assert_never
 from msgspec import Struct
 
 from bot.domain.errors import BotError
-from bot.domain.events import Conversation
+from bot.domain.conversation import Conversation
 from bot.domain.model_messages import ToolCall, ToolMessage
+from bot.domain.settlement import Settled as Settled
+from bot.domain.settlement import Settlement as Settlement
 from bot.domain.run import Asker, PendingCall, SuspendedRun
 from bot.domain.tool import ToolContext
 
@@ -60,30 +62,6 @@ class Deny(Struct, frozen=True, tag="deny"):
 
 
 Decision: TypeAlias = Allow | Deny
-
-Settlement: TypeAlias = Literal[
-    "done",
-    "over",
-    "unknown",
-    "again",
-    "late",
-    "busy",
-    "offline",
-    "refused",
-    "unanswered",
-    "away",
-    "lost",
-]
-
-
-class Settled(Struct, frozen=True):
-    """The outcome of an owner's word, and the line that tells it: passed on, decided before, about
-    nothing that waits, older than the request, too late, not now, or not done by the server; in a
-    cluster, that no bot has the account just now, or that the one that has it did not answer.
-    """
-
-    kind: Settlement
-    words: str
 
 
 class Pending(Struct, frozen=True, tag="pending"):

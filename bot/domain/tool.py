@@ -35,8 +35,8 @@ from bot.domain.arguments import (
     read_arguments,
 )
 from bot.domain.errors import ToolUnavailable
-from bot.domain.events import Conversation
-from bot.domain.language import Language
+from bot.domain.conversation import Conversation
+from bot.domain.languages import Language
 from bot.domain.model_messages import Allowance, ToolSpec
 from bot.domain.result import ToolResult
 from bot.domain.run import Asker, RunEvent, Terms

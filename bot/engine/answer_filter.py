@@ -11,15 +11,14 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from bot.domain.actions import SENT
 from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage
 from bot.domain.run import Outcome, Stop
+from bot.domain.speech import SEND, SENT
 from bot.engine.run_state import Run, RunState
-from bot.policy.fallback_replies import OURS, Notices, without_run_id
+from bot.policy.known_texts import KnownTexts, is_call_error
+from bot.policy.notices import Notices, without_run_id
 from bot.policy.request_repairs import is_told_call, with_notice
 from bot.policy.similarity import letters_only
-from bot.prompt.answer_cleanup import SEND
-from bot.prompt.echo_detection import KnownTexts, is_call_error
 
 WORDS = frozenset(
     map(
@@ -136,4 +135,4 @@ def _session(call: ToolCall) -> bool:
 @cache
 def _notices(notices: Notices) -> KnownTexts:
     """All that we tell a model in its run's language, and people in any."""
-    return KnownTexts(notices.last_step, notices.empty, *OURS)
+    return KnownTexts(notices.last_step, notices.empty, notices.no_conclusion, *notices.fallbacks)

@@ -16,7 +16,7 @@ from bot.domain.tool import Tool
 from bot.engine.call_state import CallStage, CallState, CallTotals, metadata_of, worded_failure
 from bot.engine.forced_cancel import await_settled
 from bot.engine.tool_execution import Mask, error_text, record_failure
-from bot.policy.permissions import lowest_authority
+from bot.policy.authority import lowest_authority
 
 STOPPED = "the run was stopped here: the call was not done."
 

@@ -13,13 +13,23 @@ from typing import Any, TypeAlias, assert_never, cast
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, SendSegment
 from bot.domain.errors import MediaError, ToolUnavailable
 from bot.domain.hooks import MaybeAwaitable
+from bot.domain.library_ports import Approver, Observer, Speaker
 from bot.domain.model_messages import ToolCall
-from bot.domain.ports import Approver, Observer, Speaker
 from bot.domain.run import RunEvent
-from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
+from bot.domain.speech import (
+    Attachment,
+    Confirmed,
+    Face,
+    MediaKind,
+    Mention,
+    MentionAll,
+    Quote,
+    Receipt,
+    SendSegment,
+    Text,
+)
 from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.engine.forced_cancel import await_settled

@@ -34,8 +34,8 @@ from bot.domain.errors import (
     ToolNotFound,
     ToolTimeout,
 )
+from bot.domain.library_ports import Approver, Clock
 from bot.domain.model_messages import ToolCall, ToolMessage
-from bot.domain.ports import Approver, Clock
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend, digest_call
@@ -58,7 +58,7 @@ from bot.engine.forced_cancel import await_settled
 from bot.engine.permission_checks import NOT_ALLOWED, PermissionChecks
 from bot.engine.threads import Progress
 from bot.engine.tool_execution import Mask, record_failure, run_body
-from bot.policy.approval import led_by
+from bot.policy.authority import led_by
 
 RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
 

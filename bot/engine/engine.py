@@ -22,12 +22,12 @@ from bot.domain.errors import (
     ContentFiltered,
     ModelError,
 )
+from bot.domain.library_ports import ChatModel, Clock, Observer
 from bot.domain.model_messages import (
     AssistantMessage,
     FinishReason,
     ModelRequest,
 )
-from bot.domain.ports import ChatModel, Clock, Observer
 from bot.domain.run import (
     Outcome,
     RunContinued,

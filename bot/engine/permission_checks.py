@@ -12,9 +12,8 @@ from typing import cast
 from msgspec.structs import replace
 
 from bot.domain.arguments import parse_arguments
-from bot.domain.drafts import ShadowMode
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolRateLimited, ToolUnavailable
-from bot.domain.ports import Clock, Speaker, Subagents
+from bot.domain.library_ports import Clock, ShadowMode, Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.run import PendingCall
 from bot.domain.tool import Tool
@@ -28,7 +27,7 @@ from bot.engine.call_state import (
     TooManyRepeats,
     call_key,
 )
-from bot.policy.permissions import Overrides, may_call, must_be_confirmed
+from bot.policy.authority import Overrides, may_call, must_be_confirmed
 
 
 class Quotas:

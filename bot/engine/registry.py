@@ -7,8 +7,8 @@ from collections.abc import Collection, Hashable, Iterable
 
 from bot.domain.errors import ConfigError, Problem
 from bot.domain.hooks import Hooks
+from bot.domain.library_ports import Clock
 from bot.domain.model_messages import ToolSpec
-from bot.domain.ports import Clock
 from bot.domain.run import Terms
 from bot.domain.tool import Tool, ToolStatus
 from bot.domain.traits import Permission
@@ -17,7 +17,7 @@ from bot.engine.calls import Calls
 from bot.engine.external_tools import as_tool
 from bot.engine.permission_checks import PermissionChecks
 from bot.engine.tool_execution import Mask, unavailable_reason
-from bot.policy.permissions import is_sufficient
+from bot.policy.authority import is_sufficient
 
 logger = logging.getLogger(__name__)
 

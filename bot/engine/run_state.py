@@ -15,8 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from bot.domain.cancellation import BROKEN, isolate
+from bot.domain.conversation import Conversation
 from bot.domain.errors import DaySpent
-from bot.domain.events import Conversation
 from bot.domain.hooks import (
     Hooks,
     MaybeAwaitable,
@@ -26,7 +26,8 @@ from bot.domain.hooks import (
     StepEvent,
     StopRun,
 )
-from bot.domain.language import Language
+from bot.domain.languages import Language
+from bot.domain.library_ports import ChatModel, Observer
 from bot.domain.model_messages import (
     NOT_COUNTED,
     AssistantMessage,
@@ -41,12 +42,11 @@ from bot.domain.model_messages import (
     UserMessage,
     joined,
 )
-from bot.domain.ports import ChatModel, Observer
 from bot.domain.run import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
 from bot.engine.call_state import MAX_RESULTS, CallTotals
 from bot.engine.forced_cancel import await_settled
 from bot.policy.budget import Budget, BudgetShare, Room
-from bot.policy.fallback_replies import ENGLISH_NOTICES, Notices
+from bot.policy.notices import ENGLISH_NOTICES, Notices
 from bot.policy.tokens import estimate, estimate_message
 
 logger = logging.getLogger(__name__)

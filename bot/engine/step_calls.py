@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from bot.domain.errors import InvalidArguments, ToolDenied, ToolUnavailable
 from bot.domain.hooks import Metadata, StepEvent
+from bot.domain.library_ports import Clock, Observer
 from bot.domain.model_messages import (
     AssistantMessage,
     FinishReason,
@@ -19,7 +20,6 @@ from bot.domain.model_messages import (
     ToolMessage,
     UserMessage,
 )
-from bot.domain.ports import Clock, Observer
 from bot.domain.result import ToolResult
 from bot.domain.run import (
     Outcome,
@@ -38,7 +38,7 @@ from bot.engine.permission_checks import DENIED, NOT_ALLOWED
 from bot.engine.registry import Registry
 from bot.engine.run_state import NestedObserver, Run, RunState, ask_after_step
 from bot.engine.threads import Progress
-from bot.policy.permissions import lower_authority
+from bot.policy.authority import lower_authority
 
 NOBODY_ANSWERED = "nobody allowed it in time"
 NOT_ALONE = "{name} was not run: it is called alone, or not at all."

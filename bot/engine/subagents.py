@@ -19,6 +19,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from bot.domain.errors import BotError, InvalidArguments, ToolFailed
+from bot.domain.library_ports import Approver, Clock, Observer, Speaker, Subagents
 from bot.domain.model_messages import (
     AssistantMessage,
     FinishReason,
@@ -27,17 +28,17 @@ from bot.domain.model_messages import (
     ToolMessage,
     UserMessage,
 )
-from bot.domain.ports import Approver, Clock, Observer, Speaker, Subagents
 from bot.domain.result import ToolResult
 from bot.domain.run import Outcome, RunEvent, StepFinished, Stop, SuspendedRun
-from bot.domain.segments import Text
+from bot.domain.speech import Text
 from bot.domain.suspension import Decision, Deny
 from bot.domain.tool import Tool, ToolContext
 from bot.domain.traits import SideEffects
 from bot.engine.engine import Engine
 from bot.engine.run_state import Run, RunState
+from bot.policy.authority import lowest_authority
 from bot.policy.budget import Budget, BudgetShare
-from bot.policy.permissions import lowest_authority
+from bot.policy.notices import ENGLISH_NOTICES, Notices
 from bot.policy.tokens import estimate_message, estimate_messages
 
 logger = logging.getLogger(__name__)
@@ -96,8 +97,15 @@ class NamedSubagents:
     of whoever asks.
     """
 
-    def __init__(self, subagents: Sequence[Subagent] = (), *, clock: Clock) -> None:
+    def __init__(
+        self,
+        subagents: Sequence[Subagent] = (),
+        *,
+        clock: Clock,
+        notices: Notices = ENGLISH_NOTICES,
+    ) -> None:
         self._clock = clock
+        self._notices = notices
         self.leaner: Callable[[Run], Run] | None = None
         self._by_name: dict[str, Subagent] = {}
         self.replace_all(subagents)
@@ -145,6 +153,7 @@ class NamedSubagents:
             terms=context.terms,
             tongue=context.tongue,
             leaner=self.leaner,
+            notices=self._notices,
         )
         try:
             async with run_alongside(self._ask_for_patience(context, subagent.name)):

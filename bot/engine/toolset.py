@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 
 from msgspec.structs import replace
 
+from bot.domain.conversation import Conversation
 from bot.domain.errors import InvalidArguments, ToolDenied
-from bot.domain.events import Conversation
 from bot.domain.hooks import Hooks
+from bot.domain.library_ports import Approver, Clock
 from bot.domain.model_messages import ToolCall
-from bot.domain.ports import Approver, Clock
 from bot.domain.result import Image, ToolResult
 from bot.domain.run import Asker, PendingCall
 from bot.domain.tool import ToolContext
@@ -23,7 +23,7 @@ from bot.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
 from bot.engine.permission_checks import PermissionChecks
 from bot.engine.registry import Registry
 from bot.engine.tool_execution import Mask
-from bot.policy.permissions import Overrides
+from bot.policy.authority import Overrides
 from bot.runtime.clock import SystemClock
 
 NOWHERE = Conversation(0, "private", 0)

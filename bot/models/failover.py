@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -35,12 +36,18 @@ from bot.domain.errors import (
     ToolsUnsupported,
     ToolUseFailed,
 )
-from bot.domain.language import Language, NotifyOwners, Pair, fill_pair
+from bot.domain.languages import Language, NotifyOwners, Pair, fill_pair
+from bot.domain.library_ports import Clock, Ids
 from bot.domain.masking import Quoting, text_for_log
-from bot.domain.model_messages import Attempt, Completion, FinishReason, ModelRequest, Usage
-from bot.domain.ports import Clock, Ids
+from bot.domain.model_messages import (
+    Allowance,
+    Attempt,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    Usage,
+)
 from bot.models.attempts import BRIEF, PendingRequest, RequestForm, Route
-from bot.models.meter import Meter
 from bot.models.upstreams import ModelLine, RefusedBeginnings, Upstream
 from bot.policy.request_repairs import has_pictures, with_call_error
 
@@ -221,6 +228,30 @@ PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a per
 ANSWER = 300  # tokens; what is reserved for an answer
 
 
+class UsageMeter(Protocol):
+    """Counts requests, and what they take, for whoever pays for them."""
+
+    async def reserve(
+        self, model: str, estimate: Callable[[], Usage], allowance: Allowance | None = None
+    ) -> int:
+        """Note what a request will take, before it is made; the number of the note, 0 where none
+        was made. Raises DaySpent where the request may not be made.
+        """
+        ...
+
+    def release(self, number: int) -> None:
+        """The request with this note took nothing."""
+        ...
+
+    def charge(self, model: str, usage: Usage, allowance: Allowance | None = None) -> None:
+        """A request took this, and nobody gets its answer."""
+        ...
+
+    def count(self, attempt: Attempt) -> None:
+        """An attempt ended."""
+        ...
+
+
 class Failover:
     """Asks upstreams in order until one answers; every other end is one ModelError.
 
@@ -237,7 +268,7 @@ class Failover:
         ids: Ids,
         vision: Sequence[Upstream] = (),
         tell: NotifyOwners = no_owner,
-        meter: Meter | None = None,
+        meter: UsageMeter | None = None,
         attempts: int = ATTEMPTS,
         patience: float = PATIENCE,
     ) -> None:
@@ -251,7 +282,7 @@ class Failover:
         self._vision = tuple(vision)
         self._clock = clock
         self._reactions = ErrorReactions(clock=clock, ids=ids, tell=tell, attempts=attempts)
-        self._meter = meter or Meter(None, clock=clock, ids=ids)
+        self._meter = meter
         self._patience = patience
         self._spoilt = RefusedBeginnings()
 
@@ -346,7 +377,7 @@ class Failover:
         line.breaker.succeed()
         if completion.finish is FinishReason.CONTENT_FILTER and errand.clean():
             if completion.usage:  # nobody gets it
-                self._meter.charge(upstream.name, completion.usage, request.allowance)
+                self._charge(upstream.name, completion.usage, request.allowance)
             errand.error = ContentFiltered(completion.refusal or "the vendor filtered the answer")
             return None
         self._remember(errand, completion)
@@ -365,7 +396,9 @@ class Failover:
         """The answer, with what it cost; it is counted, whatever comes of it."""
         upstream = way.upstream
         estimate = partial(upstream.reading, request, answer=ANSWER)
-        reserved = await self._meter.reserve(upstream.name, estimate, request.allowance)
+        meter, reserved = self._meter, 0
+        if meter is not None:
+            reserved = await meter.reserve(upstream.name, estimate, request.allowance)
         started, outcome, status = self._clock.monotonic(), "crashed", 0
         completion: Completion | None = None
         try:
@@ -376,13 +409,13 @@ class Failover:
         except ModelError as error:
             outcome, status = error.kind, error.status or 0
             if error.took is None:
-                self._meter.release(reserved)
+                self._release(reserved)
             else:
                 answer = 0 if isinstance(error, ModelStalled) else ANSWER
                 usage = upstream.taken(error.took, request, answer=answer, reserved=reserved)
                 if error.asked_twice:
                     usage = replace(usage + estimate(), reserved=reserved)
-                self._meter.charge(upstream.name, usage, request.allowance)
+                self._charge(upstream.name, usage, request.allowance)
             raise
         except asyncio.CancelledError:
             outcome = "cancelled"
@@ -393,15 +426,24 @@ class Failover:
             return completion
         finally:
             if outcome == "crashed":
-                self._meter.release(reserved)
+                self._release(reserved)
             seconds = self._clock.monotonic() - started
-            self._meter.count(Attempt(upstream.name, outcome, seconds, completion, status))
+            if meter is not None:
+                meter.count(Attempt(upstream.name, outcome, seconds, completion, status))
 
     def _break_off(self, way: Route, request: ModelRequest, reserved: int) -> None:
         """Count an attempt that somebody broke off, who may do that himself."""
         name, usage = way.upstream.name, way.upstream.reading(request, reserved=reserved)
         if request.allowance is None or not request.allowance.record_broken_off(name, usage):
-            self._meter.charge(name, usage)
+            self._charge(name, usage)
+
+    def _release(self, number: int) -> None:
+        if number and self._meter is not None:
+            self._meter.release(number)
+
+    def _charge(self, name: str, usage: Usage, allowance: Allowance | None = None) -> None:
+        if self._meter is not None:
+            self._meter.charge(name, usage, allowance)
 
     # --- beginnings that a vendor refuses ---------------------------------------------------------
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 from msgspec.structs import replace
 
+from bot.domain.library_ports import ChatModel
 from bot.domain.model_messages import Completion, Message, ModelRequest, Usage
-from bot.domain.ports import ChatModel
 from bot.policy import compaction
 from bot.policy.prices import Price
 from bot.policy.request_repairs import (

@@ -16,7 +16,12 @@ from bot.domain.events import Conversation, MessageReceived
 from bot.domain.language import Language
 from bot.domain.run import Asker, Led, PendingCall
 from bot.domain.segments import Mention, Quote, Text
-from bot.domain.traits import Audience
+from bot.policy.authority import (
+    in_one_line as in_one_line,
+)
+from bot.policy.authority import (
+    led_by as led_by,
+)
 
 MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone
 MAX_QUESTION = 80
@@ -171,17 +176,6 @@ def number_in(text: str) -> int:
     return int(match[1]) if match else 0
 
 
-def in_one_line(text: str, limit: int) -> str:
-    """The text as one line of visible characters; of a long one the beginning and the end, and how
-    many characters it has.
-    """
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    if len(line) <= limit:
-        return line
-    half = limit // 2
-    return f"{line[:half]} …({len(line)})… {line[-half:]}"
-
-
 def what(pending: PendingCall) -> str:
     """The first line of a request: `#A3 tool arguments`; of long ones the beginning and the end."""
     return f"#A{pending.number} {in_one_line(_told(pending), MAX_ARGUMENTS)}"
@@ -248,13 +242,6 @@ def who(
     place = (IN_GROUP if where.is_group else IN_PRIVATE)[tongue].format(group=where.session_id)
     words = in_one_line(question, MAX_QUESTION).translate(INNER_QUOTES)
     return ASKED[tongue].format(name=name, account=asker.user_id, place=place, words=words)
-
-
-def led_by(asker: Asker) -> Led:
-    """Whose words led there, beside his own."""
-    people = asker.authority is not Audience.OWNER or asker.overheard is not Audience.OWNER
-    names = tuple(in_one_line(name, 40) for name in asker.voices) if people else ()
-    return Led(people, names, asker.read)
 
 
 def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:

@@ -1,12 +1,10 @@
 """The polite lines that stand in place of an answer, in the asker's language whatever the prompt's
-is (BOT_LANGUAGE), how they are addressed, and the notices that ask a model for a better answer.
-Pure; the Chinese notices are in `bot/prompt/wording_zh.py`.
+is (BOT_LANGUAGE), and how they are addressed. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from bot.domain.actions import Refused, SendMessage
@@ -14,29 +12,18 @@ from bot.domain.events import MessageReceived
 from bot.domain.language import Language
 from bot.domain.refusals import is_muted, is_too_long
 from bot.domain.segments import Quote, Text
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Notices:
-    """In one language; `no_conclusion` is what people read."""
-
-    last_step: str
-    empty: str
-    no_conclusion: str
-
-
-ENGLISH_NOTICES = Notices(
-    last_step=(
-        "You have no tool calls left. Do not call any tool: answer now, in words, from what you "
-        "have found so far, and say what is still missing."
-    ),
-    empty="Your last answer was empty. Answer now, in words.",
-    no_conclusion=(
-        "I looked into it in several steps and came to no conclusion, so I stop here. Could you "
-        "ask for something more specific?"
-    ),
+from bot.policy.notices import (
+    ENGLISH_NOTICES as ENGLISH_NOTICES,
 )
-
+from bot.policy.notices import (
+    TRACE as TRACE,
+)
+from bot.policy.notices import (
+    Notices as Notices,
+)
+from bot.policy.notices import (
+    without_run_id as without_run_id,
+)
 
 SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
 LOST: Final = "刚才的回答没能发出来，请再问一次。"
@@ -61,7 +48,6 @@ ENGLISH: Final = {
 }
 OURS: Final = (*ENGLISH, *ENGLISH.values())
 """None of these is a model's: people quote them, and a small model says back what it reads."""
-TRACE: Final = re.compile(r"(?:（编号 [\w{}]+）| \(run [\w{}]+\))$")
 WITHOUT_TRACE: Final = frozenset(TRACE.sub("", line) for line in OURS)
 ASK_AGAIN: Final = frozenset(
     (*(SORRY, LOST, REST), *(ENGLISH[line] for line in (SORRY, LOST, REST)))
@@ -116,8 +102,3 @@ def is_apology(action: SendMessage) -> bool:
 def is_fallback_reply(text: str) -> bool:
     """Whether a text is nothing but one of these lines."""
     return without_run_id(text) in WITHOUT_TRACE
-
-
-def without_run_id(text: str) -> str:
-    """A line without the id of its run."""
-    return TRACE.sub("", text) if text.endswith((")", "）")) else text

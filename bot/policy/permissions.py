@@ -13,7 +13,6 @@ approver is shown what is said and where, in full, in words of ours (`confirmati
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -22,7 +21,6 @@ from bot.domain.actions import Attachment, SendSegment
 from bot.domain.errors import InvalidArguments, ToolDenied
 from bot.domain.events import Conversation, MessageReceived, Sender
 from bot.domain.language import Language
-from bot.domain.model_messages import Message, ToolMessage
 from bot.domain.run import Asker
 from bot.domain.segments import (
     Card,
@@ -37,20 +35,33 @@ from bot.domain.segments import (
     Transfer,
 )
 from bot.domain.suspension import Suspend
-from bot.domain.traits import Audience, Permission
+from bot.domain.traits import Audience
+from bot.policy.authority import (
+    RANKS as RANKS,
+)
+from bot.policy.authority import (
+    Overrides as Overrides,
+)
+from bot.policy.authority import (
+    is_sufficient as is_sufficient,
+)
+from bot.policy.authority import (
+    lower_authority as lower_authority,
+)
+from bot.policy.authority import (
+    lowest_authority as lowest_authority,
+)
+from bot.policy.authority import (
+    may_call as may_call,
+)
+from bot.policy.authority import (
+    must_be_confirmed as must_be_confirmed,
+)
+from bot.policy.authority import (
+    outside_tools as outside_tools,
+)
 
 MAX_VOICES = 5  # people who are named to whoever is asked about a call
-RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
-
-
-def is_sufficient(authority: Audience, audience: Audience) -> bool:
-    """Whether this authority is enough for what is for that audience."""
-    return RANKS.index(authority) >= RANKS.index(audience)
-
-
-def lowest_authority(authorities: Iterable[Audience]) -> Audience:
-    """The lowest of them; where there are none, nothing is in the way."""
-    return min(authorities, key=RANKS.index, default=Audience.OWNER)
 
 
 def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]) -> Audience:
@@ -74,23 +85,6 @@ def highest_authority(where: Conversation, owners: Collection[int]) -> Audience:
     if where.is_group:
         return Audience.OWNER if owners else Audience.GROUP_ADMIN
     return Audience.OWNER if where.session_id in owners else Audience.EVERYONE
-
-
-def lower_authority(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
-    """The asker with no more authority than the results of his run have; it is known which tools
-    brought words from outside, in rounds before it, too.
-    """
-    told = [one for one in results if isinstance(one, ToolMessage)]
-    authority = lowest_authority((asker.authority, *(one.authority for one in told)))
-    read = tuple(dict.fromkeys((*asker.read, *outside_tools((*before, *told)))))
-    if authority is asker.authority and read == asker.read:
-        return asker
-    return replace(asker, authority=authority, read=read)
-
-
-def outside_tools(messages: Iterable[Message]) -> Iterator[str]:
-    """The tools that brought words from outside into these messages."""
-    return (one.name for one in messages if isinstance(one, ToolMessage) and one.tainted)
 
 
 def asker_of(
@@ -173,51 +167,6 @@ def may_mention_all(asker: Asker, *, where: Conversation) -> bool:
     for owners.
     """
     return where.is_group and may_call(asker, Audience.GROUP_ADMIN, where=where)
-
-
-def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
-    """Whether the asker, and everyone whose words he passes on, is one of those that a tool is for.
-
-    Admins are so in their group only.
-    """
-    if not is_sufficient(asker.authority, audience):
-        return False
-    match audience:
-        case Audience.EVERYONE:
-            return True
-        case Audience.GROUP_ADMIN:
-            return asker.is_owner or (where.is_group and asker.role in {"owner", "admin"})
-        case Audience.OWNER:
-            return asker.is_owner
-
-
-def must_be_confirmed(asker: Asker, audience: Audience, *, goes_beyond: bool = False) -> bool:
-    """Whether others were overheard before the question that such a tool is not for, or a tool
-    brought words from outside and this one is not for everybody, or `goes_beyond` the
-    conversation: an owner must allow the call.
-
-    Nobody can help what others say, so it is not refused as it is where the asker himself passes
-    their words on.
-    """
-    if asker.read and (goes_beyond or audience is not Audience.EVERYONE):
-        return True
-    return not is_sufficient(asker.overheard, audience)
-
-
-@dataclass(frozen=True, slots=True)
-class Overrides:
-    """The operator's word on tools, by name: never to be run, only to be run when somebody allows
-    it. Deny wins.
-    """
-
-    deny: frozenset[str] = frozenset()
-    approve: frozenset[str] = frozenset()
-
-    def permission(self, name: str, declared: Permission) -> Permission:
-        """The permission that counts: the operator's word, else what the tool declares."""
-        if name in self.deny:
-            return Permission.DENY
-        return Permission.REQUIRE_APPROVAL if name in self.approve else declared
 
 
 WAIT = 600.0  # seconds an owner has to answer

@@ -16,28 +16,41 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from bot.domain.errors import ERROR
 from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, UserMessage
+from bot.policy.known_texts import (
+    CJK as CJK,
+)
+from bot.policy.known_texts import (
+    ECHO as ECHO,
+)
+from bot.policy.known_texts import (
+    LETTERS as LETTERS,
+)
+from bot.policy.known_texts import (
+    LONG_ENOUGH as LONG_ENOUGH,
+)
+from bot.policy.known_texts import (
+    OUR_ERROR as OUR_ERROR,
+)
+from bot.policy.known_texts import (
+    KnownTexts as KnownTexts,
+)
+from bot.policy.known_texts import (
+    is_call_error as is_call_error,
+)
 from bot.policy.similarity import (
     already_said,
     cached_letters,
-    comparable_lengths,
     is_similar,
-    is_similar_to_any,
     letters_only,
 )
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
 
-ECHO = 90.0  # percent
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
 FEW_WORDS = 3  # a name or a number alone is said back by who answers with it
-LONG_ENOUGH = 8  # letters and digits: people greet in fewer, and are greeted back in the same words
 BESIDE = 4  # letters and digits beside a greeting: `啦`, `你`, `all`
-LETTERS = 3  # that say as much as a Chinese character: "Delivered." is an answer, and in our lines
-
-CJK = re.compile(r"[\u3400-\u9fff]")
 WORDS = re.compile(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
 ASKING = re.compile(
     r"[吗吧谁哪几]|什么|怎么|怎样|多少|为何|为什么|是不是|有没有|能不能|会不会|要不要|可不可以|是否|能否"
@@ -66,41 +79,6 @@ GREETING = re.compile(
     r"|congratulations|merry|christmas|new|year|welcome|bye|goodbye|see|later|soon|tomorrow)\b",
     re.IGNORECASE,
 )
-
-
-OUR_ERROR = re.compile(rf"\s*{ERROR}.*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
-"""A failed call, in the words a model is told of it."""
-
-
-class KnownTexts:
-    """What we told a model ourselves, to look for in what it says: made once for texts that are
-    always told, as each answer is looked at.
-    """
-
-    def __init__(self, *texts: str) -> None:
-        self._texts = tuple(map(letters_only, texts))
-        self._all = "\n".join(self._texts)
-        self._longest = max(map(len, self._texts), default=0)
-        self._near: dict[int, tuple[str, ...]] = {}  # by the length of what is said
-
-    def has(self, text: str) -> bool:
-        """Whether the text is nothing but a part of one of these, or nearly all of one."""
-        words = letters_only(text)
-        if words in self._all or is_similar_to_any(words, self._like(len(words)), least=ECHO):
-            return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
-        return False  # as nearly all are
-
-    def _like(self, length: int) -> tuple[str, ...]:
-        if length > 2 * self._longest:
-            return ()
-        if (near := self._near.get(length)) is None:
-            near = self._near[length] = tuple(comparable_lengths(length, self._texts, least=ECHO))
-        return near
-
-
-def is_call_error(text: str) -> bool:
-    """Whether it is what a model is told of a call that failed."""
-    return OUR_ERROR.fullmatch(text) is not None
 
 
 def repeats_whole(text: str, told: str) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bot.policy.fallback_replies import ENGLISH_NOTICES
+from dataclasses import replace
+
+from bot.policy.fallback_replies import OURS
+from bot.policy.notices import ENGLISH_NOTICES
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
 
 RULES = """\
@@ -154,5 +157,5 @@ EN = Wording(
         brought="(some of it tools brought from outside: {tools})",
     ),
     examples=EXAMPLES,
-    notices=ENGLISH_NOTICES,
+    notices=replace(ENGLISH_NOTICES, fallbacks=OURS),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.policy.fallback_replies import NO_CONCLUSION, Notices
+from bot.policy.fallback_replies import NO_CONCLUSION, OURS
+from bot.policy.notices import Notices
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
 
 RULES = """\
@@ -146,5 +147,6 @@ ZH = Wording(
         last_step="工具不能再用了。不要再调用任何工具：现在就根据已经查到的内容用文字回答，还缺什么就说明。",
         empty="你上一次的回答是空的。现在用文字回答。",
         no_conclusion=NO_CONCLUSION,
+        fallbacks=OURS,
     ),
 )

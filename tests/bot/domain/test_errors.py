@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.domain import errors
+from bot.domain import errors, service_errors
 from bot.domain.errors import (
     ActionRefused,
     BotError,
@@ -26,13 +26,14 @@ def family(kind: type[BotError]) -> Iterator[type[BotError]]:
         yield from family(child)
 
 
-OURS = [kind for kind in family(BotError) if kind.__module__ == errors.__name__]
+TREES = {errors.__name__: errors.__doc__, service_errors.__name__: service_errors.__doc__}
+OURS = [kind for kind in family(BotError) if kind.__module__ in TREES]
 PUBLIC = [kind for kind in OURS if not kind.__name__.startswith("_")]
 
 
 @each_case("kind", PUBLIC)
 def test_every_error_is_drawn_in_the_tree(kind: type[BotError]) -> None:
-    assert f"+-- {kind.__name__} " in f"{errors.__doc__} ".replace("\n", " \n")
+    assert f"+-- {kind.__name__} " in f"{TREES[kind.__module__]} ".replace("\n", " \n")
 
 
 def test_every_model_error_has_a_word_of_its_own() -> None:

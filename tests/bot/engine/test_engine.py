@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -25,7 +26,8 @@ from bot.domain.suspension import Suspend
 from bot.domain.tool import tool
 from bot.engine.engine import Run, RunState
 from bot.policy.budget import Budget, Limits
-from bot.policy.fallback_replies import ENGLISH_NOTICES, UNANSWERED
+from bot.policy.fallback_replies import UNANSWERED
+from bot.policy.notices import ENGLISH_NOTICES
 from tests.bot.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
 from tests.bot.several_models import Bench
 
@@ -228,8 +230,9 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     ],
 )
 async def test_a_notice_of_ours_said_back_is_no_answer(notice: str) -> None:
+    notices = dataclasses.replace(ENGLISH_NOTICES, fallbacks=(UNANSWERED,))
     with ScriptedModel(words(""), words(notice), words("周六七点")) as model:
-        outcome = await to_the_end(engine(model).run(run(), RunState()))
+        outcome = await to_the_end(engine(model).run(replace(run(), notices=notices), RunState()))
     assert (outcome.text, len(outcome.messages)) == ("周六七点", 1)
 
 
