@@ -28,7 +28,7 @@ DIALECTS = (
     "plain", "anthropic", "dashscope", "deepseek", "gemini", "glm", "groq", "kimi", "mimo",
     "mistral", "openai", "openrouter", "stepfun",
 )  # fmt: skip
-"""What LLM_DIALECT may be; a test holds it to the rows of `adapters/openai/dialects.py`."""
+"""What LLM_DIALECT may be: the rows of `adapters/openai/dialects.py` (a test compares)."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(values.names)]
 QQNumbers = Annotated[frozenset[int], BeforeValidator(values.qq_numbers)]

@@ -1,6 +1,6 @@
 """Raw text of a call -> the arguments of a tool: parsed, mended by the schema, validated.
 
-What was mended is recorded (`bot/domain/arguments.py`). Unknown keys are never dropped in silence.
+What was mended is recorded in `ArgumentRepair`. Unknown keys are never dropped in silence.
 """
 
 from __future__ import annotations

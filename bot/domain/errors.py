@@ -2,7 +2,7 @@
 
 BotError
  +-- ConfigError              the operator, at start: every problem at once, each with its mend
- +-- ModelError               nobody: the model failed; `bot/models/failover.py` acts by the kind
+ +-- ModelError               nobody: the model failed; `Failover` acts by the kind
  |    +-- ModelAuth           the key is wrong or not allowed: no retry, tell the owner
  |    +-- ModelBilling        no money or quota left: no retry, next endpoint
  |    +-- ModelRateLimited    too many requests: wait `retry_after`, then again

@@ -1,6 +1,6 @@
 """The journal: the entries a store takes, in the order they happened, and what it gives back.
 
-Steps and calls are the events that the run tells (`bot/domain/run.py`), as far as they are kept.
+Steps and calls are events of the run (`bot/domain/run.py`), as far as they are kept.
 An entry is a fact, never changed by a later one of the same kind; a state (of a send, a run) is the
 last entry about it. Ids are ours: a turn's is its run's trace id, a send's is made for it.
 """

@@ -143,7 +143,7 @@ class PendingCall(Struct, frozen=True, tag="pending"):
     """A call that waits for somebody's word.
 
     `asks` is what is to be decided, for people; `expires` is in seconds since 1970, from then on it
-    is denied; `digest` binds the wait to its call, run and asker (`bot/domain/suspension.py`).
+    is denied; `digest` binds the wait to its call, run and asker (`digest_call`).
     `arguments` are those it will be run with, as JSON: prepared, mended, with their defaults, as
     hooks want them; where empty (an older state), the call's own. `number` is what people call it
     by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds since 1970; 0 in

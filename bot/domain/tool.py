@@ -9,8 +9,8 @@
         \"\"\"
 
 The decorated function becomes a `Tool`; calling it calls the function as before. Tools from
-outside, classes and programs become one too (`bot/engine/external_tools.py`). Nothing here runs a
-call: that is `bot/engine/calls.py`.
+outside, classes and programs become one too (`bot/engine/external_tools.py`). Nothing here
+runs a call: that is `bot/engine/calls.py`.
 """
 
 from __future__ import annotations
@@ -321,15 +321,15 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function; its name, docstring and annotations say all the model needs.
 
-    A plain `def` runs in a thread. What may be declared (all of it optional; the words are those of
-    `bot/domain/traits.py`): `permission`, `side_effects`, `audience`, `execution`; `idempotent` (a
-    second run does no harm); `needs` (ports) and `requires` (names of settings); `timeout` in
-    seconds; `rate` as "calls/seconds"; `repeatable` (the same call twice is fine); `critical` (a
-    run without it has failed); `alone` (it runs in no step with other calls); `trusted_result` (it
-    tells our own data); `stays_here` (its effects do); `replace` (on purpose a second one of that
-    name); `label` and `summary` for people; `prepare`, `check`, `available`,
-    `recover` as described above; `raw_input` (its one text parameter `input` also takes what is no
-    JSON).
+    A plain `def` runs in a thread. What may be declared (all of it optional; the words are those
+    of `bot/domain/traits.py`): `permission`, `side_effects`, `audience`, `execution`;
+    `idempotent` (a second run does no harm); `needs` (ports) and `requires` (names of settings);
+    `timeout` in seconds; `rate` as "calls/seconds"; `repeatable` (the same call twice is fine);
+    `critical` (a run without it has failed); `alone` (it runs in no step with other calls);
+    `trusted_result` (it tells our own data); `stays_here` (its effects do); `replace` (on purpose
+    a second one of that name); `label` and `summary` for people; `prepare`, `check`, `available`,
+    `recover` as described above; `raw_input` (its one text parameter `input` also takes what is
+    no JSON).
 
     Raises UnsuitableType for a parameter that has no flat schema, ValueError for a bad name, a
     missing description or a word that says nothing.

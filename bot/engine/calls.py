@@ -6,11 +6,10 @@
              does no harm
     finish   after hooks -> the size -> the result
 
-`bot/engine/permission_checks.py` judges whether a call may run, `BodyRunner` runs its body, hooks
-have their say in `bot/engine/call_hooks.py`, and `bot/engine/tool_execution.py` words what is
-raised. A step's calls go through the three phases side by side
-(`bot/engine/batches.py`). Whatever goes wrong becomes an error result; only a cancellation from
-outside gets out, and `Suspend` where the call must wait for somebody's word.
+`PermissionChecks` judge whether a call may run, `BodyRunner` runs its body, `CallHooks` ask the
+hooks, and `tool_execution` words what is raised. A step's calls go through the three phases side
+by side (`Batches`). Whatever goes wrong becomes an error result; only a cancellation from outside
+gets out, and `Suspend` where the call must wait for somebody's word.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How many tokens a request will be, without anybody's tokenizer: so much for each letter, digit
 and CJK character.
 
-The figures fit what vendors counted in recorded exchanges (tests/bot/policy/test_tokens.py says how
-well). How one model counts differently is learned from the usage it reports: `Scale`.
+The figures fit what vendors counted in recorded exchanges (`test_tokens.py` says how well). How
+one model counts differently is learned from the usage it reports: `Scale`.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from bot.domain import segments
 from bot.domain.journal import OpenTurn, TurnClosed, TurnOpened
 from bot.domain.model_messages import UserMessage
 from bot.domain.ports import Seen
+from bot.domain.segments import Text
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
@@ -228,7 +229,7 @@ class Eyes:
 
 async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() -> None:
     async with living(calls(speak("let me look")), words("a cat"), words("welcome"), sight=Eyes()) as house:
-        await house.turns.take(said((segments.Text("这是什么？"), segments.Picture(url="cat")), message_id="7"))
+        await house.turns.take(said((Text("这是什么？"), segments.Picture(url="cat")), message_id="7"))
         await house.turns.take(said("thanks"))
     first, second, later = [request.messages for request in house.model.requests]
     plain = later[1]
@@ -243,7 +244,7 @@ async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() 
 
 
 async def test_a_question_that_is_tried_again_is_looked_at_again() -> None:
-    question = said((segments.Text("what is it?"), segments.Picture(url="cat")))
+    question = said((Text("what is it?"), segments.Picture(url="cat")))
     user = UserMessage("as it was rendered then")
     before = OpenTurn(
         turn_id="t0",
