@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import Connection
 
 from adapters.metrics.metrics import CountedSink
-from adapters.openai.client import make_session
 from adapters.storage.store import open_store
 from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
@@ -30,16 +29,12 @@ from bot.configured_tools import find_tools
 from bot.console.console import Link
 from bot.conversation.approval.approvals import Say
 from bot.conversation.dispatcher import StartupBarrier
-from bot.domain.cancellation import background
-from bot.domain.cluster_messages import WHOLE
-from bot.domain.cluster_queries import ClusterHandlers
-from bot.domain.console_views import Doctor
-from bot.domain.errors import ConfigError
-from bot.domain.events import Identity
-from bot.domain.masking import Mask
-from bot.domain.ports import Clock, TurnFollower
-from bot.domain.trial_group import Trial
-from bot.runtime.clock import RandomIds, SystemClock
+from bot.core.cluster_messages import WHOLE
+from bot.core.cluster_queries import ClusterHandlers
+from bot.core.console_views import Doctor
+from bot.core.events import Identity
+from bot.core.ports import TurnFollower
+from bot.core.trial_group import Trial
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process
 from bot.runtime.reloading import ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
@@ -49,6 +44,12 @@ from bot.speaking.startup_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.models.openai.client import make_session
+from frostagent.text.masking import Mask
+from frostagent.types.errors import ConfigError
+from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # of clusters alone
     from bot.cluster.broker import Seat

@@ -22,8 +22,6 @@ from adapters.media.folder import MAX_BASE64, DraftFiles, MediaFolder
 from adapters.metrics.metrics import Metrics
 from adapters.onebot.peers import Account
 from adapters.onebot.transport import MOST_INLINE, AnyTransport
-from adapters.openai.endpoint import join_url
-from adapters.openai.transcription import Transcription
 from adapters.storage.files import free_at
 from adapters.storage.store import SqlStore
 from adapters.storage.url import file_of, read_url
@@ -64,11 +62,7 @@ from bot.conversation.context.forwards import Forwards
 from bot.conversation.context.group_admin import GroupAdmin
 from bot.conversation.context.perception import LOOKING, Perception, Senses
 from bot.conversation.context.prompt_context import PromptContext
-from bot.conversation.context.prompt_size import (
-    history_room_of,
-    longest_head,
-    longest_head_of_all,
-)
+from bot.conversation.context.prompt_size import history_room_of, longest_head, longest_head_of_all
 from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
@@ -105,34 +99,21 @@ from bot.conversation.turns.turn import Turns
 from bot.conversation.turns.turn_budget import TurnBudget
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.conversation.way import LaneWay, MessageWay
-from bot.domain.cluster_messages import ClusterPeers
-from bot.domain.cluster_queries import ClusterClient
-from bot.domain.drafts import ShadowMode
-from bot.domain.events import Conversation
-from bot.domain.group_admin import Chair
-from bot.domain.language import Language
-from bot.domain.masking import Mask
-from bot.domain.memories import Notebook
-from bot.domain.model_messages import Message, ModelRequest
-from bot.domain.ports import (
-    Approver,
+from bot.core.cluster_messages import ClusterPeers
+from bot.core.cluster_queries import ClusterClient
+from bot.core.group_admin import Chair
+from bot.core.memories import Notebook
+from bot.core.ports import (
     ChatLog,
-    Clock,
-    Ids,
     JournalObserver,
     Looking,
     Members,
-    Observer,
     PictureReader,
     Store,
     TurnFollower,
     VoiceListener,
     Web,
 )
-from bot.domain.traits import Rate
-from bot.engine.batches import Batches
-from bot.engine.engine import Engine
-from bot.engine.toolset import Toolset
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.drafts import Drafts
@@ -152,11 +133,9 @@ from bot.memory.speakers import Speakers
 from bot.memory.spending import Spending
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
 from bot.models.meter import CountedSpeech, Meter
-from bot.policy.budget import Limits
 from bot.policy.day_limits import Cap, DayLimits
 from bot.policy.drafts import FORGOTTEN
 from bot.policy.new_groups import mode_of_new_groups
-from bot.policy.prices import read_known
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 from bot.prompt.stored_rounds import tell_round
@@ -177,6 +156,19 @@ from bot.speaking.shadow import Shadow
 from bot.speaking.startup_alerts import StartupAlerts
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
+from frostagent.engine.batches import Batches
+from frostagent.engine.budget import Limits
+from frostagent.engine.engine import Engine
+from frostagent.engine.toolset import Toolset
+from frostagent.models.openai.endpoint import join_url
+from frostagent.models.openai.transcription import Transcription
+from frostagent.models.prices import read_known
+from frostagent.text.language import Language
+from frostagent.text.masking import Mask
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message, ModelRequest
+from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
+from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
 
 CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries

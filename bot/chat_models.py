@@ -6,17 +6,17 @@ from typing import Protocol, TypeVar
 
 from aiohttp import ClientSession
 
-from adapters.openai.client import OpenAIModel
-from adapters.openai.deadlines import Timeouts
-from adapters.openai.endpoint import join_url
-from bot.domain.language import NotifyOwners
-from bot.domain.ports import ChatModel, Clock, Ids
-from bot.models.failover import Failover
 from bot.models.meter import Meter
-from bot.models.upstreams import Upstream
-from bot.policy.prices import Price, read_known
 from config.endpoints import Endpoint
 from config.settings import Settings
+from frostagent.models.failover import Failover
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.endpoint import join_url
+from frostagent.models.prices import Price, read_known
+from frostagent.models.upstreams import Upstream
+from frostagent.text.language import NotifyOwners
+from frostagent.types.ports import ChatModel, Clock, Ids
 
 T = TypeVar("T")
 

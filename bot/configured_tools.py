@@ -6,15 +6,16 @@ import logging
 from collections.abc import Iterable
 
 import tools
-from bot.domain.group_admin import Chair, Topic
-from bot.domain.masking import Mask
-from bot.domain.memories import Notebook
-from bot.domain.ports import ChatLog, Clock, Looking, Media, Speaker, Subagents, Web
-from bot.domain.tool import Tool
-from bot.engine.toolset import Toolset
+from bot.core.group_admin import Chair, Topic
+from bot.core.memories import Notebook
+from bot.core.ports import ChatLog, Looking, Web
 from bot.runtime.tool_discovery import Discovered, FoundTools, PackagedTools, ToolFolder, discover
 from config.secrets import secrets_of
 from config.settings import KNOWN, Settings
+from frostagent.engine.toolset import Toolset
+from frostagent.text.masking import Mask
+from frostagent.types.ports import Clock, Media, Speaker, Subagents
+from frostagent.types.tools import Tool
 from tools import _group
 from tools.get_game_version.games import Games
 from tools.get_weather.requests import WeatherKeys

@@ -19,11 +19,11 @@ from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.cluster.broker import build_gateway
 from bot.cluster.line import build_sockets
-from bot.domain.cancellation import background
-from bot.domain.language import Language, Pair
-from bot.domain.masking import text_for_log
-from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.text.language import Language, Pair
+from frostagent.text.masking import text_for_log
 
 LAST_EVENTS: Final = 5.0  # seconds at the end for what the broker has not confirmed
 

@@ -8,13 +8,6 @@ from difflib import get_close_matches
 
 from pydantic import SecretStr
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.ports import ChatModel, Clock, Observer, Speaker, Subagents
-from bot.domain.traits import SideEffects
-from bot.engine.batches import Batches
-from bot.engine.engine import Engine
-from bot.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
-from bot.engine.toolset import Toolset
 from bot.prompt.wording_en import EN
 from config import values
 from config.endpoints import Endpoint, in_order
@@ -27,6 +20,13 @@ from config.tables import (
     SubagentRow,
     read_subagents,
 )
+from frostagent.engine.batches import Batches
+from frostagent.engine.engine import Engine
+from frostagent.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
+from frostagent.engine.toolset import Toolset
+from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.ports import ChatModel, Clock, Observer, Speaker, Subagents
+from frostagent.types.traits import SideEffects
 
 logger = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from adapters.storage.files import free_at
 from adapters.web.file_offers import FileOffers
 from adapters.web.readiness import Attendance
 from bot.build import App, data_folder
-from bot.domain.ports import Clock
 from bot.memory.spending import ALL, Spending
 from bot.policy.day_limits import NO_CAP, limit_level
 from bot.policy.wake import Silence
 from config.settings import Settings
+from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # of clusters alone
     from adapters.metrics.work import Work

@@ -19,15 +19,15 @@ from bot.app import Service, open_service
 from bot.cluster.broker import Seat
 from bot.cluster.partition_manager import PartitionManager
 from bot.configured_tools import find_tools
-from bot.domain.cancellation import background
-from bot.domain.cluster_messages import ClusterPartition
-from bot.domain.console_views import Doctor
-from bot.domain.masking import Mask
-from bot.runtime.clock import RandomIds, SystemClock
+from bot.core.cluster_messages import ClusterPartition
+from bot.core.console_views import Doctor
 from bot.runtime.watchdog import Watchdog
 from bot.speaking.owner_alerts import of_stalls
 from bot.web import STANDING_BY, build_file_offers, build_metrics, open_web
 from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.text.masking import Mask
 
 
 @asynccontextmanager

@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual, in_chinese
+from bot.core.language import in_chinese
 from config import sources, values
 from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
 from config.tables import read_groups, read_subagents
 from config.tokens import parts_of
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import ConfigError, Problem
 
 WEAK_TOKEN = 16  # characters
 SHORTEST_TOKEN = 8  # of one that others than this machine can try

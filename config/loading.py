@@ -10,11 +10,11 @@ from pathlib import Path
 from msgspec.structs import replace
 from pydantic import SecretStr, ValidationError
 
-from bot.domain.errors import ConfigError, Problem
 from config import sources, values
 from config.checks import cross_check, find_doubts
 from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.tables import key_names
+from frostagent.types.errors import ConfigError, Problem
 
 PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quote
 SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_", "BROKER_", "BOT_ROLE")

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual
 from config import values
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import ConfigError, Problem
 
 SETTING = "PERSONAS_DIR"
 MEND = "Correct it as docs/personas.md says"

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual
 from config import tokens, values
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.persona_files import PersonaFile, PersonaHead, find_persona, read_persona_file
 from config.values import Owners, hours, owners, time_of_day, zone
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import ConfigError, Problem
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"
 DEFAULT_STORE = "sqlite+aiosqlite:///data/frostagent.db"
@@ -28,7 +28,7 @@ DIALECTS = (
     "plain", "anthropic", "dashscope", "deepseek", "gemini", "glm", "groq", "kimi", "mimo",
     "mistral", "openai", "openrouter", "stepfun",
 )  # fmt: skip
-"""What LLM_DIALECT may be: the rows of `adapters/openai/dialects.py` (a test compares)."""
+"""What LLM_DIALECT may be: the rows of `frostagent/models/openai/dialects.py` (a test compares)."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(values.names)]
 QQNumbers = Annotated[frozenset[int], BeforeValidator(values.qq_numbers)]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from dotenv.parser import parse_stream
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual
 from config.values import QUOTES, WIDE_QUOTES, without_quotes
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import ConfigError, Problem
 
 FAMILIES = (
     "BOT_",

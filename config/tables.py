@@ -20,9 +20,9 @@ from pydantic import (
     ValidationError,
 )
 
-from bot.domain.errors import Problem
 from config import values
 from config.values import hours
+from frostagent.types.errors import Problem
 
 
 def read_rows(file: Path, table: str) -> tuple[list[Any], list[str]]:

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
-from bot.domain.language import Bilingual
+from frostagent.text.language import Bilingual
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
 DOUBLE, SINGLE = "“”„‟＂〝〞", "‘’‚‛＇"

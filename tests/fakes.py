@@ -10,12 +10,11 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.agent import scripted_model
-from bot.domain.actions import Gesture, SendMessage, as_received
-from bot.domain.errors import ActionRefused, ActionUnsupported, BotError
-from bot.domain.events import Conversation, Event, MessageReceived, Role, Sender
-from bot.domain.group_admin import GroupAct, JoinRequest
-from bot.domain.journal import (
+from bot.core.actions import Gesture, SendMessage, as_received
+from bot.core.errors import ActionRefused, ActionUnsupported
+from bot.core.events import Event, MessageReceived, Role, Sender
+from bot.core.group_admin import GroupAct, JoinRequest
+from bot.core.journal import (
     Entry,
     KnownLine,
     LogQuery,
@@ -35,13 +34,17 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
-from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ToolCall, Usage
-from bot.domain.ports import JoinedGroup, Member
-from bot.domain.run import Asker, RunEvent, Stop
-from bot.domain.segments import Forward, Mention, Segment, Text
-from bot.domain.tool import ToolContext
+from bot.core.ports import JoinedGroup, Member
+from bot.core.segments import Forward, Segment
 from bot.policy.wake import Rules
 from bot.prompt.compose import Forwarded, ForwardedMessage
+from frostagent.testing import scripted_model
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
+from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ToolCall, Usage
+from frostagent.types.runs import Asker, RunEvent, Stop
+from frostagent.types.speech import Mention, Text
+from frostagent.types.tools import ToolContext
 
 BOT = 10001
 GROUP = Conversation(BOT, "group", 4242)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.language import Language, NotifyOwners
+from frostagent.text.language import Language, NotifyOwners
 
 
 def read(told: list[str], tongue: Language = Language.ENGLISH) -> NotifyOwners:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.adapters.fetching.replay import Sample, samples, shared_samples
 from tests.adapters.onebot import corpus as frames
-from tests.adapters.openai import corpus as exchanges
+from tests.frostagent.openai import corpus as exchanges
 
 
 def listed(*, of: str) -> set[str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.domain.errors import ConfigError
 from config.loading import load_settings
 from config.settings import KNOWN, Settings
 from config.sources import ALIASES, read_example
+from frostagent.types.errors import ConfigError
 
 EXAMPLE = Path(__file__).parents[1] / ".env.example"
 TOKEN = "sesame-open-sesame"

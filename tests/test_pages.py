@@ -50,7 +50,7 @@ def test_what_another_bot_has_is_called_here_as_it_is() -> None:
 
 @each_case(("name", "sign"), [("docs/large-group.md", "$"), ("docs/zh/large-group.md", "¥")])
 def test_what_a_day_costs_is_worked_out_from_the_prices_and_the_assumptions_of_the_page(name: str, sign: str) -> None:
-    table = tomllib.loads(page("bot/policy/models.toml"))
+    table = tomllib.loads(page("frostagent/models/models.toml"))
     rates = {"$": 1.0, "USD": 1.0, "¥": table["rates"]["CNY"], **table["rates"]}
     figures = re.findall(r"^\| [^|`]+ \| ([\d.,]+)( %)? \|$", page(name), re.MULTILINE)
     answers, requests, prompt, share, written = (float(figure.replace(",", "")) for figure, _ in figures)
@@ -140,7 +140,7 @@ def test_every_cited_place_is_there() -> None:
 
 def test_the_rules_of_the_model_client_are_in_the_page_of_vendors() -> None:
     """Inside its folder, and in the names of its tests, a number stands alone."""
-    names = "".join(file.read_text("utf-8") for file in (ROOT / "tests/adapters/openai").glob("test_*.py"))
+    names = "".join(file.read_text("utf-8") for file in (ROOT / "tests/frostagent/openai").glob("test_*.py"))
     told = {".".join(pair) for pair in re.findall(r"def test_(\d)_(\d+)_", names)}
     rows = set(re.findall(r"^\| (\d\.\d+) \|", page("docs/protocol/vendors.md"), re.MULTILINE))
     assert len(told) > 40

@@ -21,11 +21,11 @@ ROOT = Path(__file__).parents[1]
 OURS = {"bot", "adapters", "tools", "config"}
 
 LIBRARIES = {
-    "bot/domain": {"pydantic", "pydantic_core"},
+    "bot/core": {"pydantic", "pydantic_core"},
     "bot/policy": {"pydantic", "rapidfuzz"},
     "bot/prompt": {"rapidfuzz"},
     "bot/runtime": {"uvloop"},
-    "bot/engine": {"jsonschema", "referencing"},
+    "frostagent/engine": {"jsonschema", "referencing"},
     "bot/models": {"cachetools"},
     "bot/memory": {"cachetools"},
     "bot/speaking": {"cachetools"},
@@ -59,7 +59,7 @@ LIBRARIES = {
     "adapters/metrics": {"prometheus_client"},
     "adapters/offline": {"aiohttp"},
     "adapters/onebot": {"cachetools", "orjson", "websockets"},
-    "adapters/openai": {"aiohttp", "orjson", "yarl"},
+    "frostagent/models/openai": {"aiohttp", "orjson", "yarl"},
     "adapters/simulator": {"websockets"},
     "adapters/storage": {"alembic", "pydantic", "sqlalchemy"},
     "adapters/traces": {"cachetools", "opentelemetry"},
@@ -74,7 +74,7 @@ EVERYWHERE = {"msgspec"}
 
 EDGE = {"http", "multiprocessing", "select", "selectors", "smtplib", "socket", "sqlite3", "ssl", "subprocess"}
 """Modules of the standard library that reach outside: for adapters, and for commands."""
-PURE = {"bot/domain": {"logging", "threading"}}
+PURE = {"bot/core": {"logging", "threading"}}
 """Of the standard library, what a room of pure words has no use for."""
 OUTSIDE = ("adapters", "bot/cli", "bot/app.py", "config", "tools")
 
@@ -118,11 +118,11 @@ def test_no_room_takes_a_library_that_is_not_its_own() -> None:
 @each_case(
     ("path", "line"),
     [
-        ("bot/domain/ports.py", "import sqlalchemy"),
-        ("bot/domain/tool.py", "import threading"),
+        ("bot/core/ports.py", "import sqlalchemy"),
+        ("frostagent/types/tools.py", "import threading"),
         ("bot/conversation/turns/turn.py", "from sqlalchemy import text"),
         ("bot/prompt/transcript.py", "import aiohttp"),
-        ("bot/engine/engine.py", "import socket"),
+        ("frostagent/engine/engine.py", "import socket"),
         ("bot/speaking/outbox.py", "import websockets.asyncio.client"),
         ("bot/attic/new.py", "import orjson"),
         ("adapters/web/pages.py", "import sqlalchemy"),
@@ -136,23 +136,23 @@ def test_a_library_in_the_wrong_room_is_found(path: str, line: str) -> None:
 
 
 LEAKS = [
-    ("adapters/onebot/fields.py", "bot.engine.newcomer"),
+    ("adapters/onebot/fields.py", "frostagent.engine.newcomer"),
     ("bot/runtime/loop.py", "adapters.web.server"),
-    ("bot/domain/model_messages.py", "bot.policy.wake"),
+    ("frostagent/types/messages.py", "bot.policy.wake"),
     ("bot/policy/wake.py", "bot.prompt.render"),
-    ("bot/engine/run_state.py", "bot.models.upstreams"),
-    ("bot/models/upstreams.py", "bot.memory.history"),
+    ("frostagent/engine/run_state.py", "frostagent.models.upstreams"),
+    ("frostagent/models/upstreams.py", "bot.memory.history"),
     ("bot/speaking/carrier.py", "bot.conversation.intake.server_clock"),
-    ("bot/conversation/dispatcher.py", "bot.agent.sessions"),
+    ("bot/conversation/dispatcher.py", "frostagent.sessions"),
     ("bot/conversation/queue/lanes.py", "bot.conversation.way"),
-    ("bot/agent/sessions.py", "bot.memory.recorder"),
+    ("frostagent/sessions.py", "bot.memory.recorder"),
     ("bot/library.py", "bot.conversation.queue.lanes"),
     ("bot/build.py", "bot.cli.process"),
     ("bot/conversation/intake/deduplicator.py", "config.settings"),
     ("adapters/web/server.py", "adapters.logs.output"),
     ("tools/send_message.py", "adapters.logs.output"),
     ("tools/get_weather/__init__.py", "tools.send_message"),
-    ("config/settings.py", "bot.domain.model_messages"),
+    ("config/settings.py", "frostagent.types.messages"),
 ]
 
 
@@ -161,7 +161,7 @@ def planted(folder: Path) -> str:
     for top in OURS:
         shutil.copytree(ROOT / top, folder / top, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
-    (folder / "bot/engine/newcomer.py").write_text('"""A module that no contract names."""\n')
+    (folder / "frostagent/engine/newcomer.py").write_text('"""A module that no contract names."""\n')
     (folder / "bot/attic.py").write_text('"""A module without a room."""\n')
     for path, name in LEAKS:
         with (folder / path).open("a", encoding="utf-8") as file:

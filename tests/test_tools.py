@@ -10,7 +10,7 @@ import pytest
 import tools
 
 DICE = '''
-from bot.domain.tool import tool
+from frostagent import tool
 
 
 @tool

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from bot.domain.tool import Tool
+from frostagent.types.tools import Tool
 
 
 def discover() -> tuple[Tool, ...]:

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bot.domain.errors import InvalidArguments
-from bot.domain.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
-from bot.domain.person_lookup import find_person
-from bot.domain.ports import Members
-from bot.domain.tool import ToolContext, tool
-from bot.domain.visible_text import visible_text
+from bot.core.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
+from bot.core.person_lookup import find_person
+from bot.core.ports import Members
+from frostagent.text.visible_text import visible_text
+from frostagent.types.errors import InvalidArguments
+from frostagent.types.tools import ToolContext, tool
 
 MONTH = 30 * 86_400 - 60  # seconds: QQ mutes nobody for longer
 MAX_CARD = 60  # bytes that QQ takes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain.ports import ChatLog
-from bot.domain.result import ToolResult
-from bot.domain.tool import ToolContext, tool
+from bot.core.ports import ChatLog
+from frostagent.types.results import ToolResult
+from frostagent.types.tools import ToolContext, tool
 
 
 @tool(needs=(ChatLog,), side_effects="read", idempotent=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bot.domain.errors import InvalidArguments
-from bot.domain.memories import Kind, Notebook, Visibility
-from bot.domain.result import ToolResult
-from bot.domain.tool import ToolContext, tool
+from bot.core.memories import Kind, Notebook, Visibility
+from frostagent.types.errors import InvalidArguments
+from frostagent.types.results import ToolResult
+from frostagent.types.tools import ToolContext, tool
 
 
 @tool(needs=(Notebook,), side_effects="write", idempotent=True, stays_here=True)

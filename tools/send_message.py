@@ -12,24 +12,28 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from bot.domain.actions import (
+from bot.core.errors import AlreadySaid
+from bot.core.person_lookup import has_number, read_person, read_place
+from frostagent.text.lenient_json import loads
+from frostagent.types.errors import InvalidArguments, MediaError, ToolFailed
+from frostagent.types.ports import Media, Speaker
+from frostagent.types.results import ToolResult
+from frostagent.types.speech import (
     SENT,
     Attachment,
     Confirmed,
     Drafted,
+    Mention,
+    MentionAll,
     Queued,
+    Quote,
     Receipt,
     Refused,
     SendSegment,
+    Text,
     Unknown,
 )
-from bot.domain.errors import AlreadySaid, InvalidArguments, MediaError, ToolFailed
-from bot.domain.lenient_json import loads
-from bot.domain.person_lookup import has_number, read_person, read_place
-from bot.domain.ports import Media, Speaker
-from bot.domain.result import ToolResult
-from bot.domain.segments import Mention, MentionAll, Quote, Text
-from bot.domain.tool import ToolContext, tool
+from frostagent.types.tools import ToolContext, tool
 
 MAX_MEDIA = 9  # a person would not send more at once either
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain.ports import Speaker
-from bot.domain.result import ToolResult
-from bot.domain.tool import tool
+from frostagent.types.ports import Speaker
+from frostagent.types.results import ToolResult
+from frostagent.types.tools import tool
 
 
 @tool(needs=(Speaker,), side_effects="none", alone=True, trusted_result=True)

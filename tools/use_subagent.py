@@ -17,11 +17,12 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, Confirmed, Drafted, Queued, Refused, Unknown
-from bot.domain.errors import AlreadySaid, InvalidArguments, ToolError
-from bot.domain.ports import Speaker, Subagents
-from bot.domain.result import ToolResult
-from bot.domain.tool import ToolContext, tool
+from bot.core.errors import AlreadySaid
+from frostagent.types.errors import InvalidArguments, ToolError
+from frostagent.types.ports import Speaker, Subagents
+from frostagent.types.results import ToolResult
+from frostagent.types.speech import Attachment, Confirmed, Drafted, Queued, Refused, Unknown
+from frostagent.types.tools import ToolContext, tool
 
 MUCH = 1500  # characters of code that nobody wants to read in a chat
 SNIPPET = 3  # lines of code that belong to the words around them, as a command to type does

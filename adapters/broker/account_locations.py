@@ -8,9 +8,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from adapters.broker.payloads import AccountPresence, Presence
-from bot.domain.cluster_messages import ClusterPartition, partition_of
-from bot.domain.errors import NotConnected
-from bot.domain.ports import Clock
+from bot.core.cluster_messages import ClusterPartition, partition_of
+from bot.core.errors import NotConnected
+from frostagent.types.ports import Clock
 
 GONE_AFTER: Final = 3.5  # seconds without an announcement: three were missed
 HELD_UP: Final = 1.0  # seconds in transit after which an announcement is out of date

@@ -22,9 +22,9 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.wire import Delivered, consume, headers_of, properties, publish
-from bot.domain import codec
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.ports import Clock, Ids
+from bot.core import codec
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from frostagent.types.ports import Clock, Ids
 
 TOO_LARGE: Final = 413
 DEADLINE: Final = 36.0  # seconds; the gateway itself waits 30, and 5 once a socket is gone

@@ -15,9 +15,9 @@ import aiormq.abc
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
-from bot.domain.errors import BotError, ConfigError
-from bot.domain.language import NotifyOwners, fill_pair
-from bot.domain.ports import Clock
+from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.types.errors import BotError, ConfigError
+from frostagent.types.ports import Clock
 
 CONNECT_WITHIN: Final = 5.0  # seconds
 HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two

@@ -12,9 +12,9 @@ from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
-from bot.domain import codec
-from bot.domain.cluster_messages import AlarmRaised, ClusterMessage
-from bot.domain.ports import Clock
+from bot.core import codec
+from bot.core.cluster_messages import AlarmRaised, ClusterMessage
+from frostagent.types.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"
 AGAIN: Final = 5.0  # seconds until an unreported alarm is published again

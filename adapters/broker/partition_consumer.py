@@ -23,11 +23,13 @@ from adapters.broker.wire import (
     reject,
     returns_of,
 )
-from bot.domain import codec
-from bot.domain.cluster_queries import ClusterHandlers
-from bot.domain.events import Event, MessageReceived, MessageWaited, shared_place
-from bot.domain.language import NotifyOwners, fill_pair
-from bot.domain.ports import Clock, EventSink
+from bot.core import codec
+from bot.core.cluster_queries import ClusterHandlers
+from bot.core.events import Event, MessageReceived, MessageWaited
+from bot.core.ports import EventSink
+from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.types.conversation import shared_place
+from frostagent.types.ports import Clock
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged
 TRIES: Final = 3  # of an event that cannot be handled

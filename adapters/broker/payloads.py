@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from bot.domain import cluster_queries, codec
-from bot.domain.cluster_messages import ClusterMessage
-from bot.domain.events import Event, MessageReceived
+from bot.core import cluster_queries, codec
+from bot.core.cluster_messages import ClusterMessage
+from bot.core.events import Event, MessageReceived
 
 VERSION: Final = 1
 LARGEST: Final = 8 * 2**20  # bytes of a body

@@ -19,10 +19,10 @@ from pamqp.common import FieldValue
 from adapters.broker.link import GONE, ConnectionLost, in_tasks, raise_as_lost
 from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, pack, unpack
 from adapters.broker.topology import QUESTIONS
-from bot.domain import codec
-from bot.domain.cluster_messages import ClusterPartition, partition_of
-from bot.domain.cluster_queries import AnswerQuery, ClusterQuery, ClusterReply
-from bot.domain.errors import ActionUnanswered, NotConnected
+from bot.core import codec
+from bot.core.cluster_messages import ClusterPartition, partition_of
+from bot.core.cluster_queries import AnswerQuery, ClusterQuery, ClusterReply
+from bot.core.errors import ActionUnanswered, NotConnected
 
 ALL: Final = "all"
 HEADER_ORIGIN: Final = "origin"

@@ -28,9 +28,9 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import DEAD, NUMBER, PRESENCE, agree, queue_of
-from bot.domain import codec
-from bot.domain.errors import BotError
-from bot.domain.ports import Clock
+from bot.core import codec
+from frostagent.types.errors import BotError
+from frostagent.types.ports import Clock
 
 LISTENED: Final = 2.0  # seconds in which every gateway announces itself, older versions too
 

@@ -16,7 +16,7 @@ from aio_pika.exceptions import ChannelPreconditionFailed
 from msgspec import Struct
 from pamqp.common import FieldValue
 
-from bot.domain.errors import ConfigError, Problem
+from frostagent.types.errors import ConfigError, Problem
 
 EVENTS: Final = "frost.events"
 PRESENCE: Final = "frost.presence"

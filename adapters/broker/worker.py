@@ -19,8 +19,8 @@ from adapters.broker.payloads import HEADER_GATEWAY, HEADER_VERSION, Presence, u
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import declare
 from adapters.broker.wire import Delivered, headers_of
-from bot.domain import codec
-from bot.domain.cluster_messages import (
+from bot.core import codec
+from bot.core.cluster_messages import (
     AlarmRaised,
     ClusterMessage,
     PlaceChanged,
@@ -28,10 +28,11 @@ from bot.domain.cluster_messages import (
     SubjectErased,
     UsageTaken,
 )
-from bot.domain.cluster_queries import ClusterHandlers
-from bot.domain.events import Connected, MessageLost
-from bot.domain.language import NotifyOwners, fill_pair
-from bot.domain.ports import Clock, EventSink
+from bot.core.cluster_queries import ClusterHandlers
+from bot.core.events import Connected, MessageLost
+from bot.core.ports import EventSink
+from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.types.ports import Clock
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
 

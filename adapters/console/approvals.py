@@ -15,9 +15,9 @@ from adapters.console.language import LANGUAGE, Language
 from adapters.console.logins import LOGINS
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
-from bot.domain.cluster_queries import OwnerDecision, WordKind
-from bot.domain.run import Led
-from bot.domain.suspension import Settled
+from bot.core.cluster_queries import OwnerDecision, WordKind
+from bot.core.settlement import Settled
+from frostagent.types.runs import Led
 
 NAME = re.compile(r"([ARD])([0-9]{1,9})")
 ACCOUNT = re.compile(r"[0-9]{1,18}")

@@ -15,9 +15,9 @@ from adapters.console.language import LANGUAGE
 from adapters.console.logins import LOGINS
 from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
-from bot.domain.console_views import Chat, ChatLine
-from bot.domain.errors import BotError
-from bot.domain.events import Conversation, NotAConversation
+from bot.core.console_views import Chat, ChatLine
+from frostagent.types.conversation import Conversation, NotAConversation
+from frostagent.types.errors import BotError
 
 MOST = 20_000  # messages of a file
 ERASED_WITHIN: Final = 120.0

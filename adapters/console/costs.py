@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from adapters.console.language import date, minute
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, Sources
-from bot.domain.console_views import CostSum
-from bot.domain.query_results import UsageSum
+from bot.core.console_views import CostSum
+from bot.core.query_results import UsageSum
 
 DAYS = 30
 LATELY = 7  # days that the forecast is based on

@@ -16,7 +16,7 @@ from adapters.console.http import RequestRefused, redirect
 from adapters.console.language import LANGUAGE
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
-from bot.domain.console_views import Finding
+from bot.core.console_views import Finding
 
 SHOWN = 30  # the newest ignored messages; chats with a waiting outbox
 LOOKS_FOR = 45.0  # seconds that the doctor has, whose checks end within 30

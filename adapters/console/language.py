@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from bot.domain.events import Conversation, NotAConversation
-from bot.domain.language import Translations
-from bot.domain.query_results import UsageSum
+from bot.core.language import Translations
+from bot.core.query_results import UsageSum
+from frostagent.types.conversation import Conversation, NotAConversation
 
 
 def moment(seconds: float) -> str:

@@ -18,7 +18,7 @@ from adapters.console import server
 from adapters.console.http import RequestRefused, hang_up
 from adapters.console.logins import LOGIN, LOGINS
 from adapters.console.sources import SOURCES
-from bot.domain.console_views import Feed
+from bot.core.console_views import Feed
 
 BEAT = 10.0  # seconds between two signs of life
 LOOK = 0.5  # seconds until a page that was left, or a login that ended, is noticed

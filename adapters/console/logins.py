@@ -18,7 +18,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from bot.domain.ports import Clock
+from frostagent.types.ports import Clock
 
 CODE_SECONDS = 30  # how long an authenticator shows a code
 CODE_DIGITS = 6

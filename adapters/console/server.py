@@ -24,7 +24,7 @@ from aiohttp.streams import StreamReader
 
 from adapters.console.http import MAX_FORM, Origins, hang_up
 from adapters.console.logins import Logins
-from bot.domain.errors import ConfigError, Problem
+from frostagent.types.errors import ConfigError, Problem
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from aiohttp import web
 
 from adapters.console.http import ADDRESS
 from adapters.console.logins import LOGIN
-from bot.domain.cluster_queries import OwnerDecision, PartitionStatus
-from bot.domain.console_views import (
+from bot.core.cluster_queries import OwnerDecision, PartitionStatus
+from bot.core.console_views import (
     ConsoleQueries,
     Feed,
     Finding,
@@ -21,13 +21,13 @@ from bot.domain.console_views import (
     ToolState,
     WakeExplainer,
 )
-from bot.domain.events import Conversation
-from bot.domain.journal import Audited, Round
-from bot.domain.language import Language
-from bot.domain.ports import Clock
-from bot.domain.query_results import AuditQueries
-from bot.domain.suspension import Settled
-from bot.domain.trial_group import TrialRuns
+from bot.core.journal import Audited, Round
+from bot.core.query_results import AuditQueries
+from bot.core.settlement import Settled
+from bot.core.trial_group import TrialRuns
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 
 class Pause(Protocol):

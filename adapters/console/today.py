@@ -16,10 +16,10 @@ from adapters.console.logins import LOGINS
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
 from adapters.console.turns import OUTCOMES, describe_ending, describe_rows, tone_of
-from bot.domain.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
-from bot.domain.events import Conversation, NotAConversation
-from bot.domain.query_results import DayCounts, UsageSum
-from bot.domain.run import Stop
+from bot.core.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
+from bot.core.query_results import DayCounts, UsageSum
+from frostagent.types.conversation import Conversation, NotAConversation
+from frostagent.types.runs import Stop
 
 NEWEST = 12  # turns
 APPROVALS = 3  # that are decided here, those whose time ends first

@@ -13,7 +13,7 @@ from msgspec import Struct
 from adapters.console.http import FIELDS
 from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
-from bot.domain.console_views import ToolAnswer, ToolState
+from bot.core.console_views import ToolAnswer, ToolState
 
 MAX_FIELDS: Final = 20  # a tool with more, or with an unusual schema, gets one field of JSON
 MAX_ERROR = 300  # characters of an error that are shown

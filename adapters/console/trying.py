@@ -24,10 +24,10 @@ from adapters.console.turns import (
     render_turn_json,
     tone_of,
 )
-from bot.domain.cancellation import BROKEN, isolate
-from bot.domain.console_views import ChatLine, TurnQuery, TurnRow
-from bot.domain.errors import MediaError
-from bot.domain.trial_group import Source, Trial, TrialLine, TrialOptions
+from bot.core.console_views import ChatLine, TurnQuery, TurnRow
+from bot.core.trial_group import Source, Trial, TrialLine, TrialOptions
+from frostagent.cancellation import BROKEN, isolate
+from frostagent.types.errors import MediaError
 
 MAX_LINE = 2000  # characters of a line
 MAX_PERSONA = 6000  # and of a persona's text

@@ -20,7 +20,7 @@ from adapters.console.http import ORIGIN, RequestRefused, parse_number
 from adapters.console.language import LANGUAGE, Language, clock, minute, money
 from adapters.console.rendering import MaskedResponse, render, render_missing
 from adapters.console.sources import SOURCES, Sources
-from bot.domain.console_views import (
+from bot.core.console_views import (
     UNANSWERED,
     ConsoleQueries,
     Span,
@@ -29,9 +29,9 @@ from bot.domain.console_views import (
     TurnRow,
     TurnRows,
 )
-from bot.domain.events import Conversation, NotAConversation
-from bot.domain.journal import ENDINGS, Ending, Undelivered, Unfinished
-from bot.domain.run import Stop
+from bot.core.journal import ENDINGS, Ending, Undelivered, Unfinished
+from frostagent.types.conversation import Conversation, NotAConversation
+from frostagent.types.runs import Stop
 
 CUT = 400  # characters of a body that are shown unless the whole is asked for
 DAYS: Final = 30  # whose people and models the filters offer

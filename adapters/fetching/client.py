@@ -18,10 +18,11 @@ from cachetools import TTLCache
 
 from adapters.fetching.limits import FetchLimits
 from adapters.fetching.transport import CheckedTransport, Resolve, endpoint_of, resolve_name
-from bot.domain.addresses import check_foreign
-from bot.domain.errors import ToolFailed
-from bot.domain.language import Bilingual
-from bot.domain.ports import Clock, WebResponse
+from bot.core.addresses import check_foreign
+from bot.core.ports import WebResponse
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import ToolFailed
+from frostagent.types.ports import Clock
 
 MAX_BYTES = 32 * 2**20
 MAX_SECONDS = 24 * 3600.0
@@ -153,7 +154,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class HttpxWeb:
-    """Fits `bot.domain.ports.Web`.
+    """Fits `bot.core.ports.Web`.
 
     `user_agent` must say who runs this and how to reach them (MET Norway and PaperMC block anything
     else). `base_urls` maps a public host to the url that stands in for its root, as in

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from adapters.fetching.limits import FetchLimits
-from bot.domain.ports import Clock, WebResponse
+from bot.core.ports import WebResponse
+from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:
     from adapters.fetching.client import HttpxWeb

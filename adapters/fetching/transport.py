@@ -20,8 +20,8 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 import httpx
 
-from bot.domain.addresses import check_foreign, check_host, check_resolved
-from bot.domain.errors import ToolFailed
+from bot.core.addresses import check_foreign, check_host, check_resolved
+from frostagent.types.errors import ToolFailed
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 Endpoint: TypeAlias = tuple[str, int]

@@ -14,8 +14,8 @@ from functools import partial
 from types import TracebackType
 from typing import Literal, TextIO, TypeAlias
 
-from bot.domain.masking import Mask
-from bot.domain.task_context import current_run, is_trial
+from bot.core.task_context import current_run, is_trial
+from frostagent.text.masking import Mask
 
 Style: TypeAlias = Literal["console", "json"]
 

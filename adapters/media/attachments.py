@@ -17,11 +17,12 @@ from typing import Final, TypeAlias
 
 from cachetools import LRUCache
 
-from bot.domain.errors import Lack, MediaError, ToolFailed, TransportError
-from bot.domain.events import Conversation
-from bot.domain.language import NotifyOwners, Pair, fill_pair
-from bot.domain.ports import KeptFile, Seen, Web
-from bot.domain.segments import File, Picture, Record
+from bot.core.errors import TransportError
+from bot.core.ports import KeptFile, Seen, Web
+from bot.core.segments import File, Picture, Record
+from frostagent.text.language import NotifyOwners, Pair, fill_pair
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import Lack, MediaError, ToolFailed
 
 FETCHING = 4.0  # seconds for a url, so that time is left to ask the OneBot server
 EXPIRED = frozenset({400, 403, 404, 410})  # the answers to a url whose key has expired
@@ -113,7 +114,7 @@ Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 
 
 class PictureSight:
-    """Fits `bot.domain.ports.PictureReader`. `web` must be one for urls that others
+    """Fits `bot.core.ports.PictureReader`. `web` must be one for urls that others
     name; `fetching` is in seconds, for one.
     """
 
@@ -205,7 +206,7 @@ AskFile: TypeAlias = Callable[[Conversation, File], Awaitable[KeptFile]]
 
 
 class TextReader:
-    """Fits `bot.domain.ports.TextFileReader`. `web` must be one for urls that others name."""
+    """Fits `bot.core.ports.TextFileReader`. `web` must be one for urls that others name."""
 
     def __init__(self, *, web: Web, ask: AskFile, fetching: float = FETCHING) -> None:
         self._received = ReceivedFiles(web, max_bytes=MAX_FILE_BYTES, fetching=fetching)
@@ -253,7 +254,7 @@ Transcribe: TypeAlias = Callable[[bytes, float], Awaitable[str]]
 
 
 class VoiceEar:
-    """Fits `bot.domain.ports.VoiceListener`; `ask` asks for a voice as wav."""
+    """Fits `bot.core.ports.VoiceListener`; `ask` asks for a voice as wav."""
 
     def __init__(
         self, *, web: Web, ask: Ask, transcribe: Transcribe, fetching: float = FETCHING

@@ -27,7 +27,7 @@ from PIL.Image import Transpose
 
 from adapters.media.decoder_protocol import ANSWER, HEAD, REFUSED, SHOWN
 from adapters.media.formats import picture_kind
-from bot.domain.errors import MediaError
+from frostagent.types.errors import MediaError
 
 MAX_PIXELS = 32_000_000  # unpacked, four bytes each; more than most phones' pictures have
 LONGEST = 1568  # dots of a side,

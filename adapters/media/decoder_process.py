@@ -19,7 +19,7 @@ from typing import cast
 
 from adapters.media.decoder_protocol import ANSWER, HEAD, MAX_ANSWER, SHOWN
 from adapters.media.formats import describe, picture_kind
-from bot.domain.errors import MediaError
+from frostagent.types.errors import MediaError
 
 logger = logging.getLogger(__name__)
 

@@ -22,12 +22,12 @@ from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 from adapters.media.formats import describe, fits, name_for
-from bot.domain.actions import Attachment, MediaKind
-from bot.domain.addresses import check_foreign, check_host
-from bot.domain.cluster_messages import WHOLE, ClusterPartition
-from bot.domain.errors import MediaError, ToolFailed
-from bot.domain.filenames import clean_name
-from bot.domain.ports import Web
+from bot.core.addresses import check_foreign, check_host
+from bot.core.cluster_messages import WHOLE, ClusterPartition
+from bot.core.filenames import clean_name
+from bot.core.ports import Web
+from frostagent.types.errors import MediaError, ToolFailed
+from frostagent.types.speech import Attachment, MediaKind
 
 MAX_URL = 2048
 ADVICE = "give an http or https url of a public host"

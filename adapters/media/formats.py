@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from bot.domain.actions import MediaKind
-from bot.domain.filenames import clean_name, split_ending
+from bot.core.filenames import clean_name, split_ending
+from frostagent.types.speech import MediaKind
 
 HEAD: Final = 512  # bytes that are looked at
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Generic, TypeVar, assert_never, get_args
 
-from bot.domain.events import Event, Identity
-from bot.domain.journal import (
+from bot.core.events import Event, Identity
+from bot.core.journal import (
     Entry,
     Judged,
     MessageObserved,
@@ -26,9 +26,10 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
-from bot.domain.model_messages import Attempt
-from bot.domain.ports import Clock, EventSink
-from bot.domain.run import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
+from bot.core.ports import EventSink
+from frostagent.types.messages import Attempt
+from frostagent.types.ports import Clock
+from frostagent.types.runs import RunEvent, RunFinished, StepFinished, Stop, ToolFinished
 
 
 class Count:

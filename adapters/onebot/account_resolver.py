@@ -17,9 +17,10 @@ from websockets.frames import CloseCode
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Peer, PeerRegistry, Role
 from adapters.onebot.protocol import read_account
-from bot.domain.errors import TransportError
-from bot.domain.events import Connected, Event
-from bot.domain.ports import Clock, EventSink
+from bot.core.errors import TransportError
+from bot.core.events import Connected, Event
+from bot.core.ports import EventSink
+from frostagent.types.ports import Clock
 
 
 class AccountSource(IntEnum):

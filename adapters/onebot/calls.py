@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import MAX_FRAME, ActionReply, write_call
-from bot.domain.errors import ActionRefused, ActionUnanswered
+from bot.core.errors import ActionRefused, ActionUnanswered
 
 logger = logging.getLogger(__name__)
 

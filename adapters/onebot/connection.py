@@ -23,9 +23,10 @@ from adapters.onebot.account_resolver import AccountResolver, AccountSource, Han
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Peer, PeerRegistry, Role
 from adapters.onebot.protocol import ActionReply, read_frame
-from bot.domain.errors import NotConnected, TransportError
-from bot.domain.events import AccountChanged, Connected, Event, Heartbeat
-from bot.domain.ports import Clock, EventSink
+from bot.core.errors import NotConnected, TransportError
+from bot.core.events import AccountChanged, Connected, Event, Heartbeat
+from bot.core.ports import EventSink
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -11,11 +11,10 @@ from zlib import crc32
 
 from adapters.onebot.fields import Fields, decimal, mapping, number, text
 from adapters.onebot.segments import read_message
-from bot.domain.events import (
+from bot.core.events import (
     ANONYMOUS,
     AccountChanged,
     Connected,
-    Conversation,
     Event,
     Heartbeat,
     MemberChange,
@@ -30,9 +29,10 @@ from bot.domain.events import (
     Role,
     Sender,
     masked,
-    shared_place,
 )
-from bot.domain.segments import Mention, Quote, Segment
+from bot.core.segments import Segment
+from frostagent.types.conversation import Conversation, shared_place
+from frostagent.types.speech import Mention, Quote
 
 MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them
 AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; later times are invalid

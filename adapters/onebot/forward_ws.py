@@ -24,8 +24,9 @@ from adapters.onebot.connection import (
 )
 from adapters.onebot.peers import PeerRegistry
 from adapters.onebot.protocol import MAX_FRAME
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.ports import Clock, EventSink, Ids
+from bot.core.ports import EventSink
+from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.ports import Clock, Ids
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from cachetools import LRUCache
 from websockets.frames import CloseCode
 
-from bot.domain.errors import NotConnected
+from bot.core.errors import NotConnected
 
 LATELY: Final = 300.0  # seconds; servers dial again after 3 to 30
 ANSWERS_WITHIN: Final = 1.5  # seconds; NapCat waits 2 s for its websocket upgrade

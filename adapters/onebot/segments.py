@@ -13,34 +13,30 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, assert_never
 
 from adapters.onebot.fields import Fields, clean, dump, load, mapping, number, sequence, text
-from bot.domain.actions import Attachment, MergedForward, SentSegment
-from bot.domain.events import account_of
-from bot.domain.filenames import clean_name
-from bot.domain.segments import (
+from bot.core.actions import MergedForward, SentSegment
+from bot.core.events import account_of
+from bot.core.filenames import clean_name
+from bot.core.segments import (
     Card,
     Contact,
     Dice,
-    Face,
     File,
     Forward,
     Keyboard,
     Link,
     Location,
     Markdown,
-    Mention,
-    MentionAll,
     Picture,
     Poke,
-    Quote,
     Record,
     Rps,
     Segment,
     Sticker,
-    Text,
     Transfer,
     Unsupported,
     Video,
 )
+from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
 
 # A bracket inside a code is always escaped, so a bracket before its end means that this is text and
 # not a code. This also keeps the work linear: each character is examined for one beginning only,

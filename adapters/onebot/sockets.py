@@ -10,8 +10,9 @@ from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Peer, PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import MediaOffers, OneBotTransport
-from bot.domain.cancellation import background
-from bot.domain.ports import Clock, EventSink, Ids
+from bot.core.ports import EventSink
+from frostagent.cancellation import background
+from frostagent.types.ports import Clock, Ids
 
 
 class Sockets:

@@ -32,12 +32,14 @@ from adapters.onebot.protocol import (
     write_id,
 )
 from adapters.onebot.segments import holds_url
-from bot.domain.actions import Attachment, Gesture, SendMessage, SentSegment
-from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.group_admin import GroupAct, JoinRequest
-from bot.domain.ports import JoinedGroup, KeptFile, Member
-from bot.domain.segments import File, Forward
+from bot.core.actions import Gesture, SendMessage, SentSegment
+from bot.core.errors import ActionRefused, ActionUnanswered, ActionUnsupported
+from bot.core.events import MessageReceived
+from bot.core.group_admin import GroupAct, JoinRequest
+from bot.core.ports import JoinedGroup, KeptFile, Member
+from bot.core.segments import File, Forward
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Attachment
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from adapters.simulator.wire import MUTED, NOT_DONE, CallRefused, Json, rejected, unconfirmed
 from adapters.simulator.world import UNKNOWN_MESSAGE
-from bot.domain.errors import BotError
+from frostagent.types.errors import BotError
 
 
 class Fault(StrEnum):

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, TypeAlias
 
-from bot.domain.errors import BotError
+from frostagent.types.errors import BotError
 
 Json: TypeAlias = dict[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from adapters.simulator import wire
 from adapters.simulator.wire import NOT_DONE, CallRefused, Json
-from bot.domain.events import Role
+from bot.core.events import Role
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from bot.domain import codec
-from bot.domain.journal import Entry
+from bot.core import codec
+from bot.core.journal import Entry
 
 if sys.platform != "win32":
     import fcntl

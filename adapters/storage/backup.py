@@ -62,8 +62,8 @@ from adapters.storage.notices import (
     STANDARD_OUTPUT,
 )
 from adapters.storage.tables import REVISIONS
-from bot.domain.errors import BotError
-from bot.domain.language import Pair, fill_pair
+from frostagent.text.language import Pair, fill_pair
+from frostagent.types.errors import BotError
 
 FORMAT: Final = 1
 MANIFEST, JOURNAL, FILES, SUMS = "manifest.json", "journal.db", "files/", "SHA256SUMS"

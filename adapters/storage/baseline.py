@@ -18,10 +18,10 @@ from typing import Any, Final, TypeAlias
 from adapters.storage import ahead, notices
 from adapters.storage.rows import ROUND
 from adapters.storage.url import VARIABLE
-from bot.domain import codec
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual, Pair, fill_pair
-from bot.domain.model_messages import AssistantMessage, Message, UserMessage
+from bot.core import codec
+from frostagent.text.language import Bilingual, Pair, fill_pair
+from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.messages import AssistantMessage, Message, UserMessage
 
 BASELINE: Final = "0015"
 COMMIT: Final = "b14ad6af"

@@ -29,8 +29,8 @@ from adapters.storage.notices import FROM_MEMORY, SILENCE
 from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import rows
 from adapters.storage.statements import Prepared, Row, Statement, compiled
-from bot.domain.errors import ConfigError
-from bot.domain.language import Pair
+from frostagent.text.language import Pair
+from frostagent.types.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from sqlalchemy import Connection, text
 
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from adapters.storage.url import VARIABLE
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual, Pair, fill_pair
+from frostagent.text.language import Bilingual, Pair, fill_pair
+from frostagent.types.errors import ConfigError, Problem
 
 if sys.platform != "win32":
     import fcntl

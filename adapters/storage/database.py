@@ -36,8 +36,8 @@ from adapters.storage.claim import describe_loss, inspect_file
 from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import NotifyOwners, fill_pair
+from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.types.errors import ConfigError, Problem
 
 if TYPE_CHECKING:  # of clusters alone
     from adapters.storage.leases import Lease

@@ -23,7 +23,7 @@ from adapters.storage.batches import Transactions
 from adapters.storage.database import Database
 from adapters.storage.queries.sums import midnight
 from adapters.storage.statements import Statement
-from bot.domain.journal import DayKeeper, DayStanding, Found
+from bot.core.journal import DayKeeper, DayStanding, Found
 
 ALL = 0
 

@@ -71,17 +71,13 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
-from bot.domain import codec
-from bot.domain.actions import (
-    SEND_PREFIXES,
-    send_prefix,
-    send_prefix_of_person,
-    send_prefix_of_turn,
-)
-from bot.domain.cluster_messages import WHOLE, ClusterPartition, SubjectErased
-from bot.domain.errors import BotError
-from bot.domain.events import Conversation
-from bot.domain.segments import Mention, Segment
+from bot.core import codec
+from bot.core.actions import SEND_PREFIXES, send_prefix, send_prefix_of_person, send_prefix_of_turn
+from bot.core.cluster_messages import WHOLE, ClusterPartition, SubjectErased
+from bot.core.segments import Segment
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
+from frostagent.types.speech import Mention
 
 MOST = 1000  # messages, the latest; it is about the moment between two erasures
 
@@ -396,7 +392,7 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
 
 def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -> set[int]:
     """The sends of no turn, anywhere, that are about them: what owners were told or asked, what a
-    command answered. Their ids say whom or which turn they are about (`bot/domain/actions`); others
+    command answered. Their ids say whom or which turn they are about (`bot/core/actions`); others
     name a person or a group by number, or a person as `name#2` in that conversation.
     """
     wanted = {send_prefix_of_turn(turn_id) for turn_id in connection.scalars(turn_ids)}

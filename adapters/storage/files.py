@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from pathlib import Path
 
-from bot.domain.cancellation import BROKEN
+from frostagent.cancellation import BROKEN
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 OTHERS = 0o077

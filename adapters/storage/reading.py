@@ -38,12 +38,12 @@ from adapters.storage.queries.sums import (
 from adapters.storage.queries.turns import latest_payers, rows, silence, story, trace
 from adapters.storage.rows import EVERYWHERE, shelf_of, shelves_of
 from adapters.storage.writer import Writer
-from bot.domain.cluster_messages import ClusterPartition
-from bot.domain.console_views import CostSum, TurnQuery, TurnRows
-from bot.domain.events import Conversation
-from bot.domain.memories import StoredFact
-from bot.domain.ports import Clock
-from bot.domain.query_results import DayCounts
+from bot.core.cluster_messages import ClusterPartition
+from bot.core.console_views import CostSum, TurnQuery, TurnRows
+from bot.core.memories import StoredFact
+from bot.core.query_results import DayCounts
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 TIMEOUT, TIMEOUT_IN_TROUBLE = 10.0, 1.0  # seconds; while the database cannot be written
 CONSOLE_TIMEOUT = 2.0  # seconds for what a page reads

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from adapters.storage.statements import Parameters, Prepared, Statement, plain
-from bot.domain import codec
-from bot.domain.actions import SendMessage
-from bot.domain.drafts import draft_id, published_of
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.model_messages import AssistantMessage, Message, ToolMessage, UserMessage
-from bot.domain.redaction import (
+from bot.core import codec
+from bot.core.actions import SendMessage
+from bot.core.drafts import draft_id, published_of
+from bot.core.events import MessageReceived
+from bot.core.redaction import (
     RECALLED,
     OwnWords,
     contains_words,
@@ -29,7 +28,9 @@ from bot.domain.redaction import (
     redact_own_in_subagent,
     without_arguments,
 )
-from bot.domain.segments import Text
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from frostagent.types.speech import Text
 
 T = TypeVar("T")
 TurnRow: TypeAlias = Sequence[Any]

@@ -16,10 +16,10 @@ from sqlalchemy import Table
 
 from adapters.storage.statements import OVERHEARD, Row, Statement, plain
 from adapters.storage.tables import audit, memories, requests, sends, turns
-from bot.domain import codec
-from bot.domain.actions import MAX_SOURCE, Attachment, SentSegment
-from bot.domain.events import MessageReceived
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import MAX_SOURCE, SentSegment
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     AttachmentNamed,
     Audited,
     ConversationReset,
@@ -46,10 +46,11 @@ from bot.domain.journal import (
     UsageReserved,
     WindowMoved,
 )
-from bot.domain.memories import MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
-from bot.domain.model_messages import Message, Usage
-from bot.domain.run import StepFinished, ToolFinished, ToolStarted
-from bot.domain.segments import Segment
+from bot.core.memories import MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
+from bot.core.segments import Segment
+from frostagent.types.messages import Message, Usage
+from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
+from frostagent.types.speech import Attachment
 
 IN_SCOPE = 500  # facts of one conversation: of more the least used go
 EVERYWHERE = "everywhere"

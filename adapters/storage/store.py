@@ -34,9 +34,8 @@ from adapters.storage.reading import (
 )
 from adapters.storage.retention import Retention, add_up
 from adapters.storage.writer import Writer
-from bot.domain.cluster_messages import WHOLE, ClusterPartition
-from bot.domain.events import Conversation
-from bot.domain.journal import (
+from bot.core.cluster_messages import WHOLE, ClusterPartition
+from bot.core.journal import (
     Entry,
     KnownLine,
     MessageErased,
@@ -45,9 +44,10 @@ from bot.domain.journal import (
     Recovery,
     Remembered,
 )
-from bot.domain.language import NotifyOwners, Pair, fill_pair
-from bot.domain.memories import MemoryKept
-from bot.domain.ports import Clock
+from bot.core.memories import MemoryKept
+from frostagent.text.language import NotifyOwners, Pair, fill_pair
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # of clusters alone
     from adapters.storage.leases import Lease

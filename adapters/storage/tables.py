@@ -2,7 +2,7 @@
 went through.
 
 Ids of rows are our own and rise in the order of writing; a message_id is never assumed unique. A
-conversation is its text, `10001:group:4242`. Columns that hold JSON hold what `bot/domain/codec.py`
+conversation is its text, `10001:group:4242`. Columns that hold JSON hold what `bot/core/codec.py`
 wrote.
 
 Where the newest row of a key is looked for, its index ends with the id: PostgreSQL, before it has

@@ -13,8 +13,8 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import ConfigError, Problem
 
 VARIABLE = "STORE_URL"
 EXAMPLES = (

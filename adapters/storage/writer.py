@@ -23,10 +23,10 @@ from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.notices import AGAIN, CANNOT, LOST
-from bot.domain.journal import Entry, MessageObserved
-from bot.domain.language import NotifyOwners, fill_pair
-from bot.domain.ports import Clock
-from bot.domain.run import StepFinished, ToolFinished, ToolStarted
+from bot.core.journal import Entry, MessageObserved
+from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.types.ports import Clock
+from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 
 
 class _Promise(Struct, frozen=True):

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import set_tracer_provider
 
-from bot.domain.cancellation import last_moments
+from frostagent.cancellation import last_moments
 
 logger = logging.getLogger(__name__)
 

@@ -23,11 +23,11 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.errors import ToolCancelled
-from bot.domain.journal import Entry, TurnClosed
-from bot.domain.model_messages import ToolCall, Usage
-from bot.domain.ports import Clock
-from bot.domain.run import (
+from bot.core.journal import Entry, TurnClosed
+from frostagent.types.errors import ToolCancelled
+from frostagent.types.messages import ToolCall, Usage
+from frostagent.types.ports import Clock
+from frostagent.types.runs import (
     Outcome,
     RunContinued,
     RunEvent,

@@ -26,10 +26,10 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
-from bot.domain.journal import Entry, TurnClosed, Undelivered
-from bot.domain.model_messages import ToolCall
-from bot.domain.ports import Clock
-from bot.domain.run import (
+from bot.core.journal import Entry, TurnClosed, Undelivered
+from frostagent.types.messages import ToolCall
+from frostagent.types.ports import Clock
+from frostagent.types.runs import (
     RunContinued,
     RunEvent,
     RunFinished,

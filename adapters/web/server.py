@@ -20,7 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from adapters.web.file_offers import FileOffers
 from adapters.web.file_route import PAGE, FileRoute
 from adapters.web.readiness import Readiness
-from bot.domain.errors import ConfigError, Problem
+from frostagent.types.errors import ConfigError, Problem
 
 logger = logging.getLogger(__name__)
 

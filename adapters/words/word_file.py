@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from bot.domain.blocked_words import LONGEST, fold_text
-from bot.domain.errors import ConfigError, Problem
+from bot.core.blocked_words import LONGEST, fold_text
+from frostagent.types.errors import ConfigError, Problem
 
 SETTING = "WORDS_FILE"
 MEND = "Correct it as docs/safety.md says"

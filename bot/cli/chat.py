@@ -34,11 +34,11 @@ from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
 from bot.console.console import Link
-from bot.domain.cancellation import background
-from bot.domain.trial_group import TrialOptions
+from bot.core.trial_group import TrialOptions
 from bot.trial.isolated_settings import isolated_settings
 from bot.trial.simulated_trial import MISSED, SimulatedTrial, wait_idle, wait_settled
 from config.settings import Settings, read_persona
+from frostagent.cancellation import background
 
 logger = logging.getLogger(__name__)
 

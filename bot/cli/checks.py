@@ -11,8 +11,9 @@ from enum import StrEnum
 from typing import Final
 from unicodedata import east_asian_width
 
-from bot.domain.errors import Problem
-from bot.domain.language import Bilingual, Language, Pair, bilingual, fill_pair, in_chinese
+from bot.core.language import bilingual, in_chinese
+from frostagent.text.language import Bilingual, Language, Pair, fill_pair
+from frostagent.types.errors import Problem
 
 NOTHING: Final = Bilingual("", "")
 

@@ -30,9 +30,9 @@ from bot.cli.process import (
     serve,
     tell,
 )
-from bot.domain.errors import ConfigError
 from bot.runtime.loop import exit_process
 from config.loading import is_configured
+from frostagent.types.errors import ConfigError
 
 TOKEN_BYTES = 16
 
@@ -133,7 +133,7 @@ def setup(
     from bot.cli.doctor.models import check_endpoint, models_at
     from bot.cli.setup.answers import TyperTerminal
     from bot.cli.setup.wizard import SetupOptions, Wizard
-    from bot.runtime.clock import SystemClock
+    from frostagent.clock import SystemClock
 
     typed = {"LLM_BASE_URL": base_url, "LLM_API_KEY": api_key, "LLM_MODEL": model}
     typed |= {"BOT_OWNERS": owner, "BOT_GROUPS": groups, "NAPCAT_ACCOUNT": account}
@@ -179,7 +179,7 @@ def doctor(
     """
     from bot.cli.checks import exit_code, to_json, to_text
     from bot.cli.doctor.run import diagnose
-    from bot.runtime.clock import RandomIds, SystemClock
+    from frostagent.clock import RandomIds, SystemClock
 
     async def examine() -> int:
         checks = await diagnose(

@@ -19,9 +19,9 @@ from msgspec import Meta
 
 from adapters.storage.url import file_of, place_of, read_url
 from adapters.web.readiness import ConnectedAccount, Readiness
-from bot.domain.errors import BotError, ConfigError
-from bot.domain.ports import Clock
 from config.settings import Settings
+from frostagent.types.errors import BotError, ConfigError
+from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # large, and a command that only asks needs none of it
     from adapters.broker.status import BrokerStatus

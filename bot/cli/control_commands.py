@@ -16,8 +16,8 @@ from typer import Option
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
 from bot.cli.process import GRACE, exit_with, fail, find_store_url, say, tell
-from bot.domain.errors import ConfigError
-from bot.domain.language import Pair, fill_pair
+from frostagent.text.language import Pair, fill_pair
+from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:
     from adapters.control.client import Answered

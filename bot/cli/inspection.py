@@ -12,27 +12,27 @@ from typing import Any
 
 from adapters.fetching.client import HttpxWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
-from adapters.openai.client import make_session
 from bot.app import as_it_is
 from bot.build import build_media_folder, owners_language, sent_media_client
 from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
-from bot.domain.errors import Problem, ToolUnavailable
-from bot.domain.language import Pair
-from bot.domain.ports import Approver, Clock, Speaker
-from bot.domain.result import ToolResult
-from bot.domain.run import Asker
-from bot.domain.suspension import Allow, ApprovalRequest, Deny
-from bot.domain.tool import Tool, ToolContext
-from bot.engine.threads import Progress
-from bot.engine.toolset import NOWHERE
 from bot.models.meter import Meter
-from bot.runtime.clock import RandomIds, SystemClock
 from bot.runtime.tool_discovery import report
 from bot.runtime.version import user_agent
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.engine.threads import Progress
+from frostagent.engine.toolset import NOWHERE
+from frostagent.models.openai.client import make_session
+from frostagent.text.language import Pair
+from frostagent.types.errors import Problem, ToolUnavailable
+from frostagent.types.ports import Approver, Clock, Speaker
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import Asker
+from frostagent.types.suspension import Allow, ApprovalRequest, Deny
+from frostagent.types.tools import Tool, ToolContext
 from tools.get_game_version.games import Games
 
 logger = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, forget_running
 from bot.cli.process import configure, exit_with, fail, find_store_url, say
-from bot.domain.errors import ConfigError
-from bot.domain.language import Pair, fill_pair
 from config.settings import Settings
+from frostagent.text.language import Pair, fill_pair
+from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:
     from adapters.storage.database import Database
@@ -43,7 +43,7 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
     type.
     """
     from adapters.storage.queries.export import export as lines_of
-    from bot.domain.events import Conversation, NotAConversation
+    from frostagent.types.conversation import Conversation, NotAConversation
 
     try:
         which = Conversation.parse(conversation)

@@ -21,9 +21,9 @@ from adapters.logs.output import UNSAFE
 from adapters.storage.database import Database
 from adapters.storage.queries.export import lines_of_run, run_lines
 from adapters.traces.run_log import Line, RunSummary, chain, interrupted, read_lines, summaries
-from bot.domain.journal import Undelivered
-from bot.domain.run import Stop
+from bot.core.journal import Undelivered
 from config.settings import Settings
+from frostagent.types.runs import Stop
 
 logger = logging.getLogger(__name__)
 

@@ -26,20 +26,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Language, Pair, fill_pair, in_chinese
-from bot.domain.masking import Mask
+from bot.core.language import in_chinese
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
 from bot.runtime.process_hardening import forget_secrets, hide_process
 from config.loading import is_chinese, load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
+from frostagent.text.language import Language, Pair, fill_pair
+from frostagent.text.masking import Mask
+from frostagent.types.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from bot.app import Service
-    from bot.domain.console_views import Finding
-    from bot.domain.model_messages import Usage
+    from bot.core.console_views import Finding
     from bot.gateway import RunningGateway
+    from frostagent.types.messages import Usage
 
     Commands: TypeAlias = Mapping[str, Callable[..., Awaitable[Mapping[str, Any]]]]
     Bots: TypeAlias = Callable[[], Sequence[Service]]
@@ -166,10 +167,10 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
         on_signal(signal.SIGHUP, reload.set)
     from adapters.control.server import ControlServer
     from bot.cli.control import BotCommands, socket_of
-    from bot.runtime.clock import SystemClock
     from bot.runtime.garbage_collection import relax_collector
     from bot.runtime.version import version
     from bot.web import STANDING_BY, build_attendance
+    from frostagent.clock import SystemClock
 
     logger, clock = logging.getLogger("bot"), SystemClock()
     control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
@@ -213,8 +214,8 @@ async def reached_by_all(
     from adapters.broker.link import BrokerLink
     from adapters.broker.status import CommandResponder
     from bot.cli.control import ClusterCommands, name_of_part, with_events
-    from bot.domain.cancellation import background
-    from bot.runtime.clock import SystemClock
+    from frostagent.cancellation import background
+    from frostagent.clock import SystemClock
 
     clock, name = SystemClock(), name_of_part()
     own = {**own, "status": with_events(own["status"], held)} if held else own
@@ -245,7 +246,7 @@ async def check_running_bot(
 ) -> Sequence[Finding]:
     """The doctor's findings about the bot of this process; he is loaded when he is asked."""
     from bot.cli.doctor import run
-    from bot.runtime.clock import RandomIds, SystemClock
+    from frostagent.clock import RandomIds, SystemClock
 
     return await run.check_running_bot(
         settings, env_file=ENV_FILE, clock=SystemClock(), ids=RandomIds(), charge=charge
@@ -263,8 +264,8 @@ async def serve_gateway(settings: Settings) -> None:
     """A gateway, until it is asked to stop."""
     from adapters.control.server import ControlServer
     from bot.cli.control import GatewayCommands, socket_of
-    from bot.runtime.clock import SystemClock
     from bot.runtime.version import version
+    from frostagent.clock import SystemClock
 
     clock = SystemClock()
     control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()

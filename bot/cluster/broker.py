@@ -23,14 +23,15 @@ from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import OneBotTransport
 from adapters.storage.leases import Lease
 from adapters.web.file_offers import FileOffers
-from bot.domain.cancellation import background
-from bot.domain.cluster_messages import ClusterPartition, ClusterPeers
-from bot.domain.cluster_queries import ClusterHandlers
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.language import NotifyOwners
-from bot.domain.ports import Clock, EventSink, Ids
+from bot.core.cluster_messages import ClusterPartition, ClusterPeers
+from bot.core.cluster_queries import ClusterHandlers
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.ports import EventSink
 from bot.speaking.startup_alerts import StartupAlerts
 from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.text.language import NotifyOwners
+from frostagent.types.ports import Clock, Ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 from bot.build import App
 from bot.console.console_backend import answer_query
-from bot.domain.cluster_messages import (
+from bot.core.cluster_messages import (
     AlarmRaised,
     ClusterMessage,
     OnClusterMessage,
@@ -18,8 +18,8 @@ from bot.domain.cluster_messages import (
     SubjectErased,
     UsageTaken,
 )
-from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply, DecisionResult
-from bot.domain.suspension import Settled
+from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply, DecisionResult
+from bot.core.settlement import Settled
 from bot.memory.own_limits import SETTING as LIMITS
 from bot.memory.personas import SETTING as TEXTS
 from bot.memory.quiet_overrides import SETTING as QUIET

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import AnyTransport
 from adapters.web.file_offers import FileOffers
-from bot.domain.cluster_queries import ClusterHandlers
-from bot.domain.ports import Clock, EventSink, Ids
+from bot.core.cluster_queries import ClusterHandlers
+from bot.core.ports import EventSink
 from bot.speaking.startup_alerts import StartupAlerts
 from config.settings import Settings
+from frostagent.types.ports import Clock, Ids
 
 if TYPE_CHECKING:
     from bot.build import Connections

@@ -19,8 +19,8 @@ from msgspec import Struct
 from adapters.metrics.work import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
-from bot.domain.cluster_messages import ClusterPartition
-from bot.domain.ports import Clock
+from bot.core.cluster_messages import ClusterPartition
+from frostagent.types.ports import Clock
 
 PAUSE: Final = 0.25  # seconds between two looks at the roster
 PATIENCE: Final = 60.0  # seconds in which only idle partitions are given away

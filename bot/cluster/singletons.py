@@ -11,11 +11,11 @@ from bot.build import App
 from bot.commands.alarms import AlarmMonitor
 from bot.commands.digest import DailyDigest
 from bot.console.console import Link, open_console
-from bot.domain.cancellation import background
-from bot.domain.console_views import Doctor
-from bot.domain.masking import Mask
-from bot.domain.trial_group import Trial
+from bot.core.console_views import Doctor
+from bot.core.trial_group import Trial
 from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.text.masking import Mask
 
 if TYPE_CHECKING:
     from bot.trial.simulated_trial import OpenService

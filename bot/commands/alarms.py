@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.commands.digest import Stands
-from bot.domain.events import Conversation
-from bot.domain.language import Language, Pair
-from bot.domain.ports import Clock
-from bot.domain.query_results import JournalQueries, UsageSum
+from bot.core.query_results import JournalQueries, UsageSum
 from bot.policy.calendar_days import midnight
+from frostagent.text.language import Language, Pair
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 LOOK = 600.0  # seconds between two checks: longer than any turn lasts
 LITTLE = 2**30  # bytes

@@ -13,17 +13,18 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from bot.domain.actions import send_prefix_of_person
-from bot.domain.cancellation import BROKEN, isolate
-from bot.domain.command import Asked, Command
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock
-from bot.domain.run import Asker
-from bot.domain.segments import Mention, Quote, Text
-from bot.domain.traits import Audience
+from bot.core.actions import send_prefix_of_person
+from bot.core.command import Asked, Command
+from bot.core.events import MessageReceived
 from bot.memory.history import History
 from bot.prompt.render import MAX_NAME, label
 from bot.speaking.postbox import Postbox
+from frostagent.cancellation import BROKEN, isolate
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Asker
+from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.traits import Audience
 
 
 def may_use(asker: Asker, audience: Audience, *, where: Conversation) -> bool:

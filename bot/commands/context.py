@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.commands.phrases import tokens
-from bot.domain.command import Asked, Command, command
-from bot.domain.events import Conversation
-from bot.domain.model_messages import ModelRequest, UserMessage
+from bot.core.command import Asked, Command, command
 from bot.memory.history import History
-from bot.policy.tokens import estimate, estimate_messages, estimate_text
+from frostagent.models.tokens import estimate, estimate_messages, estimate_text
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import ModelRequest, UserMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,19 @@ from msgspec import Struct
 
 from bot.commands.phrases import AWAY, IN_PRIVATE, money, tokens
 from bot.commands.reasons import words_of
-from bot.domain.command import Asked, Command, command
-from bot.domain.events import Conversation
-from bot.domain.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
-from bot.domain.language import Language
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices, DaySum, JournalQueries, Spender, UsageSum
-from bot.domain.run import Stop
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
+from bot.core.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
+from bot.core.ports import Store
+from bot.core.query_results import Choices, DaySum, JournalQueries, Spender, UsageSum
 from bot.memory.kept_settings import NOWHERE
 from bot.policy.calendar_days import midnight, time_of_day
 from bot.prompt.render import label
 from bot.speaking.owner_alerts import Owner
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Stop
+from frostagent.types.traits import Audience
 
 NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable
 
 from bot.commands.phrases import IN_PRIVATE
-from bot.domain.command import Asked, Command, command
-from bot.domain.ports import Clock
-from bot.domain.run import RunEvent, RunFinished, Stop
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
+from frostagent.types.ports import Clock
+from frostagent.types.runs import RunEvent, RunFinished, Stop
+from frostagent.types.traits import Audience
 
 KEPT = 10
 LONGEST = 120  # characters of an error

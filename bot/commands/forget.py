@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from bot.domain.command import Asked, Command, command
-from bot.domain.errors import BotError
-from bot.domain.events import read_id
-from bot.domain.ports import Members
+from bot.core.command import Asked, Command, command
+from bot.core.events import read_id
+from bot.core.ports import Members
 from bot.memory.forgetting import Forgetting
+from frostagent.types.errors import BotError
 
 ME = frozenset({"me", "我"})
 GROUP = frozenset({"group", "群"})

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TypeAlias
 
 from bot.commands.phrases import AWAY, IN_PRIVATE, NOT_NOW
-from bot.domain.command import Asked, Command, command
-from bot.domain.events import Conversation
-from bot.domain.query_results import JournalQueries
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
+from bot.core.query_results import JournalQueries
 from bot.memory.modes import Modes
 from bot.policy.new_groups import NAMES, Mode
+from frostagent.types.conversation import Conversation
+from frostagent.types.traits import Audience
 
 WEEK = 7 * 86_400.0
 NOBODY = ("七天里没有人说话。", "Nobody has said anything for seven days.")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from bot.commands.commands import may_use
-from bot.domain.command import Answering, Asked, Command, command
+from bot.core.command import Answering, Asked, Command, command
 
 logger = logging.getLogger(__name__)
 

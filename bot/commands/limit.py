@@ -6,14 +6,15 @@ import re
 from dataclasses import dataclass
 
 from bot.commands.phrases import NOT_NOW, cap_words, used_words
-from bot.domain.command import Asked, Command, command
-from bot.domain.events import Conversation, read_id
-from bot.domain.ports import Members
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
+from bot.core.events import read_id
+from bot.core.ports import Members
 from bot.memory.marks import Whose
 from bot.memory.own_limits import Holder
 from bot.memory.spending import ALL, Spending
 from bot.policy.day_limits import LIFTED, LimitOverride
+from frostagent.types.conversation import Conversation
+from frostagent.types.traits import Audience
 
 GROUP = frozenset({"group", "here", "群", "本群"})
 TODAY = frozenset({"today", "今天", "今日"})

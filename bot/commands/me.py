@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.commands.phrases import AWAY
-from bot.domain.command import Asked, Command, command
-from bot.domain.memories import Kind, Memories, StoredFact
+from bot.core.command import Asked, Command, command
+from bot.core.memories import Kind, Memories, StoredFact
 from bot.policy.memory_rules import may_surface
 
 SHOWN = 15

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from bot.domain.command import Asked, Command, command
-from bot.domain.traits import Audience
-from bot.models.upstreams import Upstream
+from bot.core.command import Asked, Command, command
+from frostagent.models.upstreams import Upstream
+from frostagent.types.traits import Audience
 
 
 def model_command(

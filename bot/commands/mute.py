@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.commands.phrases import NOT_NOW, STILL_QUIET
-from bot.domain.command import Asked, Command, command
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
 from bot.memory.quiet_overrides import IsHour, QuietOverride, QuietOverrides
+from frostagent.types.traits import Audience
 
 DONE = (
     "好，我不再说话，谁叫都不答；/解除禁声 恢复。",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.commands.phrases import NOT_NOW
-from bot.domain.command import Asked, Command, command
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
 from bot.memory.personas import Personas
+from frostagent.types.traits import Audience
 
 SHOW = frozenset({"show", "看"})
 USUAL = frozenset({"usual", "默认"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from bot.domain.command import Asked
-from bot.domain.query_results import UsageSum
+from bot.core.command import Asked
+from bot.core.query_results import UsageSum
 from bot.policy.day_limits import Amount, Cap, percent_of
 
 AWAY = ("现在读不到记录。", "The journal cannot be read now.")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bot.commands.phrases import NOT_NOW, STILL_QUIET, at_time
-from bot.domain.command import Asked, Command, command
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
 from bot.memory.quiet_overrides import End, IsHour, QuietOverride, QuietOverrides
 from bot.policy.quiet import parse_duration
+from frostagent.types.traits import Audience
 
 OFF = frozenset({"off", "0", "关", "取消", "结束"})
 

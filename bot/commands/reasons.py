@@ -10,14 +10,14 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.errors import ERROR
-from bot.domain.journal import Undelivered, Unfinished
-from bot.domain.run import Stop
-from bot.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
-from bot.engine.step_calls import NOBODY_ANSWERED
-from bot.engine.subagents import NOBODY_TO_ASK
+from bot.core.journal import Undelivered, Unfinished
 from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Silence
+from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
+from frostagent.engine.step_calls import NOBODY_ANSWERED
+from frostagent.engine.subagents import NOBODY_TO_ASK
+from frostagent.types.errors import ERROR
+from frostagent.types.runs import Stop
 
 Either: TypeAlias = tuple[str, str]
 """The same in Chinese and in English."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bot.commands.phrases import NOT_NOW
-from bot.domain.command import Asked, Command, command
-from bot.domain.journal import ConversationReset
-from bot.domain.ports import Store
-from bot.domain.traits import Audience
+from bot.core.command import Asked, Command, command
+from bot.core.journal import ConversationReset
+from bot.core.ports import Store
 from bot.memory.history import History
+from frostagent.types.traits import Audience
 
 DONE = (
     "好，从这里重新开始；之前说的我不再带上。",

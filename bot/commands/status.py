@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 from bot.commands.digest import Standing
-from bot.domain.cluster_queries import ClusterClient, PartitionStatus, StatusQuery
+from bot.core.cluster_queries import ClusterClient, PartitionStatus, StatusQuery
 
 
 class StatusReader:

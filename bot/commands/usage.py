@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.commands.phrases import money, tokens, used_words
-from bot.domain.command import Asked, Command, command
-from bot.domain.query_results import JournalQueries, UsageSum
+from bot.core.command import Asked, Command, command
+from bot.core.query_results import JournalQueries, UsageSum
 from bot.memory.marks import Whose
 from bot.memory.spending import ALL as EVERYBODY
 from bot.memory.spending import Spending

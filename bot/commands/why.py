@@ -16,10 +16,10 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.domain.command import Asked, Command, command
-from bot.domain.events import Conversation
-from bot.domain.query_results import JournalQueries, Publication, Story, StoryCall
-from bot.domain.run import Asker
+from bot.core.command import Asked, Command, command
+from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
 
 WAITS = (
     "还没轮到，已经等了 {seconds:.0f} 秒",

@@ -12,14 +12,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from bot.build import App
-from bot.console.console_backend import (
-    DRAFTS,
-    answer_query,
-    count_decisions,
-    read_status,
-)
-from bot.domain.cancellation import background
-from bot.domain.cluster_queries import (
+from bot.console.console_backend import DRAFTS, answer_query, count_decisions, read_status
+from bot.core.cluster_queries import (
     ClusterQuery,
     ClusterReply,
     ContextQuery,
@@ -29,11 +23,12 @@ from bot.domain.cluster_queries import (
     PartitionStatus,
     StatusQuery,
 )
-from bot.domain.console_views import ModelState, State
-from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.events import Conversation
-from bot.domain.suspension import Settled
+from bot.core.console_views import ModelState, State
+from bot.core.errors import ActionUnanswered, NotConnected
+from bot.core.settlement import Settled
 from bot.memory.wide_feed import WideFeed
+from frostagent.cancellation import background
+from frostagent.types.conversation import Conversation
 
 FAILURES: Final = 20  # that are shown, of all bots together
 

@@ -13,23 +13,23 @@ from bot.commands.why import Explanations
 from bot.console.console_backend import list_personas
 from bot.console.limits_page import list_limits
 from bot.console.tools_page import call_tool, list_tools
-from bot.domain.cancellation import background
-from bot.domain.console_views import Doctor, Finding
-from bot.domain.events import Conversation
-from bot.domain.journal import Audited, PlaceSet, UsageAdded
-from bot.domain.masking import Mask
-from bot.domain.model_messages import Usage
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import TRIED, Trial, TrialOptions
+from bot.core.console_views import Doctor, Finding
+from bot.core.journal import Audited, PlaceSet, UsageAdded
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import TRIED, Trial, TrialOptions
 from bot.memory.kept_settings import NOWHERE
 from bot.memory.quiet_overrides import QuietOverride
 from bot.memory.window import weigh
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import LimitLevel
-from bot.policy.tokens import estimate_text
 from bot.trial.trial_budget import TrialBudget
 from bot.trial.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.models.tokens import estimate_text
+from frostagent.text.masking import Mask
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Usage
 
 if TYPE_CHECKING:
     from aiohttp import web

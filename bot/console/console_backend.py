@@ -7,8 +7,8 @@ from typing import assert_never
 
 from bot.build import App
 from bot.conversation.approval.join_request_store import DAYS
-from bot.domain.actions import plain_words
-from bot.domain.cluster_queries import (
+from bot.core.actions import plain_words
+from bot.core.cluster_queries import (
     ClusterQuery,
     ClusterReply,
     ContextQuery,
@@ -18,7 +18,7 @@ from bot.domain.cluster_queries import (
     PartitionStatus,
     StatusQuery,
 )
-from bot.domain.console_views import (
+from bot.core.console_views import (
     AccountState,
     Failure,
     ModelState,
@@ -29,16 +29,16 @@ from bot.domain.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
-from bot.domain.drafts import draft_id
-from bot.domain.events import Conversation
-from bot.domain.journal import SendState
-from bot.domain.model_messages import ToolMessage
-from bot.domain.suspension import Settled
+from bot.core.drafts import draft_id
+from bot.core.journal import SendState
+from bot.core.settlement import Settled
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.personas import Personas
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.drafts import DraftWord
 from bot.speaking.sends import Send
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import ToolMessage
 
 DRAFTS = 20  # that are shown on a page
 BY = ("控制台", "the console")  # the author of a decision, as owners in QQ read it

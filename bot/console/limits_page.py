@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bot.commands.phrases import tokens
-from bot.domain.console_views import LimitState
+from bot.core.console_views import LimitState
 from bot.memory.own_limits import OwnLimits
 from bot.policy.day_limits import LimitOverride
 from config.settings import Settings

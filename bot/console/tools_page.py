@@ -7,13 +7,13 @@ from typing import Final
 
 from bot.build import App
 from bot.configured_tools import TOOL_PORTS
-from bot.domain.console_views import ToolAnswer, ToolState
-from bot.domain.errors import ToolDenied, ToolTimeout
-from bot.domain.ports import Subagents
-from bot.domain.run import Asker, Terms
-from bot.domain.tool import Tool, ToolContext
-from bot.domain.traits import Audience, Permission, SideEffects
-from bot.engine.toolset import NOWHERE
+from bot.core.console_views import ToolAnswer, ToolState
+from frostagent.engine.toolset import NOWHERE
+from frostagent.types.errors import ToolDenied, ToolTimeout
+from frostagent.types.ports import Subagents
+from frostagent.types.runs import Asker, Terms
+from frostagent.types.tools import Tool, ToolContext
+from frostagent.types.traits import Audience, Permission, SideEffects
 
 CALL_SECONDS: Final = 60.0  # that a page waits for a call
 CALL_TIMED_OUT: Final = "there was no answer within {seconds:g} s."

@@ -20,10 +20,9 @@ from bot.conversation.interruptions.recalls import Recalls
 from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.late_messages import ExpiredEvents
-from bot.domain.events import (
+from bot.core.events import (
     AccountChanged,
     Connected,
-    Conversation,
     Event,
     Heartbeat,
     MemberChanged,
@@ -37,11 +36,12 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
-from bot.domain.ports import EventSink
+from bot.core.ports import EventSink
 from bot.speaking.gestures import Gestures
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import Owner
 from bot.speaking.unreachable import UnreachablePlaces
+from frostagent.types.conversation import Conversation
 
 
 class StartupBarrier:

@@ -9,10 +9,11 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import OpenTurn
-from bot.domain.suspension import Decision
+from bot.core.events import MessageReceived
+from bot.core.journal import OpenTurn
 from bot.policy.wake import NeedsQuoted, Wake
+from frostagent.types.conversation import Conversation
+from frostagent.types.suspension import Decision
 
 YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects one
 

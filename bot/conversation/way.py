@@ -24,7 +24,7 @@ from bot.conversation.queue.question_queue import QuestionQueue, Quotes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Resume, Task, Work
 from bot.conversation.turns.turn import Turns
-from bot.domain.events import MessageReceived
+from bot.core.events import MessageReceived
 from bot.policy.fallback_replies import SORRY, apology
 from bot.policy.message_trimming import trim_message
 from bot.policy.wake import Observe, Silence, Verdict

@@ -6,14 +6,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta, tzinfo
 
-from bot.domain.errors import InvalidArguments, ToolFailed
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import LogQuery
-from bot.domain.person_lookup import find_person
-from bot.domain.ports import Clock, LogPage, Members, Store
-from bot.domain.segments import Card, Link, Markdown
-from bot.domain.traits import Audience
-from bot.policy.permissions import authority_of, lowest_authority
+from bot.core.events import MessageReceived
+from bot.core.journal import LogQuery
+from bot.core.person_lookup import find_person
+from bot.core.ports import LogPage, Members, Store
+from bot.core.segments import Card, Link, Markdown
+from bot.policy.permissions import authority_of
+from frostagent.engine.authority import lowest_authority
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolFailed
+from frostagent.types.ports import Clock
+from frostagent.types.traits import Audience
 
 MAX_LINES = 40
 MAX_WORDS = 8

@@ -14,13 +14,15 @@ from cachetools import LRUCache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain import codec
-from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.drafts import DraftMedia
-from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices
+from bot.core import codec
+from bot.core.actions import MAX_SOURCE, SendMessage
+from bot.core.drafts import DraftMedia
+from bot.core.journal import PlaceSet
+from bot.core.ports import Store
+from bot.core.query_results import Choices
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Attachment
 
 logger = logging.getLogger(__name__)
 

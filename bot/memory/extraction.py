@@ -20,9 +20,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from bot.domain.errors import ModelError
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import (
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     Entry,
     LogQuery,
     MessageErased,
@@ -33,16 +32,19 @@ from bot.domain.journal import (
     TurnOpened,
     UsageAdded,
 )
-from bot.domain.memories import MemoriesForgotten, StoredFact
-from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.query_results import Choices
-from bot.domain.task_context import current_errand, current_run
+from bot.core.memories import MemoriesForgotten, StoredFact
+from bot.core.ports import Store
+from bot.core.query_results import Choices
+from bot.core.task_context import current_errand, current_run
 from bot.memory.kept_settings import KeptSettings
 from bot.memory.lru import LRU, DefaultLRU
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts
 from bot.prompt.render import View, plain
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ModelError
+from frostagent.types.ports import ChatModel, Clock
 
 SETTING: Final = "talk"
 RECENT: Final = 24 * 3600.0  # seconds for which a talk is still worth looking for

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
-from bot.domain.cluster_messages import ClusterPeers, SubjectErased
-from bot.domain.events import Conversation
-from bot.domain.query_results import Eraser
+from bot.core.cluster_messages import ClusterPeers, SubjectErased
+from bot.core.query_results import Eraser
 from bot.memory.history import History
+from frostagent.types.conversation import Conversation
 
 
 class Forgetting:

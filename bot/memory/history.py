@@ -20,23 +20,18 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.events import NO_IDS, Conversation, MessageReceived
-from bot.domain.journal import MessageErased, Remembered
-from bot.domain.model_messages import Counted, Message, ToolMessage, UserMessage, as_kept
-from bot.domain.ports import Store
-from bot.domain.redaction import (
-    OwnWords,
-    lines_of_messages,
-    redact_messages,
-    redact_own,
-    sources_of,
-)
+from bot.core.events import NO_IDS, MessageReceived
+from bot.core.journal import MessageErased, Remembered
+from bot.core.ports import Store
+from bot.core.redaction import OwnWords, lines_of_messages, redact_messages, redact_own, sources_of
 from bot.memory.attachments import Attachments
 from bot.memory.lru import LRU, DefaultLRU, WeightedLRU
 from bot.memory.speakers import Speakers
 from bot.memory.window import Fold, ToldRound, Window
 from bot.policy.message_trimming import message_weight
 from bot.prompt.summary import Prefix
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Counted, Message, ToolMessage, UserMessage, as_kept
 
 
 class Overheard:

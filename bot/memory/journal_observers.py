@@ -8,8 +8,8 @@ import logging
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import (
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     Entry,
     KnownLine,
     LogQuery,
@@ -19,9 +19,10 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
-from bot.domain.model_messages import AssistantMessage
-from bot.domain.ports import JournalObserver, Store
-from bot.domain.segments import Text
+from bot.core.ports import JournalObserver, Store
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage
+from frostagent.types.speech import Text
 
 logger = logging.getLogger(__name__)
 

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-from bot.domain import codec
-from bot.domain.cluster_messages import ClusterPeers, PlaceChanged, RowChanged
-from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices
+from bot.core import codec
+from bot.core.cluster_messages import ClusterPeers, PlaceChanged, RowChanged
+from bot.core.journal import PlaceSet
+from bot.core.ports import Store
+from bot.core.query_results import Choices
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, TypeAlias
 
-from bot.domain.events import Conversation
-from bot.domain.language import NotifyOwners, Pair, fill_pair, join_pairs
+from bot.core.language import join_pairs
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import Amount, percent_of
+from frostagent.text.language import NotifyOwners, Pair, fill_pair
+from frostagent.types.conversation import Conversation
 
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.domain.events import Conversation
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices
+from bot.core.ports import Store
+from bot.core.query_results import Choices
 from bot.memory.kept_settings import KeptSettings
 from bot.policy.new_groups import Mode
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 SETTING = "mode"
 OPEN = frozenset({Mode.ASKING, Mode.ASKED})

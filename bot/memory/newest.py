@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from bot.domain.console_views import News
-from bot.domain.journal import Entry, Judged, MessageObserved, TurnClosed, TurnOpened
+from bot.core.console_views import News
+from bot.core.journal import Entry, Judged, MessageObserved, TurnClosed, TurnOpened
 
 KEPT = 200  # for who comes back after a while
 

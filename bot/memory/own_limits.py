@@ -10,12 +10,13 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.cluster_messages import ClusterPeers
-from bot.domain.events import Conversation
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices
+from bot.core.cluster_messages import ClusterPeers
+from bot.core.ports import Store
+from bot.core.query_results import Choices
 from bot.memory.kept_settings import Row
 from bot.policy.day_limits import Cap, DayLimits, LimitOverride
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 SETTING: Final = "limits"
 

@@ -6,10 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import starmap
 
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.model_messages import AssistantMessage, Message, UserMessage
-from bot.domain.ports import ChatModel
-from bot.domain.traits import Audience
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.policy.day_limits import AS_USUAL, LimitOverride
 from bot.policy.quiet import Hours, Quiet
@@ -17,6 +13,10 @@ from bot.runtime.reloading import Reload
 from config.persona_files import PersonaFile, by_group, read_personas
 from config.settings import Settings, read_persona
 from config.tables import GroupRow, read_groups
+from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.messages import AssistantMessage, Message, UserMessage
+from frostagent.types.ports import ChatModel
+from frostagent.types.traits import Audience
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from bot.domain.cluster_messages import ClusterPeers
-from bot.domain.events import Conversation
-from bot.domain.journal import PersonaChosen
-from bot.domain.model_messages import Message
-from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.query_results import Choices
-from bot.domain.traits import Audience
+from bot.core.cluster_messages import ClusterPeers
+from bot.core.journal import PersonaChosen
+from bot.core.ports import Store
+from bot.core.query_results import Choices
 from bot.memory.kept_settings import Row
 from bot.policy.day_limits import LimitOverride
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message
+from frostagent.types.ports import ChatModel, Clock
+from frostagent.types.traits import Audience
 
 SETTING: Final = "persona_texts"
 KEPT: Final = 10  # texts of a persona

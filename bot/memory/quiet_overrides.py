@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from bot.domain.cluster_messages import ClusterPeers
-from bot.domain.events import Conversation
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices
+from bot.core.cluster_messages import ClusterPeers
+from bot.core.ports import Store
+from bot.core.query_results import Choices
 from bot.memory.kept_settings import KeptSettings
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 IsHour: TypeAlias = Callable[[Conversation, float], bool]
 """Whether the settings have it quiet there at that time (seconds since 1970)."""

@@ -8,10 +8,12 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.journal import RequestMade, UsageAdded
-from bot.domain.model_messages import ToolCall, as_kept
-from bot.domain.ports import Clock, Store
-from bot.domain.run import (
+from bot.core.journal import RequestMade, UsageAdded
+from bot.core.ports import Store
+from bot.core.task_context import current_run
+from frostagent.types.messages import ToolCall, as_kept
+from frostagent.types.ports import Clock
+from frostagent.types.runs import (
     RunContinued,
     RunEvent,
     RunFinished,
@@ -22,7 +24,6 @@ from bot.domain.run import (
     ToolProgressed,
     ToolStarted,
 )
-from bot.domain.task_context import current_run
 
 
 class Recorder:

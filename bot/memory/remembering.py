@@ -15,10 +15,8 @@ from functools import partial
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from bot.domain.errors import InvalidArguments, ToolDenied
-from bot.domain.events import Conversation, Sender
-from bot.domain.language import Language
-from bot.domain.memories import (
+from bot.core.events import Sender
+from bot.core.memories import (
     Kind,
     Memories,
     MemoriesForgotten,
@@ -28,12 +26,9 @@ from bot.domain.memories import (
     StoredFact,
     Visibility,
 )
-from bot.domain.person_lookup import find_person
-from bot.domain.ports import Clock, Ids, Store
-from bot.domain.suspension import Suspend
-from bot.domain.tool import ToolContext
+from bot.core.person_lookup import find_person
+from bot.core.ports import Store
 from bot.memory.speakers import Speakers
-from bot.policy.approval import led_by
 from bot.policy.memory_rules import (
     CJK,
     fact_line,
@@ -49,6 +44,13 @@ from bot.policy.memory_rules import (
 )
 from bot.policy.permissions import WAIT
 from bot.prompt.render import View, speaker
+from frostagent.engine.authority import led_by
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolDenied
+from frostagent.types.ports import Clock, Ids
+from frostagent.types.suspension import Suspend
+from frostagent.types.tools import ToolContext
 
 EVERYWHERE = ("到处都记住：{line}", "Remember everywhere: {line}")
 MAX_FORGOTTEN = 10_000

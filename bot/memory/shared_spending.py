@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.cluster_messages import UsageTaken
-from bot.domain.journal import DayStanding, Found
+from bot.core.cluster_messages import UsageTaken
+from bot.core.journal import DayStanding, Found
 from bot.memory.lru import LRU
 from bot.memory.spending import ALL, TURNS, Payer, Reservation, Spending
 from bot.policy.day_limits import NO_CAP, Amount, DayLimits, LimitLevel, limit_level

@@ -14,19 +14,19 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from bot.domain.cluster_messages import ClusterPeers, UsageTaken
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.language import NotifyOwners
-from bot.domain.model_messages import Usage
-from bot.domain.ports import Clock
-from bot.domain.query_results import JournalQueries, SpentSum
-from bot.domain.run import StepFinished
+from bot.core.cluster_messages import ClusterPeers, UsageTaken
+from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.core.query_results import JournalQueries, SpentSum
 from bot.memory.lru import LRU
 from bot.memory.marks import Marks, Whose
 from bot.memory.own_limits import OwnLimits
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel, limit_level
+from frostagent.text.language import NotifyOwners
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Usage
+from frostagent.types.ports import Clock
+from frostagent.types.runs import StepFinished
 
 LATE: Final = 1.0  # seconds after which what was told is in the journal
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain import codec
-from bot.domain.journal import PlaceSet
-from bot.domain.ports import Store
-from bot.domain.query_results import Choices
+from bot.core import codec
+from bot.core.journal import PlaceSet
+from bot.core.ports import Store
+from bot.core.query_results import Choices
 from bot.memory.kept_settings import NOWHERE
 
 

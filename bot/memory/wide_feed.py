@@ -8,10 +8,10 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
 
-from bot.domain.console_views import ConsoleQueries, News, TurnQuery, TurnRow
-from bot.domain.events import Conversation
-from bot.domain.ports import Clock
+from bot.core.console_views import ConsoleQueries, News, TurnQuery, TurnRow
 from bot.memory.newest import Newest
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 EVERY: Final = 1.0  # seconds between two looks
 WATCHED: Final = 15.0  # seconds for which somebody watches who has just asked

@@ -14,15 +14,15 @@ from operator import is_
 
 from msgspec import Struct
 
-from bot.domain.events import Conversation
-from bot.domain.journal import Round, WindowMoved
-from bot.domain.model_messages import NOT_COUNTED, Counted, Message
-from bot.domain.redaction import lines_of_messages, redact_messages
-from bot.policy.compaction import trim_tool_results
-from bot.policy.permissions import outside_tools
-from bot.policy.tokens import estimate_messages, estimate_text
+from bot.core.journal import Round, WindowMoved
+from bot.core.redaction import lines_of_messages, redact_messages
 from bot.prompt.compose import last_day
 from bot.prompt.summary import continue_summary, in_one_line, outside_tools_in, with_outside_tools
+from frostagent.engine.authority import outside_tools
+from frostagent.models.compaction import trim_tool_results
+from frostagent.models.tokens import estimate_messages, estimate_text
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import NOT_COUNTED, Counted, Message
 
 FULL = 0.85  # of its room: then the window moves,
 EMPTIED = 0.5  # down to this, so that it moves rarely

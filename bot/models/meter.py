@@ -20,9 +20,12 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.errors import DaySpent, MediaError, ModelTransport
-from bot.domain.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import (
+from bot.core.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
+from bot.core.ports import Store
+from bot.core.task_context import current_errand, current_run, early_payer
+from frostagent.models.prices import Price
+from frostagent.types.errors import DaySpent, MediaError, ModelTransport
+from frostagent.types.messages import (
     Allowance,
     AssistantMessage,
     Attempt,
@@ -31,9 +34,7 @@ from bot.domain.model_messages import (
     FinishReason,
     Usage,
 )
-from bot.domain.ports import Clock, Ids, Store
-from bot.domain.task_context import current_errand, current_run, early_payer
-from bot.policy.prices import Price
+from frostagent.types.ports import Clock, Ids
 
 NUMBERS = 2**30  # of reservations: another process begins elsewhere
 

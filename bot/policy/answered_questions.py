@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal, TypeAlias
 
-from bot.domain.events import MessageReceived
-from bot.domain.journal import SendState, Spoken
-from bot.domain.segments import Quote
+from bot.core.events import MessageReceived
+from bot.core.journal import SendState, Spoken
+from frostagent.types.speech import Quote
 
 SKEW = 30.0  # seconds the server's clock may be behind ours
 Part: TypeAlias = Literal["all", "rest", "nothing"]

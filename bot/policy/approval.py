@@ -12,16 +12,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Language
-from bot.domain.run import Asker, Led, PendingCall
-from bot.domain.segments import Mention, Quote, Text
-from bot.policy.authority import (
-    in_one_line as in_one_line,
-)
-from bot.policy.authority import (
-    led_by as led_by,
-)
+from bot.core.events import MessageReceived
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker, Led, PendingCall
+from frostagent.types.speech import Mention, Quote, Text
 
 MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone
 MAX_QUESTION = 80

@@ -10,34 +10,30 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
-from bot.domain.blocked_words import LONGEST, fold_text
-from bot.domain.events import MessageReceived
-from bot.domain.language import Language
-from bot.domain.segments import (
+from bot.core.actions import MergedForward, SendMessage, SentSegment
+from bot.core.blocked_words import LONGEST, fold_text
+from bot.core.events import MessageReceived
+from bot.core.segments import (
     Card,
     Contact,
     Dice,
-    Face,
     File,
     Forward,
     Keyboard,
     Link,
     Location,
     Markdown,
-    Mention,
-    MentionAll,
     Picture,
     Poke,
-    Quote,
     Record,
     Rps,
     Sticker,
-    Text,
     Transfer,
     Unsupported,
     Video,
 )
+from frostagent.text.language import Language
+from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
 
 POLITE = ("（这句不方便说。）", "(I would rather not say that.)")
 SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from bot.domain.segments import Face, Mention, Quote, Text
+from frostagent.types.speech import Face, Mention, Quote, Text
 
 Code: TypeAlias = Face | Mention | Quote
 Means: TypeAlias = Callable[[Code], Text | Code | None]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.domain.language import Language
-from bot.policy.approval import INNER_QUOTES, MARKS, in_one_line
+from bot.policy.approval import INNER_QUOTES, MARKS
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language
 
 FRESH = 600.0  # seconds after which nobody remembers the question: it is not quoted any more
 MAX_GROUP = 24  # characters of a group's name

@@ -7,23 +7,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bot.domain.actions import Refused, SendMessage
-from bot.domain.events import MessageReceived
-from bot.domain.language import Language
-from bot.domain.refusals import is_muted, is_too_long
-from bot.domain.segments import Quote, Text
-from bot.policy.notices import (
-    ENGLISH_NOTICES as ENGLISH_NOTICES,
-)
-from bot.policy.notices import (
-    TRACE as TRACE,
-)
-from bot.policy.notices import (
-    Notices as Notices,
-)
-from bot.policy.notices import (
-    without_run_id as without_run_id,
-)
+from bot.core.actions import SendMessage
+from bot.core.events import MessageReceived
+from bot.core.refusals import is_muted, is_too_long
+from frostagent.engine.notices import ENGLISH_NOTICES, TRACE, without_run_id
+from frostagent.text.language import Language
+from frostagent.types.speech import Quote, Refused, Text
 
 SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
 LOST: Final = "刚才的回答没能发出来，请再问一次。"

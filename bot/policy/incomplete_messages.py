@@ -7,18 +7,10 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.events import MessageReceived
-from bot.domain.segments import (
-    Face,
-    Markdown,
-    Mention,
-    MentionAll,
-    Quote,
-    Record,
-    Sticker,
-    Text,
-)
-from bot.domain.visible_text import visible_text
+from bot.core.events import MessageReceived
+from bot.core.segments import Markdown, Record, Sticker
+from frostagent.text.visible_text import visible_text
+from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
 
 SHORT = 12  # characters: shorter words without an end may be the beginning of something
 END = tuple(".!?。！？…~～;；)）」』”\"'】》")

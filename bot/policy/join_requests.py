@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.events import MessageReceived
-from bot.domain.group_admin import JoinRequest
-from bot.domain.language import Language
-from bot.policy.approval import (
-    INNER_QUOTES,
-    Answer,
-    in_one_line,
-    read_answer,
-    without_blanks,
-    words_in,
-)
+from bot.core.events import MessageReceived
+from bot.core.group_admin import JoinRequest
+from bot.policy.approval import INNER_QUOTES, Answer, read_answer, without_blanks, words_in
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language
 
 MAX_COMMENT = 80  # characters
 

@@ -14,14 +14,14 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
 
-from bot.domain.events import Conversation
-from bot.domain.masking import KEYS
-from bot.domain.memories import Kind, StoredFact, Visibility
-from bot.domain.run import Asker
-from bot.domain.traits import Audience
-from bot.domain.visible_text import visible_text
-from bot.policy.similarity import is_similar
-from bot.policy.tokens import estimate_text
+from bot.core.memories import Kind, StoredFact, Visibility
+from frostagent.models.tokens import estimate_text
+from frostagent.text.masking import KEYS
+from frostagent.text.similarity import is_similar
+from frostagent.text.visible_text import visible_text
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
+from frostagent.types.traits import Audience
 
 MAX_TEXT = 200  # characters of one fact
 ALIKE = 85.0  # percent

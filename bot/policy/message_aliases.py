@@ -13,21 +13,11 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.events import MessageReceived
-from bot.domain.journal import KnownLine
-from bot.domain.segments import (
-    File,
-    Forward,
-    Mention,
-    Picture,
-    Quote,
-    Record,
-    Segment,
-    Sticker,
-    Text,
-    Video,
-)
+from bot.core.events import MessageReceived
+from bot.core.journal import KnownLine
+from bot.core.segments import File, Forward, Picture, Record, Segment, Sticker, Video
 from bot.policy.answered_questions import SKEW
+from frostagent.types.speech import Mention, Quote, Text
 
 CLOSE = 2.0  # seconds between an event and its row: servers tell both by one clock
 AT_ONCE = 1.0  # the same, if nothing but the time tells

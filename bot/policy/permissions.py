@@ -17,49 +17,16 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, SendSegment
-from bot.domain.errors import InvalidArguments, ToolDenied
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.language import Language
-from bot.domain.run import Asker
-from bot.domain.segments import (
-    Card,
-    Face,
-    File,
-    Link,
-    Markdown,
-    Mention,
-    MentionAll,
-    Quote,
-    Text,
-    Transfer,
-)
-from bot.domain.suspension import Suspend
-from bot.domain.traits import Audience
-from bot.policy.authority import (
-    RANKS as RANKS,
-)
-from bot.policy.authority import (
-    Overrides as Overrides,
-)
-from bot.policy.authority import (
-    is_sufficient as is_sufficient,
-)
-from bot.policy.authority import (
-    lower_authority as lower_authority,
-)
-from bot.policy.authority import (
-    lowest_authority as lowest_authority,
-)
-from bot.policy.authority import (
-    may_call as may_call,
-)
-from bot.policy.authority import (
-    must_be_confirmed as must_be_confirmed,
-)
-from bot.policy.authority import (
-    outside_tools as outside_tools,
-)
+from bot.core.events import MessageReceived, Sender
+from bot.core.segments import Card, File, Link, Markdown, Transfer
+from frostagent.engine.authority import lowest_authority, may_call
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolDenied
+from frostagent.types.runs import Asker
+from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, SendSegment, Text
+from frostagent.types.suspension import Suspend
+from frostagent.types.traits import Audience
 
 MAX_VOICES = 5  # people who are named to whoever is asked about a call
 

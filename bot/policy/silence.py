@@ -13,7 +13,7 @@ import re
 import unicodedata
 from enum import Enum
 
-from bot.policy.similarity import letters_only
+from frostagent.text.similarity import letters_only
 
 
 class Silent(Enum):

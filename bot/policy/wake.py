@@ -11,10 +11,11 @@ from unicodedata import category, normalize
 
 from msgspec import Struct
 
-from bot.domain.events import Conversation, MessageReceived, account_of
-from bot.domain.segments import Mention, MentionAll, Quote, Text
-from bot.domain.traits import Rate
+from bot.core.events import MessageReceived, account_of
 from bot.policy.quiet import Hours, Quiet
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Mention, MentionAll, Quote, Text
+from frostagent.types.traits import Rate
 
 # QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
 # answer each other never stop.

@@ -10,14 +10,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.domain.model_messages import AssistantMessage, ToolCall
-from bot.domain.speech import (
-    SEND as SEND,
-)
-from bot.domain.visible_text import visible_text, without_controls
 from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
 from bot.prompt.echo_detection import is_echo, repeats_whole
 from bot.prompt.frame_removal import FrameRemover
+from frostagent.text.visible_text import visible_text, without_controls
+from frostagent.types.messages import AssistantMessage, ToolCall
+from frostagent.types.speech import SEND
 
 BESIDE = frozenset({"session", "last"})  # what else is given to it
 PARTS = frozenset({"plain", "text", "image", "record", "video", "file", "mention_user", "quote"})

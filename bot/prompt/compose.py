@@ -13,13 +13,14 @@ from functools import lru_cache
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bot.domain.errors import Lack
-from bot.domain.events import MessageReceived
-from bot.domain.model_messages import Message, SystemMessage, UserMessage
-from bot.domain.segments import Forward, Picture, Quote, Record, Segment
-from bot.policy.tokens import estimate_text
+from bot.core.events import MessageReceived
+from bot.core.segments import Forward, Picture, Record, Segment
 from bot.prompt.render import MAX_NAME, MAX_TEXT, View, indented, label, line, plain, replying
 from bot.prompt.wording import Wording
+from frostagent.models.tokens import estimate_text
+from frostagent.types.errors import Lack
+from frostagent.types.messages import Message, SystemMessage, UserMessage
+from frostagent.types.speech import Quote
 
 DATE = re.compile(r"^\[(\d{4}-\d\d-\d\d)(?: [^\]\n]*)?\]$", re.MULTILINE)
 INDENTED = re.compile(r"\A(?:  [^\n]*\n)+")

@@ -16,37 +16,12 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, UserMessage
-from bot.policy.known_texts import (
-    CJK as CJK,
-)
-from bot.policy.known_texts import (
-    ECHO as ECHO,
-)
-from bot.policy.known_texts import (
-    LETTERS as LETTERS,
-)
-from bot.policy.known_texts import (
-    LONG_ENOUGH as LONG_ENOUGH,
-)
-from bot.policy.known_texts import (
-    OUR_ERROR as OUR_ERROR,
-)
-from bot.policy.known_texts import (
-    KnownTexts as KnownTexts,
-)
-from bot.policy.known_texts import (
-    is_call_error as is_call_error,
-)
-from bot.policy.similarity import (
-    already_said,
-    cached_letters,
-    is_similar,
-    letters_only,
-)
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
+from frostagent.engine.known_texts import CJK, ECHO, LONG_ENOUGH
+from frostagent.text.similarity import already_said, cached_letters, is_similar, letters_only
+from frostagent.types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
 FEW_WORDS = 3  # a name or a number alone is said back by who answers with it

@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bot.domain.lenient_json import loads
-from bot.domain.memories import Kind
-from bot.domain.model_messages import (
+from bot.core.memories import Kind
+from bot.policy.memory_rules import fact_line, fact_problem, terms
+from bot.prompt.render import indented
+from frostagent.text.lenient_json import loads
+from frostagent.text.similarity import NUMERALS, TIME
+from frostagent.types.messages import (
     Completion,
     FinishReason,
     ModelRequest,
     SystemMessage,
     UserMessage,
 )
-from bot.policy.memory_rules import fact_line, fact_problem, terms
-from bot.policy.similarity import NUMERALS, TIME
-from bot.prompt.render import indented
 
 SHARE = 0.5  # of a fact's words that stand in its lines
 LEAST = 2  # characters of a name that tells somebody

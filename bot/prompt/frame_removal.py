@@ -22,7 +22,6 @@ from functools import lru_cache
 
 from msgspec import Struct, field
 
-from bot.domain.visible_text import visible_text
 from bot.prompt import frame_patterns
 from bot.prompt.participants import Participants, name_key
 from bot.prompt.speaker_headings import (
@@ -32,6 +31,7 @@ from bot.prompt.speaker_headings import (
     may_have_heading,
     speakers_in_json,
 )
+from frostagent.text.visible_text import visible_text
 
 MOST_FRAMES = 12  # one within the other, before the first word of an answer
 MOST_IN_A_ROW = MOST_FRAMES**2

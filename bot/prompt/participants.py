@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from bot.domain.model_messages import Message, ToolMessage, UserMessage
-from bot.domain.traits import Audience
 from bot.policy.cq_codes import mentions_codes
 from bot.prompt import frame_patterns
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import NAMELESS
+from frostagent.types.messages import Message, ToolMessage, UserMessage
+from frostagent.types.traits import Audience
 
 NUMBER = re.compile(rf"{frame_patterns.HASH}(\d+)")
 ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")

@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from bot.domain.language import Language
-from bot.domain.model_messages import Message, UserMessage
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.text.language import Language
+from frostagent.types.messages import Message, UserMessage
 
 WORDINGS = (ZH, EN)
 BY_NAME = {wording.language: wording for wording in WORDINGS}

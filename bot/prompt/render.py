@@ -8,7 +8,7 @@ contain a line in another person's name.
 A note on what became of the bot's words stands behind the round, as a user's message, never in the
 words of the assistant: models repeat what stands there, and then it is sent. A round without an
 answer is its question and the note; for vendors that want people and the model to take turns,
-neighbours are made one message (`adapters/openai/history.py`).
+neighbours are made one message (`frostagent/models/openai/history.py`).
 """
 
 from __future__ import annotations
@@ -23,36 +23,32 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from bot.domain.events import MessageReceived, Sender
-from bot.domain.model_messages import UserMessage
-from bot.domain.segments import (
+from bot.core.events import MessageReceived, Sender
+from bot.core.segments import (
     Card,
     Contact,
     Dice,
-    Face,
     File,
     Forward,
     Keyboard,
     Link,
     Location,
     Markdown,
-    Mention,
-    MentionAll,
     Picture,
     Poke,
-    Quote,
     Record,
     Rps,
     Segment,
     Sticker,
-    Text,
     Transfer,
     Unsupported,
     Video,
 )
-from bot.domain.visible_text import visible_text
 from bot.prompt.wording import Wording
 from bot.prompt.wording_zh import ZH
+from frostagent.text.visible_text import visible_text
+from frostagent.types.messages import UserMessage
+from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
 
 # Unicode's opening and closing punctuation (Ps, Pe) but for braces, angles and low quotes, which
 # the frame does not have and titles often do; then pieces and corners that are drawn as brackets.

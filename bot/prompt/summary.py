@@ -10,7 +10,13 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from bot.domain.model_messages import (
+from bot.prompt.prompt_language import WORDINGS, is_chinese
+from bot.prompt.render import indented
+from bot.prompt.wording import Wording
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
+from frostagent.models.tokens import estimate_text
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -21,13 +27,7 @@ from bot.domain.model_messages import (
     ToolSpec,
     UserMessage,
 )
-from bot.domain.ports import ChatModel
-from bot.policy.tokens import estimate_text
-from bot.prompt.prompt_language import WORDINGS, is_chinese
-from bot.prompt.render import indented
-from bot.prompt.wording import Wording
-from bot.prompt.wording_en import EN
-from bot.prompt.wording_zh import ZH
+from frostagent.types.ports import ChatModel
 
 MAX_SUMMARY = 600  # characters
 MAX_WORDS = 1500

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.policy.notices import Notices
+from frostagent.engine.notices import Notices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.policy.fallback_replies import OURS
-from bot.policy.notices import ENGLISH_NOTICES
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
+from frostagent.engine.notices import ENGLISH_NOTICES
 
 RULES = """\
 How this chat works

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.policy.fallback_replies import NO_CONCLUSION, OURS
-from bot.policy.notices import Notices
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
+from frostagent.engine.notices import Notices
 
 RULES = """\
 关于这个聊天

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import assert_never
 
-from bot.domain.ports import Observer
-from bot.domain.run import (
+from frostagent.types.ports import Observer
+from frostagent.types.runs import (
     RunContinued,
     RunEvent,
     RunFinished,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.domain.errors import Problem
+from frostagent.types.errors import Problem
 
 logger = logging.getLogger(__name__)
 

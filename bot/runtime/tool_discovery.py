@@ -23,10 +23,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
-from bot.domain.cancellation import BROKEN, isolate
-from bot.domain.command import Command
-from bot.domain.errors import Problem
-from bot.domain.tool import Tool
+from bot.core.command import Command
+from frostagent.cancellation import BROKEN, isolate
+from frostagent.types.errors import Problem
+from frostagent.types.tools import Tool
 
 logger = logging.getLogger(__name__)
 

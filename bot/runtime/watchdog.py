@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 
-from bot.domain.ports import Clock
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

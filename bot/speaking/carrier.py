@@ -14,17 +14,18 @@ import logging
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Protocol
 
-from bot.domain.actions import Confirmed, Receipt, Refused, SendMessage, SentSegment, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
-from bot.domain.events import Conversation
-from bot.domain.journal import SendState
-from bot.domain.ports import Clock, Ids, Transport
-from bot.domain.refusals import MUTED, Removable, judge_refusal
-from bot.domain.segments import Mention, Quote, Text
-from bot.domain.task_context import current_run
+from bot.core.actions import SendMessage, SentSegment
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
+from bot.core.journal import SendState
+from bot.core.ports import Transport
+from bot.core.refusals import MUTED, Removable, judge_refusal
+from bot.core.task_context import current_run
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import Unconfirmed
 from bot.speaking.unreachable import UnreachablePlaces
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock, Ids
+from frostagent.types.speech import Confirmed, Mention, Quote, Receipt, Refused, Text, Unknown
 
 # More keys are looked through: those that may burst again are as good as unknown. A bounded cache
 # would forget by age alone, and let somebody burst who has just done so.

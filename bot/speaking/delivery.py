@@ -13,24 +13,10 @@ from typing import Final, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from bot.domain.actions import (
-    Confirmed,
-    Drafted,
-    MergedForward,
-    Queued,
-    Receipt,
-    Refused,
-    SendMessage,
-    SentSegment,
-    Unknown,
-    as_received,
-)
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import Undelivered
-from bot.domain.language import Language
-from bot.domain.ports import Clock
-from bot.domain.redaction import OwnWords
-from bot.domain.segments import Face, Mention, Quote, Text
+from bot.core.actions import MergedForward, SendMessage, SentSegment, as_received
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import Undelivered
+from bot.core.redaction import OwnWords
 from bot.memory.history import History
 from bot.policy.blocked_words import sent_words as read_in
 from bot.policy.cq_codes import Code, may_contain_codes, replace_codes
@@ -40,6 +26,21 @@ from bot.prompt.wording import Wording
 from bot.speaking.layout import LIMIT, Parts, in_turns, merged, messages_of, pauses
 from bot.speaking.markdown import untouched
 from bot.speaking.outbox import Outbox
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import (
+    Confirmed,
+    Drafted,
+    Face,
+    Mention,
+    Queued,
+    Quote,
+    Receipt,
+    Refused,
+    Text,
+    Unknown,
+)
 
 Who: TypeAlias = Callable[[int, str], tuple[int, str] | None]
 """Of a number its account and the name last seen; None where nobody has it, or the name that

@@ -14,10 +14,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from bot.domain.actions import Gesture, React, ShowTyping
-from bot.domain.errors import ActionUnsupported, TransportError
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock, Transport
+from bot.core.actions import Gesture, React, ShowTyping
+from bot.core.errors import ActionUnsupported, TransportError
+from bot.core.events import MessageReceived
+from bot.core.ports import Transport
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from typing import Final, TypeAlias
 
-from bot.domain.actions import Attachment, MergedForward, SendSegment
-from bot.domain.segments import Quote, Text
+from bot.core.actions import MergedForward
 from bot.prompt.prompt_language import language_of_text
 from bot.speaking.markdown import CJK, FENCE, blocks, closes, plain
+from frostagent.types.speech import Attachment, Quote, SendSegment, Text
 
 LIMIT = 1500  # characters
 

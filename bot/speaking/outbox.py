@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 
-from bot.domain.actions import Confirmed, Drafted, Queued, Receipt, Refused, SendMessage
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, SendState, StoredSend
-from bot.domain.refusals import is_of_place
+from bot.core.actions import SendMessage
+from bot.core.cluster_messages import SubjectErased
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, SendState, StoredSend
+from bot.core.refusals import is_of_place
 from bot.speaking.carrier import Carrier
 from bot.speaking.queues import Queues
 from bot.speaking.screening import Screen
@@ -27,6 +27,8 @@ from bot.speaking.sends import Rows, Send, Tell
 from bot.speaking.shadow import Shadow
 from bot.speaking.unconfirmed import Unconfirmed
 from bot.speaking.unreachable import UnreachablePlaces
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Confirmed, Drafted, Queued, Receipt, Refused
 
 PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
 

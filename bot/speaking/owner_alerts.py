@@ -10,18 +10,18 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final, TypeAlias
 
-from bot.domain.actions import Receipt, Refused, SendMessage
-from bot.domain.cluster_messages import AlarmRaised, ClusterPeers, SubjectErased
-from bot.domain.events import Conversation
-from bot.domain.journal import SendState
-from bot.domain.language import Language
-from bot.domain.masking import Quoting
-from bot.domain.ports import Clock
-from bot.domain.run import RunEvent, RunFinished, Stop
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.cluster_messages import AlarmRaised, ClusterPeers, SubjectErased
+from bot.core.journal import SendState
 from bot.memory.lru import RecentKeys
 from bot.speaking.carrier import TOO_LATE
 from bot.speaking.queues import Queues
+from frostagent.text.language import Language
+from frostagent.text.masking import Quoting
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.runs import RunEvent, RunFinished, Stop
+from frostagent.types.speech import Receipt, Refused, Text
 
 logger = logging.getLogger(__name__)
 

@@ -10,14 +10,15 @@ import base64
 from collections.abc import Callable
 from functools import partial
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendMessage, as_received
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.language import Language
-from bot.domain.ports import Clock
-from bot.domain.segments import Quote, Text
+from bot.core.actions import SendMessage, as_received
+from bot.core.events import MessageReceived, Sender
 from bot.memory.history import History
 from bot.speaking.layout import LIMIT, split_text
 from bot.speaking.outbox import Outbox
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Attachment, Confirmed, Quote, Receipt, Refused, Text
 
 MAX_LINES = 5  # of the service that wait in a conversation, beyond which it makes no remark
 MAX_PIECES = 10  # messages that show what a server does not take as a file
@@ -52,7 +53,7 @@ class Postbox:
         then: Callable[[Receipt], None] | None = None,
     ) -> bool:
         """Say it, and tell `then` what became of it; False if too much waits there. It is
-        forgotten with the person or run that it is `about` (`bot/domain/actions`).
+        forgotten with the person or run that it is `about` (`bot/core/actions`).
         """
         action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
         receipt = self._outbox.post(action, openly=self._openly, name=about)

@@ -13,12 +13,13 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct, field
 
-from bot.domain.actions import Receipt, SendMessage, send_prefix_of_person
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.events import Conversation
-from bot.domain.journal import SendState
+from bot.core.actions import SendMessage, send_prefix_of_person
+from bot.core.cluster_messages import SubjectErased
+from bot.core.journal import SendState
 from bot.speaking.carrier import Carrier
 from bot.speaking.sends import Rows, Send
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Receipt
 
 MAX_WAITING = 30  # sends of one conversation
 FORGOTTEN = "who it is about is forgotten"

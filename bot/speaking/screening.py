@@ -7,12 +7,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from bot.domain.actions import SendMessage
-from bot.domain.blocked_words import BlockedWords
-from bot.domain.language import Language
+from bot.core.actions import SendMessage
+from bot.core.blocked_words import BlockedWords
 from bot.policy.blocked_words import screen_continuation, screen_messages
 from bot.prompt.prompt_language import language_of_text
 from bot.speaking.owner_alerts import Owner
+from frostagent.text.language import Language
 
 logger = logging.getLogger(__name__)
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from bot.domain.actions import Queued, Receipt, Refused, SendMessage, Unknown
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
-from bot.domain.ports import Clock, Ids, Store
-from bot.domain.refusals import is_muted
+from bot.core.actions import SendMessage
+from bot.core.journal import Entry, SendChanged, SendQueued, SendState, StoredSend
+from bot.core.ports import Store
+from bot.core.refusals import is_muted
 from bot.memory.lru import LRU
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock, Ids
+from frostagent.types.speech import Queued, Receipt, Refused, Unknown
 
 MAX_REASON = 500  # characters of a reason that are kept
 MAX_PLACES = 5000

@@ -10,13 +10,10 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from bot.domain.actions import Attachment, Drafted, Refused, SendMessage, SentSegment
-from bot.domain.drafts import draft_id
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, SendState
-from bot.domain.language import Language
-from bot.domain.ports import Clock
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage, SentSegment
+from bot.core.drafts import draft_id
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, SendState
 from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.lru import DefaultLRU
 from bot.memory.modes import Modes
@@ -35,6 +32,10 @@ from bot.speaking.layout import split_text
 from bot.speaking.owner_alerts import Owner
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows, Send
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Attachment, Drafted, Refused, Text
 
 logger = logging.getLogger(__name__)
 

@@ -14,25 +14,30 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
-from bot.domain.actions import (
+from bot.core.errors import AlreadySaid
+from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
+from bot.policy.permissions import check_reach
+from bot.prompt.frame_removal import FrameRemover
+from bot.speaking.delivery import Delivery, SaidMessage
+from frostagent.engine.budget import Budget
+from frostagent.text.similarity import already_said, only_omits
+from frostagent.types.conversation import Conversation, NotAConversation
+from frostagent.types.errors import InvalidArguments, ToolDenied
+from frostagent.types.runs import Asker
+from frostagent.types.speech import (
     Attachment,
     Drafted,
+    Face,
+    Mention,
+    MentionAll,
     Queued,
+    Quote,
     Receipt,
     Refused,
     SendSegment,
+    Text,
     Unknown,
 )
-from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied
-from bot.domain.events import Conversation, NotAConversation
-from bot.domain.run import Asker
-from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
-from bot.policy.budget import Budget
-from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
-from bot.policy.permissions import check_reach
-from bot.policy.similarity import already_said, only_omits
-from bot.prompt.frame_removal import FrameRemover
-from bot.speaking.delivery import Delivery, SaidMessage
 
 REPEATED = "this was said already in this run, in the same words or nearly so"
 ONLY_FRAME = (

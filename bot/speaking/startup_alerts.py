@@ -7,9 +7,9 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bot.domain.language import Language, Pair
-from bot.domain.masking import text_for_log
 from bot.speaking.owner_alerts import Owner
+from frostagent.text.language import Language, Pair
+from frostagent.text.masking import text_for_log
 
 logger = logging.getLogger(__name__)
 

@@ -10,15 +10,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, MergedForward, SendMessage, SendSegment, as_received
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import KnownLine, SendChanged, SendState
-from bot.domain.ports import Clock
-from bot.domain.segments import File, Forward, Picture, Record, Segment, Sticker, Text, Video
+from bot.core.actions import MergedForward, SendMessage, as_received
+from bot.core.events import MessageReceived
+from bot.core.journal import KnownLine, SendChanged, SendState
+from bot.core.segments import File, Forward, Picture, Record, Segment, Sticker, Video
 from bot.memory.lru import LRU
 from bot.policy.answered_questions import SKEW
 from bot.policy.message_aliases import find_aliases
 from bot.speaking.sends import Rows, Send
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Attachment, SendSegment, Text
 
 
 def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:

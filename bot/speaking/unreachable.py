@@ -11,9 +11,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from bot.domain.events import Conversation
-from bot.domain.ports import Clock
 from bot.memory.lru import LRU
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 MAX_PLACES: Final = 5000
 LONGEST: Final = 24 * 3600.0  # seconds after which a question may find out whether it is still so

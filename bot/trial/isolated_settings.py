@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import SecretStr
 
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
-from bot.domain.trial_group import TrialLimits
+from bot.core.trial_group import TrialLimits
 from config.settings import Settings
 from config.values import Owners
 

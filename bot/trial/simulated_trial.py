@@ -24,17 +24,18 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.build import App
 from bot.chat_models import Wrap
-from bot.domain.console_views import ConsoleQueries
-from bot.domain.errors import ConfigError, MediaError
-from bot.domain.events import Conversation, Identity
-from bot.domain.masking import Mask
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
+from bot.core.console_views import ConsoleQueries
+from bot.core.events import Identity
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
 from bot.memory.newest import Newest
 from bot.memory.spending import ALL
 from bot.runtime.tool_discovery import Discovered
 from bot.trial.trial_budget import TrialBudget
 from config.settings import Settings
+from frostagent.text.masking import Mask
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ConfigError, MediaError
 
 SETTLED_WITHIN: Final = 600.0  # seconds for one line; a run itself ends sooner
 FOUND_WITHIN: Final = 30.0

@@ -21,19 +21,19 @@ import tools as packaged_tools
 from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from bot.domain.cancellation import background
-from bot.domain.errors import ConfigError
-from bot.domain.events import Conversation
-from bot.domain.masking import Mask
-from bot.domain.ports import Subagents
-from bot.domain.tool import Tool
-from bot.domain.trial_group import TrialOptions
+from bot.core.trial_group import TrialOptions
 from bot.memory.personas import Personas
 from bot.runtime.tool_discovery import Discovered, PackagedTools, discover
 from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
 from bot.trial.simulated_trial import OpenService, SimulatedTrial
 from bot.trial.trial_budget import TrialBudget
 from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.text.masking import Mask
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ConfigError
+from frostagent.types.ports import Subagents
+from frostagent.types.tools import Tool
 
 PREFIX: Final = "frostagent-try-"  # of a trial's folder; the id of its process follows
 

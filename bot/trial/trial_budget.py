@@ -9,16 +9,17 @@ from typing import Any, Final, TypeVar, cast
 
 from msgspec.structs import replace
 
-from adapters.openai.client import OpenAIModel
 from adapters.storage.store import SqlStore
-from bot.domain.errors import ModelRejected
-from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import Completion, ModelRequest, Usage
-from bot.domain.ports import ChatModel, Clock, Store
-from bot.domain.query_results import UsageSum
-from bot.domain.run import StepFinished
-from bot.domain.trial_group import TRIED, TrialLimits
+from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved
+from bot.core.ports import Store
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import TRIED, TrialLimits
 from bot.memory.journal_observers import ObservedStore
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.types.errors import ModelRejected
+from frostagent.types.messages import Completion, ModelRequest, Usage
+from frostagent.types.ports import ChatModel, Clock
+from frostagent.types.runs import StepFinished
 
 T = TypeVar("T")
 

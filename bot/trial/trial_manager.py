@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.chat_models import prices_asked
-from bot.domain.cancellation import BROKEN, background, isolate
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.ports import Clock
-from bot.domain.query_results import UsageSum
-from bot.domain.task_context import is_trial
-from bot.domain.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
+from bot.core.cluster_messages import SubjectErased
+from bot.core.query_results import UsageSum
+from bot.core.task_context import is_trial
+from bot.core.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
 from bot.policy.calendar_days import midnight
 from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally
 from config.settings import Settings
+from frostagent.cancellation import BROKEN, background, isolate
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from bot.cluster.partition_manager import moves
-from bot.domain.cluster_messages import partition_of
+from bot.core.cluster_messages import partition_of
 
 ACCOUNTS, GROUPS = 10_000, 100_000
 BUSY_RATE = 50  # messages a second in a busy group

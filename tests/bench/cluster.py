@@ -25,8 +25,8 @@ from sqlalchemy.exc import ProgrammingError
 
 from adapters.broker.status import read_status
 from adapters.storage.url import read_url
-from bot.domain.cluster_messages import partition_of
-from bot.runtime.clock import SystemClock
+from bot.core.cluster_messages import partition_of
+from frostagent.clock import SystemClock
 from tests import rabbit
 from tests.adapters.broker.conftest import clear
 from tests.bench import report

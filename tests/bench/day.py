@@ -21,10 +21,10 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from adapters.simulator.wire import mention, text
-from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from bot.policy.day_limits import limit_level
-from bot.policy.tokens import estimate
 from bot.runtime import watchdog
+from frostagent.models.tokens import estimate
+from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from tests.bench.crowd import Crowd, make_crowd
 from tests.bench.talk import ANSWERS
 from tests.bench.trial import percentile

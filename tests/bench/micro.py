@@ -13,20 +13,20 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from adapters.openai.stream import AnswerReader
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.events import Conversation
-from bot.domain.journal import MessageObserved
-from bot.domain.language import Language, Pair
-from bot.domain.memories import MemoryKept, StoredFact
-from bot.domain.model_messages import ToolCall
-from bot.domain.tool import tool
-from bot.engine.batches import Batch, Batches
-from bot.engine.call_state import CallTotals
-from bot.engine.toolset import Toolset
+from bot.core.journal import MessageObserved
+from bot.core.memories import MemoryKept, StoredFact
 from bot.policy.memory_rules import fact_terms, terms
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
+from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.call_state import CallTotals
+from frostagent.engine.toolset import Toolset
+from frostagent.models.openai.stream import AnswerReader
+from frostagent.text.language import Language, Pair
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import ToolCall
+from frostagent.types.tools import tool
 from tests.adapters.storage.conftest import POSTGRES
 from tests.adapters.storage.schemas import Schemas
 from tests.bench.model import PIECE, stream

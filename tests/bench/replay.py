@@ -28,7 +28,11 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import mention, text
 from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
-from bot.domain.model_messages import (
+from bot.prompt.wording_en import EN
+from bot.prompt.wording_zh import ZH
+from config.settings import Settings
+from frostagent.models.tokens import DIGIT, estimate, estimate_messages
+from frostagent.types.messages import (
     AssistantMessage,
     Message,
     ModelRequest,
@@ -37,10 +41,6 @@ from bot.domain.model_messages import (
     ToolSpec,
     UserMessage,
 )
-from bot.policy.tokens import DIGIT, estimate, estimate_messages
-from bot.prompt.wording_en import EN
-from bot.prompt.wording_zh import ZH
-from config.settings import Settings
 from tests.bench.talk import ANSWERS, Line, Talk, make_talk
 from tests.bench.weight import Weight, weigh
 from tests.torture.model import Asked, ScriptedModel

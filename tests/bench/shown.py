@@ -24,9 +24,9 @@ from adapters.storage.queries.turns import rows, trace
 from adapters.storage.retention import add_up
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
 from adapters.storage.url import read_url
-from bot.domain.console_views import UNANSWERED, TurnQuery
-from bot.domain.journal import Entry
-from bot.domain.run import Stop
+from bot.core.console_views import UNANSWERED, TurnQuery
+from bot.core.journal import Entry
+from frostagent.types.runs import Stop
 from tests.adapters.storage.entries import NOW, put
 from tests.adapters.storage.test_books import ELSEWHERE, whole
 from tests.adapters.storage.test_turn_rows import asked, silent

@@ -8,10 +8,11 @@ from typing import Any
 
 from bot import app
 from bot.cli.cli import main
-from bot.domain.cluster_messages import WHOLE
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, KnownLine, LogQuery, Recovery, Remembered
-from bot.domain.ports import Store
+from bot.core.cluster_messages import WHOLE
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, KnownLine, LogQuery, Recovery, Remembered
+from bot.core.ports import Store
+from frostagent.types.conversation import Conversation
 
 REPLACED = "open_store"
 

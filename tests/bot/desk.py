@@ -14,14 +14,15 @@ from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Resume
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Language
-from bot.domain.model_messages import AssistantMessage, ToolCall, Usage
-from bot.domain.run import Asker, PendingCall, SuspendedRun
-from bot.domain.suspension import ApprovalRequest, Decision
+from bot.core.events import MessageReceived
 from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.speaking.postbox import Postbox
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolCall, Usage
+from frostagent.types.runs import Asker, PendingCall, SuspendedRun
+from frostagent.types.suspension import ApprovalRequest, Decision
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import (
     BOT,

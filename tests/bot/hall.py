@@ -35,8 +35,8 @@ from bot.conversation.recovery.catchup import HeldLanes, ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
 from bot.conversation.way import LaneWay, MessageWay
-from bot.domain.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
-from bot.domain.journal import Judged, MessageObserved
+from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
+from bot.core.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
 from bot.speaking.postbox import Postbox
 from tests.bot.conversation.turns.test_turn import House

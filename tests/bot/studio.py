@@ -13,12 +13,10 @@ from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lanes import Lanes, Order
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.domain.actions import Receipt, SendMessage, SentSegment
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import SendChanged, TurnOpened
-from bot.domain.model_messages import UserMessage
-from bot.domain.segments import Text
-from bot.domain.suspension import Settled
+from bot.core.actions import SendMessage, SentSegment
+from bot.core.events import MessageReceived
+from bot.core.journal import SendChanged, TurnOpened
+from bot.core.settlement import Settled
 from bot.memory.history import History
 from bot.policy.drafts import read_word
 from bot.policy.new_groups import Mode
@@ -27,6 +25,9 @@ from bot.speaking.outbox import Outbox
 from bot.speaking.postbox import Postbox
 from bot.speaking.queues import Queues
 from bot.speaking.sends import Rows
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import UserMessage
+from frostagent.types.speech import Receipt, Text
 from tests.bot.speaking.post import build_shadow, nobody
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
 

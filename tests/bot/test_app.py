@@ -20,13 +20,13 @@ from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
 from bot.app import Service, open_service
 from bot.conversation.recovery import recovery
-from bot.domain.errors import ConfigError
-from bot.domain.events import Conversation
-from bot.domain.journal import MessageObserved, TurnOpened
-from bot.domain.language import Language
-from bot.domain.model_messages import UserMessage
-from bot.models.failover import Failover
+from bot.core.journal import MessageObserved, TurnOpened
 from config.settings import Settings
+from frostagent.models.failover import Failover
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ConfigError
+from frostagent.types.messages import UserMessage
 from tests.adapters.storage.conftest import opened
 from tests.fakes import BOT, said
 from tests.ports import free_port

@@ -10,9 +10,9 @@ import pytest
 
 from bot.app import open_service
 from bot.build import data_folder, owners_language
-from bot.domain.language import Language
-from bot.domain.traits import Audience
 from config.settings import Settings
+from frostagent.text.language import Language
+from frostagent.types.traits import Audience
 from tests.bot.test_app import reverse, settings
 from tests.cases import each_case
 

@@ -15,22 +15,22 @@ from prometheus_client import generate_latest
 
 from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
-from adapters.openai.client import make_session
-from adapters.openai.deadlines import Timeouts
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import as_it_is, open_service
 from bot.chat_models import ChatModels
 from bot.conversation.context.prompt_size import history_room_of
-from bot.domain.errors import ConfigError, ModelError
-from bot.domain.model_messages import ModelRequest, SystemMessage, ToolSpec, UserMessage
-from bot.domain.ports import ChatModel
-from bot.models.failover import ATTEMPTS
 from bot.models.meter import Meter
 from config.settings import Settings
-from tests.adapters.openai.conftest import Vendor
+from frostagent.models.failover import ATTEMPTS
+from frostagent.models.openai.client import make_session
+from frostagent.models.openai.deadlines import Timeouts
+from frostagent.types.errors import ConfigError, ModelError
+from frostagent.types.messages import ModelRequest, SystemMessage, ToolSpec, UserMessage
+from frostagent.types.ports import ChatModel
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock
+from tests.frostagent.openai.conftest import Vendor
 
 REQUEST = ModelRequest((SystemMessage("be kind"), UserMessage("hi")))
 SHOWN = ModelRequest((UserMessage("look", images=("data:image/png;base64,iVBORw0KGgo=",)),))

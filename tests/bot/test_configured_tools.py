@@ -8,14 +8,15 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
-from bot.domain.group_admin import Chair, Topic
-from bot.domain.memories import Notebook
-from bot.domain.ports import ChatLog, Looking, Speaker, Subagents
-from bot.domain.tool import tool
-from bot.domain.traits import Permission
-from bot.engine.subagents import NamedSubagents
-from bot.runtime.clock import SystemClock
+from bot.core.group_admin import Chair, Topic
+from bot.core.memories import Notebook
+from bot.core.ports import ChatLog, Looking
 from config.settings import Settings
+from frostagent.clock import SystemClock
+from frostagent.engine.subagents import NamedSubagents
+from frostagent.types.ports import Speaker, Subagents
+from frostagent.types.tools import tool
+from frostagent.types.traits import Permission
 from tests.fakes import ManualClock
 from tools.get_game_version.games import Games
 
@@ -38,7 +39,7 @@ def test_without_a_folder_there_are_the_packaged_tools() -> None:
 
 def test_the_operators_folder_adds_tools(tmp_path: Path) -> None:
     (tmp_path / "dice.py").write_text(
-        'from bot.domain.tool import tool\n\n\n@tool\ndef roll() -> int:\n    """Rolls."""\n    return 6\n'
+        'from frostagent import tool\n\n\n@tool\ndef roll() -> int:\n    """Rolls."""\n    return 6\n'
     )
     assert set(find_tools(Settings(tools_dir=tmp_path)).names) == {*OURS, "roll"}
 

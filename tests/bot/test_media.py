@@ -14,10 +14,11 @@ from pydantic import SecretStr
 from adapters.media.folder import MAX_BASE64, MediaFolder
 from bot.app import open_service
 from bot.build import CARRIED, App
-from bot.domain.errors import MediaError
-from bot.domain.ports import Media, PictureReader
-from bot.domain.segments import Picture
+from bot.core.ports import PictureReader
+from bot.core.segments import Picture
 from config.settings import Settings
+from frostagent.types.errors import MediaError
+from frostagent.types.ports import Media
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
 

@@ -11,20 +11,20 @@ from aiohttp import web
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from adapters.openai.client import make_session
 from bot.app import as_it_is
 from bot.chat_models import ChatModels
-from bot.domain.errors import ConfigError, InvalidArguments
-from bot.domain.ports import Subagents
-from bot.domain.tool import Tool, tool
-from bot.domain.traits import SideEffects
-from bot.engine.toolset import Toolset
 from bot.models.meter import Meter
-from bot.runtime.clock import RandomIds
 from bot.subagents import SubagentRegistry, endpoints_of
 from config.loading import load_settings
 from config.settings import Settings
 from config.tables import SubagentRow
+from frostagent.clock import RandomIds
+from frostagent.engine.toolset import Toolset
+from frostagent.models.openai.client import make_session
+from frostagent.types.errors import ConfigError, InvalidArguments
+from frostagent.types.ports import Subagents
+from frostagent.types.tools import Tool, tool
+from frostagent.types.traits import SideEffects
 from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 from tools.send_message import send_message

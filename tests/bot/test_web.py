@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bot.app import open_service
-from bot.domain.cluster_messages import WHOLE, ClusterPartition
-from bot.domain.errors import ConfigError
+from bot.core.cluster_messages import WHOLE, ClusterPartition
 from bot.web import build_attendance
+from frostagent.types.errors import ConfigError
 from tests.e2e.test_watching import settings
 
 

@@ -9,15 +9,15 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from adapters.openai.dialects import named_dialect
-from adapters.openai.wire import write_request
-from bot.domain.model_messages import Completion, ModelRequest
-from tests.adapters.openai.test_wire import ORIGIN
+from frostagent.models.openai.dialects import named_dialect
+from frostagent.models.openai.wire import write_request
+from frostagent.types.messages import Completion, ModelRequest
 from tests.bot.conversation.turns.test_turn import living
 from tests.cases import each_case
 from tests.compose.checks import says
 from tests.compose.standin.model import question, think
 from tests.fakes import calls, said, words
+from tests.frostagent.openai.test_wire import ORIGIN
 
 Json = dict[str, Any]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.errors import ConfigError, Problem
 from config import values
 from config.loading import load_settings
 from config.settings import Settings
+from frostagent.types.errors import ConfigError, Problem
 
 TOKEN = "sesame-open-sesame"
 SIGNING_KEY = base64.b64encode(values.ED25519 + bytes(range(32))).decode()

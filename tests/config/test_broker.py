@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.errors import ConfigError
 from config import checks
 from config.loading import is_configured, load_settings
 from config.settings import Settings
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 
 MODEL = {"LLM_BASE_URL": "https://api.deepseek.com/v1", "LLM_MODEL": "deepseek-chat"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.errors import ConfigError
 from config import checks
 from config.checks import writers_of
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 from tests.config.reading import GOOD, load, problems
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.domain.errors import ConfigError
 from config.loading import is_configured, load_settings
 from config.secrets import secrets_of
 from config.settings import Settings, read_persona
+from frostagent.types.errors import ConfigError
 from tests.config.reading import GOOD, TOKEN, load, problems
 
 

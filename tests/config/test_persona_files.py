@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.errors import ConfigError
 from config.persona_files import BUILT_IN, MAX_PROMPT, PersonaExample, by_group, read_persona_file, read_personas
+from frostagent.types.errors import ConfigError
 
 FOX = """\
 +++

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from bot.domain.errors import ConfigError
 from config import values
 from config.loading import load_settings
 from config.secrets import all_secrets, proxy_secrets, secret_names, secrets_of
 from config.settings import Settings
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 
 TOKEN = "sesame-open-sesame-sesame"

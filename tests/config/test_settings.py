@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from bot.domain.errors import ConfigError
 from config.settings import DEFAULT_PERSONA, KNOWN, Settings, read_persona
+from frostagent.types.errors import ConfigError
 from tests.config.reading import GOOD, SIGNING_KEY, load, problems
 
 TYPED: dict[str, tuple[str, object]] = {

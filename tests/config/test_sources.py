@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.errors import ConfigError
 from config import sources
 from config.loading import load_settings
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 
 KNOWN = ("LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL", "BOT_NAME", "BOT_OWNERS", "SYSTEM_PROMPT")

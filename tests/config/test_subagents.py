@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from bot.domain.errors import ConfigError
 from config.loading import load_settings
 from config.secrets import secrets_of
 from config.tables import key_names, read_subagents
+from frostagent.types.errors import ConfigError
 
 GOOD = """
 [[subagent]]

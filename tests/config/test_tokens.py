@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from bot.domain.masking import Mask
 from config.secrets import secrets_of
 from config.settings import Settings
 from config.tokens import AccessTokens, console_totp, parts_of, read_tokens, tokens
 from config.values import Wrong
+from frostagent.text.masking import Mask
 from tests.cases import each_case
 from tests.config.reading import GOOD, load, problems
 

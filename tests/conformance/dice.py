@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.library import call
+from frostagent import call
 
 
 class DiceTool:

@@ -11,9 +11,8 @@ import pytest
 
 import tools
 from adapters.traces.run_log import RunLog
-from bot.domain.masking import Mask
-from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ToolCall
-from bot.library import (
+from bot.runtime.tool_discovery import PackagedTools, ToolFolder, discover
+from frostagent import (
     Agent,
     Allow,
     ApprovalRequest,
@@ -28,7 +27,8 @@ from bot.library import (
     call,
     tool,
 )
-from bot.runtime.tool_discovery import PackagedTools, ToolFolder, discover
+from frostagent.text.masking import Mask
+from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ToolCall
 from tests.bot.cli.commands import run
 from tests.cases import each_case
 from tests.conformance.weather import counted, echo, results
@@ -127,7 +127,7 @@ async def test_an_exhausted_rate_limit_is_an_error_and_the_tool_stays_listed() -
 # --- discovery ----------------------------------------------------------------------------------------
 
 DICE = '''
-from bot.domain.tool import tool
+from frostagent import tool
 
 
 @tool

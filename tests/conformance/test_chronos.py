@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.model_messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
-from bot.library import (
+from frostagent import (
     AfterCall,
     Agent,
     Asker,
@@ -25,6 +24,7 @@ from bot.library import (
     call,
     foreign_tool,
 )
+from frostagent.types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from tests.cases import each_case
 from tests.conformance.weather import WEATHER_PARAMETERS, crash, echo, get_weather, result_of, results, weather_tool
 

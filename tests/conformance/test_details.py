@@ -14,8 +14,8 @@ import pytest
 from pydantic import BaseModel
 
 import tools
-from bot.domain.traits import Audience
-from bot.library import (
+from bot.runtime.tool_discovery import PackagedTools, ToolFolder, discover
+from frostagent import (
     Agent,
     Asker,
     Hooks,
@@ -31,7 +31,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
-from bot.runtime.tool_discovery import PackagedTools, ToolFolder, discover
+from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 from tests.fakes import ManualClock
@@ -359,7 +359,7 @@ def test_a_page_says_what_each_built_in_tool_may_touch() -> None:
 
 
 OTHER_WEATHER = '''
-from bot.domain.tool import tool
+from frostagent import tool
 
 
 @tool(replace=True)

@@ -18,9 +18,7 @@ from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
 from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
-from bot.domain.masking import Mask
-from bot.domain.run import ToolProgressed
-from bot.library import (
+from frostagent import (
     Agent,
     Image,
     ScriptedModel,
@@ -32,6 +30,8 @@ from bot.library import (
     connect,
     tool,
 )
+from frostagent.text.masking import Mask
+from frostagent.types.runs import ToolProgressed
 from tests.conformance.vendor import Body, serving
 from tests.conformance.weather import counted, crash, echo, results
 from tests.fakes import ManualClock

@@ -8,21 +8,16 @@ from typing import Any
 import pytest
 
 import tools
-from bot.domain.model_messages import (
-    AssistantMessage,
-    Completion,
-    FinishReason,
-    ModelRequest,
-    ToolMessage,
-)
-from bot.domain.ports import Media, Speaker, Subagents, Web
-from bot.domain.result import ToolResult
-from bot.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
-from bot.library import Agent, ConfigError, ScriptedModel, SystemClock, ToolContext, Toolset, call, class_tool
-from tests.bot.runs import engine
+from bot.core.ports import Web
+from frostagent import Agent, ConfigError, ScriptedModel, SystemClock, ToolContext, Toolset, call, class_tool
+from frostagent.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
+from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolMessage
+from frostagent.types.ports import Media, Speaker, Subagents
+from frostagent.types.results import ToolResult
 from tests.cases import each_case
 from tests.conformance.weather import echo, results
 from tests.fakes import ManualClock, until
+from tests.frostagent.runs import engine
 from tools.get_game_version.games import Games
 from tools.get_weather.sources import WeatherSources
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.domain.model_messages import SystemMessage, UserMessage
-from bot.library import Agent, ConfigError, InMemory, ScriptedModel, SystemClock, ToolFailed, Toolset, call, tool
+from frostagent import Agent, ConfigError, InMemory, ScriptedModel, SystemClock, ToolFailed, Toolset, call, tool
+from frostagent.types.messages import SystemMessage, UserMessage
 from tests.cases import each_case
 from tests.conformance.weather import echo, result_of, results
 

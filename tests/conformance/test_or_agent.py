@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from bot.domain.model_messages import ToolMessage
-from bot.domain.run import ToolProgressed
-from bot.library import (
+from frostagent import (
     AfterCall,
     Agent,
     BeforeCall,
@@ -30,6 +28,8 @@ from bot.library import (
     foreign_tool,
     tool,
 )
+from frostagent.types.messages import ToolMessage
+from frostagent.types.runs import ToolProgressed
 from tests.cases import each_case
 from tests.conformance.weather import Told, counted, crash, echo, result_of, results
 

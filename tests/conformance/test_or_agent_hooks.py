@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.model_messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
-from bot.library import (
+from frostagent import (
     AfterCall,
     Agent,
     BeforeCall,
@@ -23,6 +22,7 @@ from bot.library import (
     call,
     tool,
 )
+from frostagent.types.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from tests.conformance.weather import counted, echo, result_of, results
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.run import RunFinished
-from bot.library import (
+from frostagent import (
     Agent,
     Hooks,
     RunFailed,
@@ -26,6 +25,7 @@ from bot.library import (
     foreign_tool,
     tool,
 )
+from frostagent.types.runs import RunFinished
 from tests.cases import each_case
 from tests.conformance.dice import TWO_DICE, DiceTool
 from tests.conformance.weather import Told, echo, result_of, results

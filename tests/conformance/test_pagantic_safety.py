@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from bot.domain.run import StepFinished, ToolFinished, ToolStarted
-from bot.library import (
+from frostagent import (
     Agent,
     Hooks,
     InMemory,
@@ -27,6 +26,7 @@ from bot.library import (
     class_tool,
     tool,
 )
+from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 from tests.conformance.dice import TWO_DICE, DiceTool
 from tests.conformance.weather import Told, echo, results
 from tests.fakes import ManualClock

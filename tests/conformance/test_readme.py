@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.library import SystemClock, Toolset
 from bot.runtime.tool_discovery import ToolFolder, discover
+from frostagent import SystemClock, Toolset
 from tests.conformance.vendor import Body, serving
 
 ROOT = Path(__file__).parents[2]

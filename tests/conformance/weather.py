@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.domain.model_messages import ToolMessage
-from bot.domain.run import ToolFinished
-from bot.library import Agent, Reply, RunEvent, ScriptedModel, Tool, foreign_tool, tool
+from frostagent import Agent, Reply, RunEvent, ScriptedModel, Tool, foreign_tool, tool
+from frostagent.types.messages import ToolMessage
+from frostagent.types.runs import ToolFinished
 
 WEATHER_PARAMETERS: Mapping[str, Any] = {
     "type": "object",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.adapters.openai.conftest import session, sessions, vendor
 from tests.adapters.storage.conftest import postgres, schemas, sqlite, url
+from tests.frostagent.openai.conftest import session, sessions, vendor
 from tests.system.cluster.cluster import cluster, rabbit, store_url, unconnected
 
 __all__ = (

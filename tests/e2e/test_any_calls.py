@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.errors import ToolDenied
-from bot.domain.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StepEvent
-from bot.domain.model_messages import (
+from frostagent.engine.engine import Engine, Run, RunState
+from frostagent.engine.toolset import Toolset
+from frostagent.types.errors import ToolDenied
+from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StepEvent
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -23,15 +25,13 @@ from bot.domain.model_messages import (
     ToolMessage,
     UserMessage,
 )
-from bot.domain.ports import Approver
-from bot.domain.result import ToolResult
-from bot.domain.run import Asker, Outcome, SuspendedRun
-from bot.domain.suspension import Allow, ApprovalRequest, Decision, Deny, Pending
-from bot.domain.tool import ToolContext, tool
-from bot.engine.engine import Engine, Run, RunState
-from bot.engine.toolset import Toolset
-from tests.bot.toolbox import ALL
+from frostagent.types.ports import Approver
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import Asker, Outcome, SuspendedRun
+from frostagent.types.suspension import Allow, ApprovalRequest, Decision, Deny, Pending
+from frostagent.types.tools import ToolContext, tool
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, words
+from tests.frostagent.toolbox import ALL
 
 
 @tool(permission="require_approval", side_effects="external")

@@ -11,7 +11,7 @@ import pytest
 from adapters.simulator.wire import text
 from adapters.simulator.world import Person
 from bot.conversation.interruptions import expiry
-from bot.domain.model_messages import ToolMessage
+from frostagent.types.messages import ToolMessage
 from tests.e2e.town import (
     ANOTHER_WIPE,
     GROUP,

@@ -29,9 +29,9 @@ from adapters.simulator.faults import Faults
 from adapters.simulator.server import CallReply, reply_to
 from adapters.simulator.world import World
 from bot.commands.commands import Commands
-from bot.domain.command import Asked, Command
-from bot.domain.events import MessageReceived
-from bot.domain.model_messages import ToolMessage
+from bot.core.command import Asked, Command
+from bot.core.events import MessageReceived
+from frostagent.types.messages import ToolMessage
 from tests.e2e.scenarios.laws import broken_by
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.model import read_answer

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.errors import ModelAuth, ModelOverloaded, ToolsUnsupported
-from bot.domain.events import Conversation
-from bot.domain.journal import Remembered, Round
-from bot.domain.model_messages import AssistantMessage, Message, UserMessage
+from bot.core.journal import Remembered, Round
 from bot.memory.history import History
-from bot.policy.budget import Budget, Limits
-from tests.bot.several_models import REQUEST, TOOLS, Bench, one
+from frostagent.engine.budget import Budget, Limits
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ModelAuth, ModelOverloaded, ToolsUnsupported
+from frostagent.types.messages import AssistantMessage, Message, UserMessage
 from tests.fakes import GROUP, RecordingStore, words
+from tests.frostagent.several_models import REQUEST, TOOLS, Bench, one
 
 
 async def test_each_attempt_but_the_first_is_counted_and_none_is_made_that_may_not_be() -> None:

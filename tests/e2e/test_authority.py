@@ -10,7 +10,7 @@ import pytest
 
 from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, event_of
-from bot.domain.model_messages import Completion
+from frostagent.types.messages import Completion
 from tests.e2e.town import ADMIN, GROUP, MEMBER, OWNER, RING, SILENCE, WIPE, Stage, Town, at_bot, open_town
 from tests.fakes import calls, words
 

@@ -13,24 +13,16 @@ from msgspec.structs import replace
 
 from bot.conversation.queue.lanes import Lane
 from bot.conversation.tasks import Resume
-from bot.domain.errors import ModelBilling
-from bot.domain.events import MessageReceived
-from bot.domain.journal import (
-    Judged,
-    MessageErased,
-    MessageObserved,
-    MessageTakenUp,
-    TurnClosed,
-    TurnOpened,
-    TurnSteered,
-)
-from bot.domain.model_messages import Completion, ModelRequest
-from bot.domain.run import Stop
-from bot.domain.segments import Quote, Text
-from bot.domain.suspension import Allow, Deny, Suspend
-from bot.domain.tool import ToolContext, tool
-from bot.domain.traits import Rate
+from bot.core.events import MessageReceived
+from bot.core.journal import Judged, MessageErased, MessageObserved, MessageTakenUp, TurnClosed, TurnOpened, TurnSteered
 from bot.policy.wake import Rules, Silence
+from frostagent.types.errors import ModelBilling
+from frostagent.types.messages import Completion, ModelRequest
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Quote, Text
+from frostagent.types.suspension import Allow, Deny, Suspend
+from frostagent.types.tools import ToolContext, tool
+from frostagent.types.traits import Rate
 from tests.bot.hall import Hall, hall, muted, recalled
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, calls, said, words

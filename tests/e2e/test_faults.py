@@ -19,16 +19,16 @@ import pytest
 from adapters.offline.phrases import GREETING, SKILLS, THANKS
 from adapters.offline.server import OfflineModel
 from adapters.onebot.calls import OneBotCalls
-from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault, parse_fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
-from bot.domain.model_messages import Completion, ModelRequest
-from bot.domain.ports import ChatModel
 from bot.policy.fallback_replies import ENGLISH, LOST, TOO_LONG
 from bot.speaking import carrier, outbox
 from bot.speaking.owner_alerts import LOST as NOT_SENT
 from bot.speaking.owner_alerts import RESTS, UNKNOWN
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.types.messages import Completion, ModelRequest
+from frostagent.types.ports import ChatModel
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.script import files, read_scenario
 from tests.e2e.small_world import ASKER, GROUP, SmallWorld

@@ -6,16 +6,16 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bot.domain.hooks import AfterCall, BeforeCall, Hooks, Rewrite
-from bot.domain.model_messages import ToolCall
-from bot.domain.result import Image, ToolResult
-from bot.domain.suspension import Allow, ApprovalRequest
-from bot.domain.tool import Tool, tool
-from bot.engine.call_state import CallTotals
-from bot.engine.toolset import Toolset
-from tests.bot.toolbox import echo, executed_of, once
+from frostagent.engine.call_state import CallTotals
+from frostagent.engine.toolset import Toolset
+from frostagent.types.hooks import AfterCall, BeforeCall, Hooks, Rewrite
+from frostagent.types.messages import ToolCall
+from frostagent.types.results import Image, ToolResult
+from frostagent.types.suspension import Allow, ApprovalRequest
+from frostagent.types.tools import Tool, tool
 from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
+from tests.frostagent.toolbox import echo, executed_of, once
 
 FAILED = "TOOL_EXECUTION_FAILED"
 

@@ -18,12 +18,12 @@ import aiohttp
 import pytest
 
 from adapters.offline.brain import DemoCall, Thought
-from adapters.openai.client import OpenAIModel
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.sockets import ConnectedBot
 from adapters.simulator.world import demo_world
 from bot.app import open_service
+from frostagent.models.openai.client import OpenAIModel
 from tests.e2e.test_watching import TOKEN, settings
 from tests.fakes import ScriptedModel, calls, words
 from tests.ports import free_port

@@ -15,13 +15,13 @@ import pytest
 
 from adapters.storage.store import SqlStore, open_store
 from bot.app import migrate
-from bot.domain.journal import Entry, UsageAdded, UsageReserved
-from bot.domain.model_messages import Usage
+from bot.core.journal import Entry, UsageAdded, UsageReserved
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import ALL, Spending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import Amount, Cap, DayLimits, LimitLevel
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
+from frostagent.types.messages import Usage
 from tests.bot.memory.till import opened
 from tests.fakes import GROUP, ManualClock
 

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import SecretStr
 
-from adapters.openai.client import OpenAIModel
 from adapters.simulator import wire
 from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
@@ -22,6 +21,7 @@ from adapters.simulator.world import Person, World, event_of
 from bot.app import Service, open_service
 from bot.conversation.intake.pokes import HERE_IN_PRIVATE
 from config.settings import Settings
+from frostagent.models.openai.client import OpenAIModel
 from tests.fakes import ScriptedModel, Step, lasting, until, words
 
 T = TypeVar("T")

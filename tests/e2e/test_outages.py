@@ -31,8 +31,8 @@ from adapters.simulator.world import Person, World
 from adapters.storage import database, notices, writer
 from bot.app import Service
 from bot.conversation.recovery import recovery
-from bot.domain.language import Language
 from bot.speaking.outbox import Outbox
+from frostagent.text.language import Language
 from tests.e2e.test_restart import life
 from tests.fakes import until
 from tests.torture.model import Asked, ScriptedModel

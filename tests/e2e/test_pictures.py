@@ -21,12 +21,12 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Json, mention, text
 from adapters.simulator.world import demo_world
 from bot.app import Service, open_service
-from bot.domain import segments
-from bot.domain.journal import OpenTurn, TurnClosed, TurnOpened
-from bot.domain.model_messages import UserMessage
-from bot.domain.ports import Seen
-from bot.domain.segments import Text
+from bot.core import segments
+from bot.core.journal import OpenTurn, TurnClosed, TurnOpened
+from bot.core.ports import Seen
 from config.settings import Settings
+from frostagent.types.messages import UserMessage
+from frostagent.types.speech import Text
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
 from tests.bot.conversation.turns.test_turn import living, speak

@@ -11,24 +11,24 @@ from typing import Any
 
 import aiohttp
 
-from adapters.openai.client import OpenAIModel
-from adapters.openai.dialects import DIALECTS, choose_dialect
-from adapters.openai.history import NO_OUTPUT
-from bot.domain.events import Conversation
-from bot.domain.model_messages import Message, ToolMessage, ToolSpec
-from bot.domain.run import Asker, Outcome, Stop
-from bot.domain.tool import Tool
-from bot.engine.engine import Engine, Run, RunState
-from bot.engine.external_tools import foreign_tool, our_name
-from bot.engine.toolset import Toolset
-from bot.models.failover import Failover
-from bot.models.upstreams import Upstream
-from tests.adapters.openai.checker import complaints
-from tests.adapters.openai.conftest import Vendor
-from tests.adapters.openai.corpus import shared
-from tests.adapters.openai.sessions import DIALECT_OF, Turn
-from tests.adapters.openai.test_history import named
+from frostagent.engine.engine import Engine, Run, RunState
+from frostagent.engine.external_tools import foreign_tool, our_name
+from frostagent.engine.toolset import Toolset
+from frostagent.models.failover import Failover
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.models.openai.dialects import DIALECTS, choose_dialect
+from frostagent.models.openai.history import NO_OUTPUT
+from frostagent.models.upstreams import Upstream
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message, ToolMessage, ToolSpec
+from frostagent.types.runs import Asker, Outcome, Stop
+from frostagent.types.tools import Tool
 from tests.fakes import CountingIds, ManualClock, RecordingObserver
+from tests.frostagent.openai.checker import complaints
+from tests.frostagent.openai.conftest import Vendor
+from tests.frostagent.openai.corpus import shared
+from tests.frostagent.openai.sessions import DIALECT_OF, Turn
+from tests.frostagent.openai.test_history import named
 
 HERE = Conversation(10001, "private", 20002)
 NAMES = frozenset(row.name for row in DIALECTS)

@@ -17,11 +17,11 @@ from sqlalchemy import func, select, text
 from adapters.storage.erasure import forget_user
 from adapters.storage.tables import KEPT, messages, turns
 from bot.cli.journal_commands import journal
-from bot.domain.journal import TurnOpened
-from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.core.journal import TurnOpened
 from bot.memory.history import MAX_OVERHEARD, History
-from bot.policy.compaction import LONG
 from config.settings import Settings
+from frostagent.models.compaction import LONG
+from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.adapters.storage.conftest import Opened, locked, opened
 from tests.adapters.storage.entries import closing, heard, opening
 from tests.fakes import GROUP

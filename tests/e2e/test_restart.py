@@ -22,11 +22,11 @@ from adapters.simulator.world import Person, World, demo_world, event_of
 from adapters.storage.ahead import Ahead
 from bot.app import Service, open_service
 from bot.conversation.tasks import Resume
-from bot.domain.run import ToolStarted
-from bot.domain.suspension import Allow, Suspend
-from bot.domain.tool import ToolContext, tool
 from bot.runtime.tool_discovery import Discovered
 from config.settings import Settings
+from frostagent.types.runs import ToolStarted
+from frostagent.types.suspension import Allow, Suspend
+from frostagent.types.tools import ToolContext, tool
 from tests.fakes import lasting
 from tests.torture.model import LONG, Asked, ScriptedModel
 

@@ -7,26 +7,20 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.hooks import AfterCall, Hooks
-from bot.domain.model_messages import (
-    Completion,
-    ModelRequest,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
-from bot.domain.result import ToolResult
-from bot.domain.run import RunFinished, Stop, ToolFinished, ToolProgressed
-from bot.domain.tool import ToolContext, tool
-from bot.engine.batches import Batch, Batches
-from bot.engine.engine import RunState
-from bot.engine.toolset import Toolset
-from bot.policy.fallback_replies import ENGLISH_NOTICES
+from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.engine import RunState
+from frostagent.engine.notices import ENGLISH_NOTICES
+from frostagent.engine.toolset import Toolset
+from frostagent.types.hooks import AfterCall, Hooks
+from frostagent.types.messages import Completion, ModelRequest, ToolCall, ToolMessage, UserMessage
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import RunFinished, Stop, ToolFinished, ToolProgressed
+from frostagent.types.tools import ToolContext, tool
+from tests.fakes import ManualClock, RecordingObserver, ScriptedModel, calls, tool_context, words
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
-from tests.bot.runs import assert_valid, echo, engine, run, to_the_end
-from tests.bot.toolbox import results_of
-from tests.fakes import ManualClock, RecordingObserver, ScriptedModel, calls, tool_context, words
+from tests.frostagent.runs import assert_valid, echo, engine, run, to_the_end
+from tests.frostagent.toolbox import results_of
 
 ECHO = calls(("echo", '{"text": "a"}'))
 

@@ -28,10 +28,10 @@ from adapters.simulator.world import demo_world
 from bot.cli.checks import to_json, to_text
 from bot.cli.doctor.models import try_endpoint
 from bot.cli.doctor.run import diagnose
-from bot.runtime.clock import RandomIds, SystemClock
 from config.secrets import proxy_secrets
 from config.settings import Settings
 from config.values import ED25519
+from frostagent.clock import RandomIds, SystemClock
 from tests.bot.cli.doctor.surroundings import answering, mirrors
 from tests.e2e.test_watching import OWNER, TOKEN, logs, service, settings
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import ModelOverloaded
-from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, SystemMessage, ToolMessage, Usage
+from frostagent.types.errors import ModelOverloaded
+from frostagent.types.messages import AssistantMessage, Completion, ModelRequest, SystemMessage, ToolMessage, Usage
 from tests.e2e.town import MEMBER, WIPE, Town, open_town
 from tests.fakes import Step, calls, lasting, words
 

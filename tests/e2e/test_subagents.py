@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import SecretStr
 
-from adapters.openai.client import OpenAIModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World, demo_world
 from bot.app import open_service
-from bot.domain.model_messages import Completion, ModelRequest, SystemMessage
-from bot.engine.subagents import PATIENCE
-from bot.runtime.clock import SystemClock
 from config.settings import Settings
+from frostagent.clock import SystemClock
+from frostagent.engine.subagents import PATIENCE
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.types.messages import Completion, ModelRequest, SystemMessage
 from tests.e2e.town import GROUP, MEMBER, OWNER, Town, open_town
 from tests.fakes import ScriptedModel, calls, words
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.codec import read, write
-from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from bot.domain.run import Asker, Outcome, RunPaused, SuspendedRun
-from bot.domain.suspension import Allow, BadSuspension, Decision, Deny, Suspend
-from bot.domain.tool import Tool, ToolContext, tool
-from bot.engine.engine import Engine, Run, RunState
-from bot.engine.toolset import Toolset
+from bot.core.codec import read, write
+from frostagent.engine.engine import Engine, Run, RunState
+from frostagent.engine.toolset import Toolset
+from frostagent.types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from frostagent.types.runs import Asker, Outcome, RunPaused, SuspendedRun
+from frostagent.types.suspension import Allow, BadSuspension, Decision, Deny, Suspend
+from frostagent.types.tools import Tool, ToolContext, tool
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, calls, words
 

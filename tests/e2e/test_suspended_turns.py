@@ -6,14 +6,14 @@ import asyncio
 
 from msgspec import structs
 
-from bot.domain import codec
-from bot.domain.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
-from bot.domain.model_messages import ToolMessage, UserMessage
-from bot.domain.ports import Speaker
-from bot.domain.run import SuspendedRun
-from bot.domain.suspension import Allow, Decision, Deny, Suspend
-from bot.domain.tool import ToolContext, tool
-from bot.engine.transcripts import close_interrupted
+from bot.core import codec
+from bot.core.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
+from frostagent.engine.transcripts import close_interrupted
+from frostagent.types.messages import ToolMessage, UserMessage
+from frostagent.types.ports import Speaker
+from frostagent.types.runs import SuspendedRun
+from frostagent.types.suspension import Allow, Decision, Deny, Suspend
+from frostagent.types.tools import ToolContext, tool
 from tests.bot.conversation.turns.test_turn import House, living, speak
 from tests.bot.speaking.test_speech import CAT
 from tests.cases import each_case

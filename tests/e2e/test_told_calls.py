@@ -7,21 +7,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.domain.errors import ToolDenied
-from bot.domain.hooks import BeforeCall, Hooks, Rewrite, StopRun
-from bot.domain.model_messages import ToolCall, ToolMessage
-from bot.domain.result import ToolResult
-from bot.domain.run import PendingCall
-from bot.domain.suspension import Allow, ApprovalRequest, Deny, Suspend
-from bot.domain.tool import Tool, tool
-from bot.domain.traits import Execution
-from bot.engine.batches import Batch, Batches
-from bot.engine.call_state import CallTotals
-from bot.engine.toolset import Toolset
-from tests.bot.engine.test_batches import counted, run
-from tests.bot.toolbox import add, ask_always, ask_first, calls_of, toolset
+from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.call_state import CallTotals
+from frostagent.engine.toolset import Toolset
+from frostagent.types.errors import ToolDenied
+from frostagent.types.hooks import BeforeCall, Hooks, Rewrite, StopRun
+from frostagent.types.messages import ToolCall, ToolMessage
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import PendingCall
+from frostagent.types.suspension import Allow, ApprovalRequest, Deny, Suspend
+from frostagent.types.tools import Tool, tool
+from frostagent.types.traits import Execution
 from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
+from tests.frostagent.engine.test_batches import counted, run
+from tests.frostagent.toolbox import add, ask_always, ask_first, calls_of, toolset
 
 # --- how long it took, and when it is told ----------------------------------------------------------
 

@@ -8,14 +8,15 @@ from pathlib import Path
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from bot.cli.past_runs import latest_runs
-from bot.domain.actions import Confirmed, Queued, Receipt, Refused, SendMessage, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling
-from bot.domain.journal import TurnClosed
-from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered
+from bot.core.journal import TurnClosed
 from bot.prompt.wording_zh import ZH
 from bot.speaking.delivery import SaidMessage, note_on
 from config.settings import Settings
+from frostagent.types.errors import BotError, ModelBilling
+from frostagent.types.messages import AssistantMessage, UserMessage
+from frostagent.types.speech import Confirmed, Queued, Receipt, Refused, Text, Unknown
 from tests.bot.conversation.turns.test_turn import living
 from tests.cases import each_case
 from tests.e2e.scenarios.play import play

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.model_messages import Completion
+from frostagent.types.messages import Completion
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
 from tests.e2e.town import MEMBER, Stage, Town, open_town
@@ -23,9 +23,9 @@ INLINE = "base64://" + base64.b64encode(PNG).decode()
 MEDIA = {"image", "record", "video", "file"}
 
 HANDING_ON = '''
-from bot.domain.actions import Attachment
-from bot.domain.ports import Speaker
-from bot.domain.tool import ToolContext, tool
+from frostagent.types.speech import Attachment
+from frostagent.types.ports import Speaker
+from frostagent import ToolContext, tool
 
 
 @tool(needs=(Speaker,))

@@ -6,18 +6,18 @@ import asyncio
 
 from msgspec.structs import replace
 
-from bot.domain import codec
-from bot.domain.errors import ToolDenied
-from bot.domain.hooks import BeforeCall, Change, Hooks
-from bot.domain.model_messages import ToolCall, ToolMessage
-from bot.domain.ports import Approver
-from bot.domain.run import PendingCall
-from bot.domain.suspension import ApprovalRequest, Pending, digest_call
-from bot.domain.tool import tool
-from bot.engine.batches import Batch, Batches
-from bot.engine.toolset import Toolset
-from tests.bot.toolbox import add, ask_always, calls_of, echo, results_of, toolset
+from bot.core import codec
+from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.toolset import Toolset
+from frostagent.types.errors import ToolDenied
+from frostagent.types.hooks import BeforeCall, Change, Hooks
+from frostagent.types.messages import ToolCall, ToolMessage
+from frostagent.types.ports import Approver
+from frostagent.types.runs import PendingCall
+from frostagent.types.suspension import ApprovalRequest, Pending, digest_call
+from frostagent.types.tools import tool
 from tests.fakes import ManualClock, tool_context
+from tests.frostagent.toolbox import add, ask_always, calls_of, echo, results_of, toolset
 
 
 class Later:

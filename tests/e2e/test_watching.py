@@ -24,15 +24,15 @@ from pydantic import SecretStr
 
 from adapters.logs.output import Style, set_up_logs
 from adapters.offline.server import MEDIA_FOLDER, OfflineModel
-from adapters.openai.client import OpenAIModel, make_session
 from adapters.simulator.commands import obey
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import Service, open_service
-from bot.domain.masking import Mask
-from bot.domain.model_messages import ModelRequest, UserMessage
 from config.secrets import all_secrets
 from config.settings import Settings
+from frostagent.models.openai.client import OpenAIModel, make_session
+from frostagent.text.masking import Mask
+from frostagent.types.messages import ModelRequest, UserMessage
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from PIL import Image
 from pydantic import SecretStr
 
-from adapters.openai.client import OpenAIModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import open_service
 from config.settings import Settings
+from frostagent.models.openai.client import OpenAIModel
 from tests.adapters.fetching.replay import Replay
 from tests.fakes import ScriptedModel, calls, words
 from tests.tools.get_weather.bodies import FORECAST, forecast

@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.events import MessageReceived, Role
-from bot.domain.journal import MemberNumbered, Remembered
-from bot.domain.model_messages import Completion, Message, ModelRequest
-from bot.domain.segments import Mention, Picture, Quote, Segment, Text
+from bot.core.events import MessageReceived, Role
+from bot.core.journal import MemberNumbered, Remembered
+from bot.core.segments import Picture, Segment
 from bot.memory.personas import Cast, Persona
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.types.messages import Completion, Message, ModelRequest
+from frostagent.types.speech import Mention, Quote, Text
 from tests.bot.conversation.turns.test_turn import living
 from tests.data import prompts
 from tests.fakes import BOT, GROUP, lasting, said, words

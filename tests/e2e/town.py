@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 from pydantic import SecretStr
 
-from adapters.openai.client import OpenAIModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World
 from bot.app import Service, open_service
-from bot.domain.model_messages import ToolMessage
 from config.settings import Settings
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.types.messages import ToolMessage
 from tests.fakes import ScriptedModel, Step, calls
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ OWNER, SECOND, MEMBER, ADMIN, STRANGER = 20001, 20002, 20003, 20009, 666
 TOOLS = '''
 from pathlib import Path
 
-from bot.domain.tool import tool
+from frostagent import tool
 
 
 def note(line: str) -> str:

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import InvalidArguments
-from bot.domain.events import Conversation
-from bot.domain.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
-from bot.domain.ports import Members
-from bot.domain.suspension import Suspend
-from bot.domain.tool import Tool, ToolContext
-from bot.engine.tool_execution import run_body
+from bot.core.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
+from bot.core.ports import Members
+from frostagent.engine.tool_execution import run_body
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments
+from frostagent.types.suspension import Suspend
+from frostagent.types.tools import Tool, ToolContext
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tools._group import mute_member, pin_message, recall_message, set_card

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from bot.domain.events import Conversation
-from bot.domain.ports import Looking
-from bot.domain.result import ToolResult
-from bot.domain.traits import Audience
-from bot.engine.tool_execution import run_body
+from bot.core.ports import Looking
+from frostagent.engine.tool_execution import run_body
+from frostagent.types.conversation import Conversation
+from frostagent.types.results import ToolResult
+from frostagent.types.traits import Audience
 from tests.fakes import GROUP, tool_context
 from tools.look import look
 

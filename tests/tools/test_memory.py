@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import InvalidArguments
-from bot.domain.memories import Kind, Notebook, Noted, Visibility
-from bot.domain.tool import ToolContext
+from bot.core.memories import Kind, Notebook, Noted, Visibility
+from frostagent.types.errors import InvalidArguments
+from frostagent.types.tools import ToolContext
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.memory import memory

@@ -12,12 +12,23 @@ from msgspec.structs import replace
 from adapters.media.folder import MAX_BASE64
 from adapters.onebot.protocol import MAX_FRAME, write_call
 from adapters.onebot.segments import write_segments
-from bot.domain.actions import Attachment, Confirmed, MediaKind, Receipt, Refused, SendSegment, Unknown
-from bot.domain.errors import InvalidArguments, MediaError, ToolDenied, ToolFailed, ToolUnavailable
-from bot.domain.ports import Media, Speaker
-from bot.domain.result import ToolResult
-from bot.domain.segments import Mention, MentionAll, Quote, Text
-from bot.engine.tool_execution import run_body
+from frostagent.engine.tool_execution import run_body
+from frostagent.types.errors import InvalidArguments, MediaError, ToolDenied, ToolFailed, ToolUnavailable
+from frostagent.types.ports import Media, Speaker
+from frostagent.types.results import ToolResult
+from frostagent.types.speech import (
+    Attachment,
+    Confirmed,
+    MediaKind,
+    Mention,
+    MentionAll,
+    Quote,
+    Receipt,
+    Refused,
+    SendSegment,
+    Text,
+    Unknown,
+)
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.send_message import FETCHING, MAX_MEDIA, REQUIRED, send_message, tell

@@ -3,15 +3,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from itertools import count
 
-from adapters.openai.answer import RawAnswer
-from adapters.openai.dialects import named_dialect
-from adapters.openai.wire import read_answer
-from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
-from bot.domain.tool import tool
-from tests.adapters.openai.test_wire import ORIGIN
+from frostagent.models.openai.answer import RawAnswer
+from frostagent.models.openai.dialects import named_dialect
+from frostagent.models.openai.wire import read_answer
+from frostagent.types.messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
+from frostagent.types.tools import tool
 from tests.bot.conversation.turns.test_turn import living
 from tests.cases import each_case
 from tests.fakes import GROUP, calls, said, words
+from tests.frostagent.openai.test_wire import ORIGIN
 from tools.stay_silent import stay_silent
 
 

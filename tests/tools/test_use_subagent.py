@@ -4,12 +4,13 @@ import base64
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown
-from bot.domain.errors import AlreadySaid, InvalidArguments, ToolDenied, ToolError, ToolFailed
-from bot.domain.ports import Speaker, Subagents
-from bot.domain.result import ToolResult
-from bot.domain.tool import ToolContext
-from bot.engine.tool_execution import run_body
+from bot.core.errors import AlreadySaid
+from frostagent.engine.tool_execution import run_body
+from frostagent.types.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed
+from frostagent.types.ports import Speaker, Subagents
+from frostagent.types.results import ToolResult
+from frostagent.types.speech import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown
+from frostagent.types.tools import ToolContext
 from tests.cases import each_case
 from tests.fakes import tool_context
 from tools.use_subagent import MAX_FILES, MUCH, WHOLE, CodeBlock, blocks_of, files_in, name_of, use_subagent

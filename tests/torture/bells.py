@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.domain.tool import tool
+from frostagent.types.tools import tool
 
 LEDGER = Path(__file__).with_name("ledger")
 

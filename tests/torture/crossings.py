@@ -21,8 +21,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 from sqlalchemy import Engine, event
 
 from adapters.storage.ahead import Ahead
-from bot.domain.errors import BotError
-from bot.domain.journal import Entry, MessageObserved, SendChanged, SendQueued
+from bot.core.journal import Entry, MessageObserved, SendChanged, SendQueued
+from frostagent.types.errors import BotError
 
 Side: TypeAlias = Literal["before", "after", "failed"]
 

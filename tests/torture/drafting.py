@@ -12,8 +12,8 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.world import Person
-from bot.domain.drafts import published_id
-from bot.domain.journal import SendState
+from bot.core.drafts import published_id
+from bot.core.journal import SendState
 from tests.torture.evidence import Evidence, Verdict
 from tests.torture.oracle import unsound
 from tests.torture.stage import ONE, PATIENCE, Stage

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from adapters.simulator.call import SentMessage
-from bot.domain.journal import (
+from bot.core.journal import (
     Entry,
     MessageObserved,
     MessageOverheard,
@@ -18,8 +18,8 @@ from bot.domain.journal import (
     TurnOpened,
     TurnSteered,
 )
-from bot.domain.memories import MemoryKept
-from bot.domain.run import StepFinished, ToolFinished, ToolStarted
+from bot.core.memories import MemoryKept
+from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 from tests.torture.journal import Journal, without
 from tests.torture.model import Asked, Json
 from tests.torture.moments import Kind

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.domain import codec
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.journal import (
     Entry,
     MessageErased,
     MessageObserved,
@@ -23,11 +23,11 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
-from bot.domain.model_messages import Message, UserMessage
-from bot.domain.redaction import RECALLED
-from bot.domain.run import StepFinished, ToolFinished, ToolStarted
+from bot.core.redaction import RECALLED
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.types.messages import Message, UserMessage
+from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 
 ROUND = tuple[Message, ...]
 ENDED = (SendState.CONFIRMED, SendState.REFUSED, SendState.WITHDRAWN, SendState.DROPPED)

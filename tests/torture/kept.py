@@ -15,11 +15,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
-from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.domain.run import StepFinished
+from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
+from bot.core.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.memory.quiet_overrides import SETTING
 from bot.policy.memory_rules import terms
+from frostagent.types.runs import StepFinished
 from tests.torture.evidence import Evidence
 from tests.torture.keepsakes import (
     DROPPED,

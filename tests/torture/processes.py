@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bot.domain import codec
-from bot.domain.journal import Entry
+from bot.core import codec
+from bot.core.journal import Entry
 from tests.torture.crossings import Death
 from tests.torture.victim import ENTRIES
 

@@ -13,7 +13,7 @@ from typing import Any
 from adapters.simulator.call import SentMessage
 from adapters.simulator.faults import parse_fault
 from adapters.simulator.world import Person
-from bot.domain.journal import MessageErased, SendState
+from bot.core.journal import MessageErased, SendState
 from tests.torture.evidence import Evidence, Verdict
 from tests.torture.model import Asked
 from tests.torture.moments import Kind

@@ -7,11 +7,11 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
-from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.domain.model_messages import Usage
+from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
+from bot.core.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.policy.memory_rules import terms
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Usage
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal
 from tests.torture.keepsakes import FOUR, MARKS, MENDED, QUIET, SEAL, SUMMED, THREE, WRITTEN, Deed

@@ -7,9 +7,9 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, MessageErased, MessageObserved
+from bot.core.journal import Entry, MessageErased, MessageObserved
 from bot.policy.fallback_replies import SORRY
+from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import opening, steering
 from tests.cases import each_case

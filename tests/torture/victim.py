@@ -22,13 +22,13 @@ from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
 from bot.cli.process import run_until_stopped
 from bot.conversation.recovery import recovery, unconfirmed_checker
-from bot.domain import codec
-from bot.domain.events import MessageReceived
-from bot.domain.journal import Entry
-from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage
+from bot.core import codec
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry
 from bot.memory import extraction
 from bot.speaking import carrier, outbox
 from config.settings import Settings
+from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
 from tests.torture.crossings import Crossings, Death
 from tests.torture.troubles import be_ordinary
 

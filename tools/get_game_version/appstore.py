@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
 
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import Web, WebResponse
+from bot.core.ports import Web, WebResponse
+from frostagent.types.errors import ToolFailed
 from tools.get_game_version.names import fold, heads, resembles
 from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, pick, rows, tidy
 from tools.get_game_version.rows import AppStore, channel_of

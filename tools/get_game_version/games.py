@@ -15,8 +15,8 @@ from pathlib import Path
 
 from cachetools import LRUCache, TTLCache
 
-from bot.domain.errors import Problem
-from bot.domain.ports import Clock
+from frostagent.types.errors import Problem
+from frostagent.types.ports import Clock
 from tools.get_game_version.names import (
     ALIKE,
     closeness,

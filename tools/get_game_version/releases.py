@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import Web, WebResponse
+from bot.core.ports import Web, WebResponse
+from frostagent.types.errors import ToolFailed
 
 STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[max ([^\[\]]+)\]|\[([^=\[\]]+)=([^\[\]]*)\]")
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import Web
+from bot.core.ports import Web
+from frostagent.types.errors import ToolFailed
 from tools.get_game_version.appstore import search_appstore
 from tools.get_game_version.games import Games, GameTable, Looked, Missed
 from tools.get_game_version.names import (

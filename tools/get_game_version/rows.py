@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, assert_never
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from bot.domain.errors import Problem
+from frostagent.types.errors import Problem
 from tools.get_game_version.names import fold
 from tools.get_game_version.releases import pick
 from tools.get_game_version.versions import Form

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, assert_never
 from urllib.parse import urlsplit
 
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import Web, WebResponse
+from bot.core.ports import Web, WebResponse
+from frostagent.types.errors import ToolFailed
 from tools.get_game_version import appstore, steam
 from tools.get_game_version.releases import Release, UnreadableAnswer, ask, link, pick, rows, tidy
 from tools.get_game_version.rows import (

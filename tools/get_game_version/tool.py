@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.errors import InvalidArguments, ToolFailed
-from bot.domain.ports import Web
-from bot.domain.tool import ToolContext, tool
+from bot.core.ports import Web
+from frostagent.types.errors import InvalidArguments, ToolFailed
+from frostagent.types.tools import ToolContext, tool
 from tools.get_game_version.games import Games, Missed
 from tools.get_game_version.names import fold, language_of
 from tools.get_game_version.releases import tidy

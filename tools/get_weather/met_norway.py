@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 
 from pydantic import AwareDatetime
 
-from bot.domain.ports import WebResponse
+from bot.core.ports import WebResponse
 from tools.get_weather.requests import (
     DAYS,
     FRESH,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field, NaiveDatetime, ValidationError
 
-from bot.domain.ports import Web, WebResponse
+from bot.core.ports import Web, WebResponse
 from tools.get_weather.places import Query, WeatherPlace
 from tools.get_weather.requests import (
     A_DAY,

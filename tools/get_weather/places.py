@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
-from bot.domain.errors import InvalidArguments
+from frostagent.types.errors import InvalidArguments
 
 Language: TypeAlias = Literal["zh", "en"]
 

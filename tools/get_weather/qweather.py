@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import AwareDatetime, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from bot.domain.ports import WebResponse
+from bot.core.ports import WebResponse
 from tools.get_weather.requests import (
     DAYS,
     FOR_GOOD,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from bot.domain.errors import InvalidArguments
+from frostagent.types.errors import InvalidArguments
 from tools.get_weather.places import Ambiguous, Chosen, Language, NotFound, Query, WeatherPlace
 from tools.get_weather.weather import WINDS, Alert, Day, Hour, Now, Weather, say_code
 

@@ -20,8 +20,9 @@ from typing import TypeAlias
 
 from cachetools import TTLCache
 
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import Clock, Web
+from bot.core.ports import Web
+from frostagent.types.errors import ToolFailed
+from frostagent.types.ports import Clock
 from tools.get_weather import amap, met_norway, open_meteo, qweather, wttr
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.requests import Fetched, SourceFailed, WeatherKeys, WeatherQuestion, localise

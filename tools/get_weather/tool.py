@@ -15,10 +15,11 @@ from typing import Annotated, Any, assert_never
 
 from pydantic import BeforeValidator, Field
 
-from bot.domain.actions import Attachment, Confirmed, Queued, Unknown
-from bot.domain.errors import ToolDenied, ToolFailed
-from bot.domain.ports import Speaker, Web
-from bot.domain.tool import ToolContext, tool
+from bot.core.ports import Web
+from frostagent.types.errors import ToolDenied, ToolFailed
+from frostagent.types.ports import Speaker
+from frostagent.types.speech import Attachment, Confirmed, Queued, Unknown
+from frostagent.types.tools import ToolContext, tool
 from tools.get_weather.gazetteer import known_places
 from tools.get_weather.open_meteo import find_places
 from tools.get_weather.places import (

@@ -29,11 +29,11 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
-from bot.domain import codec
-from bot.domain.actions import MergedForward, SentSegment, as_received, plain_words
-from bot.domain.console_views import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import MergedForward, SentSegment, as_received, plain_words
+from bot.core.console_views import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import (
     AttachmentNamed,
     Audited,
     KnownLine,
@@ -42,10 +42,9 @@ from bot.domain.journal import (
     Remembered,
     Round,
 )
-from bot.domain.query_results import (
-    PlaceSum,
-)
-from bot.domain.segments import Forward
+from bot.core.query_results import PlaceSum
+from bot.core.segments import Forward
+from frostagent.types.conversation import Conversation
 
 MAX_CONVERSATIONS = 20_000
 

@@ -32,10 +32,10 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
-from bot.domain import codec
-from bot.domain.errors import ToolCancelled
-from bot.domain.events import Conversation
-from bot.domain.model_messages import AssistantMessage, ToolMessage
+from bot.core import codec
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ToolCancelled
+from frostagent.types.messages import AssistantMessage, ToolMessage
 
 TYPES = {
     "message": messages,

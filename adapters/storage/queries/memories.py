@@ -14,9 +14,9 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, 
 from adapters.storage.queries.scanning import readable
 from adapters.storage.rows import EVERYWHERE, IN_SCOPE, shelf_of
 from adapters.storage.tables import memories, memory_terms
-from bot.domain import codec
-from bot.domain.events import Conversation
-from bot.domain.memories import Kind, StoredFact, Visibility
+from bot.core import codec
+from bot.core.memories import Kind, StoredFact, Visibility
+from frostagent.types.conversation import Conversation
 
 FOUND = 20  # facts of one search
 

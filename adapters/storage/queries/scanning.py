@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from adapters.storage.tables import PAYER, turns, usage
-from bot.domain import codec
+from bot.core import codec
 
 PLACES = 16  # of a table that are looked at with one question
 

@@ -44,23 +44,15 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
-from bot.domain import codec
-from bot.domain.console_views import (
-    CostSum,
-    ToolUse,
-)
-from bot.domain.drafts import draft_of
-from bot.domain.errors import AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited
-from bot.domain.events import Conversation
-from bot.domain.model_messages import ToolMessage
-from bot.domain.query_results import (
-    DayCounts,
-    DaySum,
-    Spender,
-    SpentSum,
-    UsageSum,
-)
-from bot.domain.run import Stop
+from bot.core import codec
+from bot.core.console_views import CostSum, ToolUse
+from bot.core.drafts import draft_of
+from bot.core.errors import AlreadySaid
+from bot.core.query_results import DayCounts, DaySum, Spender, SpentSum, UsageSum
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ToolCancelled, ToolDenied, ToolRateLimited
+from frostagent.types.messages import ToolMessage
+from frostagent.types.runs import Stop
 
 COSTS = 30  # of each kind, the dearest
 

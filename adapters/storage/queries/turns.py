@@ -44,9 +44,9 @@ from adapters.storage.tables import (
     usage,
     verdicts,
 )
-from bot.domain import codec
-from bot.domain.actions import plain_words
-from bot.domain.console_views import (
+from bot.core import codec
+from bot.core.actions import plain_words
+from bot.core.console_views import (
     ROWS,
     UNANSWERED,
     Span,
@@ -56,18 +56,14 @@ from bot.domain.console_views import (
     TurnRows,
     Unanswered,
 )
-from bot.domain.drafts import draft_of
-from bot.domain.errors import ToolDenied
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import RequestPurpose, SendState, Undelivered, Unfinished
-from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage
-from bot.domain.query_results import (
-    Publication,
-    Story,
-    StoryCall,
-    UsageSum,
-)
-from bot.domain.run import Stop
+from bot.core.drafts import draft_of
+from bot.core.events import MessageReceived
+from bot.core.journal import RequestPurpose, SendState, Undelivered, Unfinished
+from bot.core.query_results import Publication, Story, StoryCall, UsageSum
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ToolDenied
+from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
+from frostagent.types.runs import Stop
 
 TOKENS = "prompt", "cached", "completion"
 

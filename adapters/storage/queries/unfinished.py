@@ -26,11 +26,11 @@ from adapters.storage.tables import (
     turns,
     usage,
 )
-from bot.domain import codec
-from bot.domain.actions import SendMessage
-from bot.domain.cluster_messages import ClusterPartition
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import SendMessage
+from bot.core.cluster_messages import ClusterPartition
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     OpenTurn,
     Recovery,
     SendState,
@@ -39,8 +39,9 @@ from bot.domain.journal import (
     Suspended,
     Undelivered,
 )
-from bot.domain.model_messages import AssistantMessage, Message, ToolMessage, UserMessage, joined
-from bot.domain.redaction import OwnWords
+from bot.core.redaction import OwnWords
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, Message, ToolMessage, UserMessage, joined
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
 YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer

@@ -14,10 +14,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.storage.database import Database
 from adapters.storage.leases import leases_of, name_of
 from bot.cli.checks import Check, failure, failures, ok, warning
-from bot.domain.errors import ConfigError
-from bot.domain.language import fill_pair
-from bot.domain.ports import Clock
 from config.settings import Settings
+from frostagent.text.language import fill_pair
+from frostagent.types.errors import ConfigError
+from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # an extra's library: not for everybody
     from adapters.broker.status import PartitionStatus

@@ -16,9 +16,6 @@ from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.chat_models import prices_asked
 from bot.cli.checks import Check, describe, failures, ok, warning
-from bot.domain.errors import ConfigError
-from bot.domain.language import fill_pair
-from bot.policy.prices import Price
 from bot.subagents import endpoints_of
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
 from config.endpoints import Endpoint
@@ -27,6 +24,9 @@ from config.persona_files import read_personas
 from config.settings import Settings
 from config.tables import read_subagents
 from config.values import is_loopback
+from frostagent.models.prices import Price
+from frostagent.text.language import fill_pair
+from frostagent.types.errors import ConfigError
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
 FEW_CHARACTERS = 5

@@ -13,9 +13,9 @@ from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply, read_groups, read_message_id
 from bot.cli.checks import LOG_IN, Check, failure, ok, warning
 from bot.cli.doctor.configuration import check_groups
-from bot.domain.errors import ActionUnanswered, NotConnected, TransportError
-from bot.domain.language import Bilingual, fill_pair
+from bot.core.errors import ActionUnanswered, NotConnected, TransportError
 from config.settings import Settings
+from frostagent.text.language import Bilingual, fill_pair
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
 """Asks the server something, by the action's name on the wire. Raises TransportError."""

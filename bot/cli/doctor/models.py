@@ -14,11 +14,16 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from adapters.openai.client import OpenAIModel, list_models, make_session
-from adapters.openai.deadlines import Timeouts
-from adapters.openai.endpoint import find_proxy, join_url
 from bot.cli.checks import NOTHING, Check, Outcome, failure, ok, warning
-from bot.domain.errors import (
+from bot.core.language import bilingual, text_of
+from config.endpoints import Endpoint
+from config.settings import Settings
+from frostagent.models.openai.client import OpenAIModel, list_models, make_session
+from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.endpoint import find_proxy, join_url
+from frostagent.models.prices import read_known
+from frostagent.text.language import Bilingual, Pair, fill_pair
+from frostagent.types.errors import (
     ContentFiltered,
     ImagesUnsupported,
     ModelAuth,
@@ -30,12 +35,8 @@ from bot.domain.errors import (
     ModelTransport,
     ToolsUnsupported,
 )
-from bot.domain.language import Bilingual, Pair, bilingual, fill_pair, text_of
-from bot.domain.model_messages import Completion, ModelRequest, ToolSpec, Usage, UserMessage
-from bot.domain.ports import ChatModel, Clock
-from bot.policy.prices import read_known
-from config.endpoints import Endpoint
-from config.settings import Settings
+from frostagent.types.messages import Completion, ModelRequest, ToolSpec, Usage, UserMessage
+from frostagent.types.ports import ChatModel, Clock
 
 QUESTION = ModelRequest((UserMessage("Answer with one word: are you there?"),))
 LOADING = Timeouts(connect=10.0, first_token=60.0, idle=30.0, total=90.0)

@@ -26,17 +26,18 @@ from adapters.onebot.connection import Connection
 from adapters.onebot.forward_ws import dial
 from adapters.onebot.peers import PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
-from adapters.openai.client import make_session
 from adapters.web.file_route import NOTHING
 from adapters.web.readiness import NOBODY, ServedAccount
 from bot.cli.checks import LOG_IN, Check, failure, failures, ok, warning
 from bot.cli.control import socket_of
 from bot.cli.doctor.interview import A_SERVER, RESTART, SENT_WITHIN, Interview
-from bot.domain.errors import ConfigError, NotConnected
-from bot.domain.events import Event
-from bot.domain.language import Bilingual, fill_pair
-from bot.domain.ports import Clock, Ids
+from bot.core.errors import NotConnected
+from bot.core.events import Event
 from config.settings import Settings
+from frostagent.models.openai.client import make_session
+from frostagent.text.language import Bilingual, fill_pair
+from frostagent.types.errors import ConfigError
+from frostagent.types.ports import Clock, Ids
 
 ASKED_WITHIN = 4.0  # seconds
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key

@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from adapters.fetching.client import HttpxWeb
-from adapters.openai.endpoint import join_url
 from bot.cli.checks import Check, failure, failures, masked
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.configuration import check_limits, check_settings, check_trust
@@ -30,17 +29,18 @@ from bot.cli.doctor.models import (
 from bot.cli.doctor.onebot import check_forward, check_media_url, check_ports, check_reverse
 from bot.cli.doctor.storage import check_folders, check_privacy, check_store
 from bot.cli.doctor.tools import check_games, check_tools, check_versions, check_weather
-from bot.domain.console_views import Finding
-from bot.domain.errors import ConfigError
-from bot.domain.language import fill_pair
-from bot.domain.masking import Mask
-from bot.domain.model_messages import Usage
-from bot.domain.ports import Clock, Ids
-from bot.policy.prices import KnownModels, read_known
+from bot.core.console_views import Finding
 from bot.runtime.version import user_agent
 from config.endpoints import Endpoint
 from config.secrets import all_secrets
 from config.settings import Settings
+from frostagent.models.openai.endpoint import join_url
+from frostagent.models.prices import KnownModels, read_known
+from frostagent.text.language import fill_pair
+from frostagent.text.masking import Mask
+from frostagent.types.errors import ConfigError
+from frostagent.types.messages import Usage
+from frostagent.types.ports import Clock, Ids
 from tools.get_weather.requests import WeatherKeys
 
 logger = logging.getLogger(__name__)

@@ -19,13 +19,13 @@ from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
 from bot.cli.checks import Check, failure, failures, ok, warning
 from bot.conversation.approval.join_request_store import SETTING as PETITION
-from bot.domain.errors import ConfigError
-from bot.domain.language import fill_pair
 from bot.memory.modes import SETTING
 from bot.policy.new_groups import Mode
 from config.checks import writers_of
 from config.settings import Settings
 from config.sources import MADE
+from frostagent.text.language import fill_pair
+from frostagent.types.errors import ConfigError
 
 MIB = 2**20
 LITTLE = 500 * MIB  # bytes

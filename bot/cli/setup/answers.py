@@ -15,8 +15,7 @@ import typer
 from pydantic import SecretStr
 
 from bot.cli.setup.files import can_be_in_env
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.language import Bilingual, in_chinese
+from bot.core.language import in_chinese
 from config import sources, values
 from config.checks import PLACEHOLDER
 from config.endpoints import Endpoint
@@ -24,6 +23,8 @@ from config.loading import load_settings
 from config.persona_files import find_persona
 from config.settings import Settings
 from config.values import to_half_width
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import ConfigError, Problem
 
 
 @dataclass(frozen=True, slots=True)

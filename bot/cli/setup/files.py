@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 
-from bot.domain.errors import ConfigError, Problem
 from config.settings import Mode, Settings
 from config.values import qq_numbers
+from frostagent.types.errors import ConfigError, Problem
 
 PRIVATE = 0o600
 

@@ -42,12 +42,12 @@ from bot.cli.setup.files import (
     write_files,
     write_onebot,
 )
-from bot.domain.errors import ConfigError, Problem
-from bot.domain.masking import Mask
 from config import sources, values
 from config.endpoints import Endpoint
 from config.secrets import proxy_secrets
 from config.settings import Settings
+from frostagent.text.masking import Mask
+from frostagent.types.errors import ConfigError, Problem
 
 ENV = Path(".env")
 NAPCAT = Path("napcat", "config")

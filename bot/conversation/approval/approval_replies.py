@@ -16,10 +16,8 @@ from bot.conversation.approval.approvals import Approvers
 from bot.conversation.approval.owner_replies import Meant
 from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.events import MessageReceived
-from bot.domain.language import Language
-from bot.domain.ports import Clock
-from bot.domain.suspension import Allow, Deny, Settled
+from bot.core.events import MessageReceived
+from bot.core.settlement import Settled
 from bot.policy.approval import (
     AGAIN,
     ALLOWED,
@@ -42,6 +40,9 @@ from bot.policy.approval import (
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt.render import account
 from bot.speaking.postbox import Postbox
+from frostagent.text.language import Language
+from frostagent.types.ports import Clock
+from frostagent.types.suspension import Allow, Deny
 
 logger = logging.getLogger(__name__)
 

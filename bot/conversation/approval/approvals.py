@@ -13,12 +13,8 @@ from typing import TypeAlias
 from cachetools import LRUCache
 
 from bot.conversation.approval.requests import EndedRequest, Request, Requests
-from bot.domain.actions import Receipt, Refused, send_prefix_of_turn
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Language
-from bot.domain.ports import Clock
-from bot.domain.run import SuspendedRun
-from bot.domain.suspension import ApprovalRequest, Deny, Pending
+from bot.core.actions import send_prefix_of_turn
+from bot.core.events import MessageReceived
 from bot.policy.approval import (
     EXPIRED,
     FILE,
@@ -34,6 +30,12 @@ from bot.policy.approval import (
 from bot.policy.fallback_replies import is_quoted, language_of
 from bot.policy.permissions import WAIT
 from bot.speaking.postbox import Postbox
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.runs import SuspendedRun
+from frostagent.types.speech import Receipt, Refused
+from frostagent.types.suspension import ApprovalRequest, Deny, Pending
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from bot.conversation.approval.owner_replies import Meant
 from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.events import MessageReceived
+from bot.core.events import MessageReceived
 from bot.memory.drafts import Drafts
 from bot.policy.approval import message_words, quote_in, words_in
 from bot.policy.drafts import AGAIN, DraftWord, number_in, publish_word, read_word

@@ -14,10 +14,8 @@ from functools import partial
 from bot.conversation.approval.approvals import Approvers
 from bot.conversation.approval.owner_replies import Meant
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.actions import Receipt, Refused
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Pair, fill_pair, join_pairs
-from bot.domain.ports import Clock
+from bot.core.events import MessageReceived
+from bot.core.language import join_pairs
 from bot.memory.modes import OPEN, Modes
 from bot.policy.approval import message_words, words_in
 from bot.policy.new_groups import (
@@ -34,6 +32,10 @@ from bot.policy.new_groups import (
     read_word,
 )
 from bot.speaking.postbox import Postbox
+from frostagent.text.language import Pair, fill_pair
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Receipt, Refused
 
 logger = logging.getLogger(__name__)
 

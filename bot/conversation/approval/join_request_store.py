@@ -9,12 +9,13 @@ from itertools import count
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from bot.domain import codec
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.group_admin import JoinRequest
-from bot.domain.journal import PlaceSet
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices
+from bot.core import codec
+from bot.core.cluster_messages import SubjectErased
+from bot.core.group_admin import JoinRequest
+from bot.core.journal import PlaceSet
+from bot.core.ports import Store
+from bot.core.query_results import Choices
+from frostagent.types.ports import Clock
 
 SETTING = "petition"
 DAYS = 7  # that one waits: QQ forgets older ones

@@ -16,24 +16,19 @@ from typing import TypeAlias
 from bot.conversation.approval.join_request_store import DAYS, JoinRequestStore
 from bot.conversation.approval.owner_replies import Meant
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation, MessageReceived, Requested
-from bot.domain.group_admin import Accept, JoinRequest
-from bot.domain.language import Language
-from bot.domain.ports import Clock, Transport
-from bot.domain.suspension import Settled
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import MessageReceived, Requested
+from bot.core.group_admin import Accept, JoinRequest
+from bot.core.ports import Transport
+from bot.core.settlement import Settled
 from bot.policy import join_requests as words
-from bot.policy.approval import (
-    ALLOWED,
-    DENIED,
-    WORD_OF,
-    Answer,
-    in_one_line,
-    message_words,
-    quote_in,
-)
+from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, message_words, quote_in
 from bot.policy.fallback_replies import is_quoted
 from bot.speaking.postbox import Postbox
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.events import MessageReceived
-from bot.domain.language import Language, fill_pair, join_pairs
+from bot.core.events import MessageReceived
+from bot.core.language import join_pairs
 from bot.memory.history import History
 from bot.policy.approval import WHICH, quote_in
 from bot.policy.fallback_replies import is_quoted
 from bot.speaking.postbox import Postbox
+from frostagent.text.language import Language, fill_pair
 
 
 @dataclass(frozen=True, slots=True)

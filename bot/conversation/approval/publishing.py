@@ -12,27 +12,15 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.actions import (
-    Attachment,
-    Confirmed,
-    MergedForward,
-    Queued,
-    Receipt,
-    Refused,
-    SendMessage,
-    as_received,
-)
-from bot.domain.drafts import draft_id, published_id, published_line
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
-from bot.domain.language import Language
-from bot.domain.ports import Clock, Store
-from bot.domain.segments import Quote, Text
-from bot.domain.suspension import Settled, Settlement
+from bot.core.actions import MergedForward, SendMessage, as_received
+from bot.core.drafts import draft_id, published_id, published_line
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
+from bot.core.ports import Store
+from bot.core.settlement import Settled, Settlement
 from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.history import History
 from bot.policy.answered_questions import UNREAD
-from bot.policy.approval import in_one_line
 from bot.policy.drafts import (
     BUSY,
     BY,
@@ -58,6 +46,11 @@ from bot.policy.drafts import (
 )
 from bot.policy.fallback_replies import is_quoted
 from bot.speaking.outbox import Outbox
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Attachment, Confirmed, Queued, Quote, Receipt, Refused, Text
 
 logger = logging.getLogger(__name__)
 

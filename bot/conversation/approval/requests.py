@@ -16,11 +16,7 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.conversation.tasks import Resume
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.language import Language
-from bot.domain.ports import Clock
-from bot.domain.run import Led, PendingCall, SuspendedRun
-from bot.domain.suspension import Decision
+from bot.core.events import MessageReceived
 from bot.policy.approval import (
     ALLOWED,
     DECIDED,
@@ -35,6 +31,11 @@ from bot.policy.approval import (
     who,
 )
 from bot.prompt.render import MAX_NAME, View, excerpt, label
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Led, PendingCall, SuspendedRun
+from frostagent.types.suspension import Decision
 
 Ending: TypeAlias = Literal["allowed", "denied", "expired", "withdrawn"]
 

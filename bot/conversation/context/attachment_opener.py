@@ -11,15 +11,17 @@ from msgspec.structs import replace
 from bot.conversation.context.forwards import Forwards
 from bot.conversation.context.perception import Senses
 from bot.conversation.context.prompt_context import PromptContext
-from bot.domain.errors import InvalidArguments, Lack, MediaError, ToolDenied
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import AttachmentNamed
-from bot.domain.result import Image, ToolResult
-from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
-from bot.domain.traits import Audience
+from bot.core.events import MessageReceived
+from bot.core.journal import AttachmentNamed
+from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.attachments import again
 from bot.policy.permissions import authority_of
 from bot.prompt.compose import Forwarded
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied
+from frostagent.types.results import Image, ToolResult
+from frostagent.types.speech import Text
+from frostagent.types.traits import Audience
 
 MAX_LOOKS = 6  # of one run
 MAX_RUNS = 1000

@@ -10,12 +10,13 @@ from hashlib import sha256
 
 from cachetools import LRUCache
 
-from bot.domain.errors import Lack, MediaError, ModelError
-from bot.domain.journal import PictureDescribed, UsageAdded
-from bot.domain.model_messages import ModelRequest, SystemMessage, UserMessage
-from bot.domain.ports import ChatModel, Clock, PictureReader, Seen, Store
-from bot.domain.segments import Picture
-from bot.domain.task_context import current_run
+from bot.core.journal import PictureDescribed, UsageAdded
+from bot.core.ports import PictureReader, Seen, Store
+from bot.core.segments import Picture
+from bot.core.task_context import current_run
+from frostagent.types.errors import Lack, MediaError, ModelError
+from frostagent.types.messages import ModelRequest, SystemMessage, UserMessage
+from frostagent.types.ports import ChatModel, Clock
 
 DESCRIBE = """\
 Somebody who cannot see it is told what a picture in a chat shows. Describe it in at most 60

@@ -11,14 +11,14 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bot.domain.errors import TransportError
-from bot.domain.events import MessageReceived
-from bot.domain.ports import Transport
-from bot.domain.segments import Forward
+from bot.core.errors import TransportError
+from bot.core.events import MessageReceived
+from bot.core.ports import Transport
+from bot.core.segments import Forward
 from bot.policy.message_trimming import trim_message
-from bot.policy.tokens import estimate_text
 from bot.prompt.compose import MAX_ASIDE, Forwarded, ForwardedMessage
 from bot.prompt.render import View, plain
+from frostagent.models.tokens import estimate_text
 
 logger = logging.getLogger(__name__)
 

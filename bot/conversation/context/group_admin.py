@@ -8,18 +8,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from bot.domain.actions import SendMessage
-from bot.domain.errors import ActionUnanswered, BotError, InvalidArguments, ToolDenied, ToolFailed
-from bot.domain.events import Conversation, Role
-from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
-from bot.domain.language import Language
-from bot.domain.ports import Transport
-from bot.domain.segments import Text
-from bot.domain.suspension import Suspend
-from bot.domain.tool import ToolContext
-from bot.policy.approval import in_one_line, message_words
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionUnanswered
+from bot.core.events import Role
+from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.core.ports import Transport
+from bot.policy.approval import message_words
 from bot.policy.permissions import WAIT
 from bot.speaking.screening import Screen
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError, InvalidArguments, ToolDenied, ToolFailed
+from frostagent.types.speech import Text
+from frostagent.types.suspension import Suspend
+from frostagent.types.tools import ToolContext
 
 RANKS: dict[Role, int] = {"unknown": 0, "member": 1, "admin": 2, "owner": 3}
 NOT_ASKER = "only the group's admins and the bot's owner may have that done. Tell the asker so"

@@ -16,13 +16,16 @@ from itertools import islice
 from msgspec.structs import replace
 
 from bot.conversation.context.forwards import PATIENCE, Forwards
-from bot.domain.errors import ActionUnanswered, Lack, MediaError, TransportError
-from bot.domain.events import NO_IDS, Conversation, MessageReceived
-from bot.domain.ports import PictureReader, TextFileReader, Transport, VoiceListener
-from bot.domain.segments import Forward, Picture, Quote, Record, Segment
+from bot.core.errors import ActionUnanswered, TransportError
+from bot.core.events import NO_IDS, MessageReceived
+from bot.core.ports import PictureReader, TextFileReader, Transport, VoiceListener
+from bot.core.segments import Forward, Picture, Record, Segment
 from bot.memory.history import History
 from bot.policy.message_trimming import trim_message
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import Lack, MediaError
+from frostagent.types.speech import Quote
 
 logger = logging.getLogger(__name__)
 

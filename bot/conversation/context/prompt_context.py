@@ -10,11 +10,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bot.domain.errors import Lack
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import AttachmentNamed
-from bot.domain.model_messages import Counted, Message, UserMessage
-from bot.domain.segments import Mention, Quote, Segment
+from bot.core.events import MessageReceived
+from bot.core.journal import AttachmentNamed
+from bot.core.segments import Segment
 from bot.memory.history import History
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
@@ -31,6 +29,10 @@ from bot.prompt.compose import (
 from bot.prompt.participants import speakers_in
 from bot.prompt.prompt_language import choose_wording
 from bot.prompt.render import MAX_TEXT, View, line, plain
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import Lack
+from frostagent.types.messages import Counted, Message, UserMessage
+from frostagent.types.speech import Mention, Quote
 
 LOOK_UPS = 8  # messages quoted among others that the store is asked for
 

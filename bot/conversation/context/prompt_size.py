@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.domain.model_messages import ModelRequest
-from bot.engine.toolset import Toolset
 from bot.memory.personas import Cast, Persona
-from bot.models.failover import Failover
-from bot.policy.compaction import history_room
-from bot.policy.tokens import estimate, estimate_text
 from bot.prompt.compose import system_prompt
 from bot.prompt.prompt_language import WORDINGS
+from frostagent.engine.toolset import Toolset
+from frostagent.models.compaction import history_room
+from frostagent.models.failover import Failover
+from frostagent.models.tokens import estimate, estimate_text
+from frostagent.types.messages import ModelRequest
 
 
 def longest_head(persona: Persona, toolset: Toolset) -> ModelRequest:

@@ -8,10 +8,11 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock
+from bot.core.events import MessageReceived
 from bot.memory.lru import LRU
 from bot.policy.message_trimming import MAX_NAME
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 MAX_PLACES = 2000
 

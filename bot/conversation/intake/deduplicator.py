@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.events import Conversation, Identity, MessageReceived
-from bot.domain.ports import Clock
+from bot.core.events import Identity, MessageReceived
 from bot.memory.lru import LRU, RecentKeys
 from bot.policy.message_aliases import is_row_of
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000

@@ -20,10 +20,12 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.mutes import Mutes
-from bot.domain.errors import ActionUnanswered, ActionUnsupported, TransportError
-from bot.domain.events import Conversation, MessageReceived, Muted
-from bot.domain.ports import Clock, JoinedGroup, Member, Transport
+from bot.core.errors import ActionUnanswered, ActionUnsupported, TransportError
+from bot.core.events import MessageReceived, Muted
+from bot.core.ports import JoinedGroup, Member, Transport
 from bot.memory.lru import LRU
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 MAX_MET = 20_000
 MAX_ASKED = 100  # who wait to be asked about by an account: of more, nobody asks

@@ -10,20 +10,21 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from bot.conversation.intake.active_conversations import ActiveConversations
-from bot.domain.events import Conversation, MessageReceived, MessageSent, Sender
-from bot.domain.journal import (
+from bot.core.events import MessageReceived, MessageSent, Sender
+from bot.core.journal import (
     Judged,
     MessageErased,
     MessageObserved,
     MessageOverheard,
     MessageTakenUp,
 )
-from bot.domain.ports import Store
-from bot.domain.query_results import Ignored
+from bot.core.ports import Store
+from bot.core.query_results import Ignored
 from bot.memory.history import History
 from bot.policy.approval import quote_in
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why
 from bot.speaking.outbox import Outbox
+from frostagent.types.conversation import Conversation
 
 IGNORED = 200  # messages that are told, the last ones
 

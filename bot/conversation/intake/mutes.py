@@ -11,9 +11,11 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation, MemberChanged, Muted
-from bot.domain.ports import Clock, Member
+from bot.core.events import MemberChanged, Muted
+from bot.core.ports import Member
 from bot.memory.lru import LRU
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -7,13 +7,15 @@ from typing import Final
 from cachetools import LRUCache
 
 from bot.conversation.intake.wake_classifier import WakeClassifier
-from bot.domain.events import Conversation, MessageReceived, Poked, Sender
-from bot.domain.language import Language
-from bot.domain.ports import Clock, Store
-from bot.domain.query_results import Choices
-from bot.domain.segments import Mention
+from bot.core.events import MessageReceived, Poked, Sender
+from bot.core.ports import Store
+from bot.core.query_results import Choices
 from bot.memory.kept_settings import KeptSettings
 from bot.speaking.postbox import Postbox
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Mention
 
 SETTING: Final = "poked"
 APART: Final = 60.0  # seconds between two that are answered in one place: people poke in rows

@@ -8,14 +8,15 @@ import math
 import time
 from bisect import bisect_left
 
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock
-from bot.domain.traits import Audience
+from bot.core.events import MessageReceived
 from bot.memory.modes import Modes
 from bot.memory.quiet_overrides import QuietOverrides
 from bot.policy.new_groups import Mode
 from bot.policy.quiet import DAY, Quiet, quiet_minutes
 from bot.policy.wake import Local, Rules, Silence, Wake, Why
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.traits import Audience
 
 HEARD = (Mode.LIVE, Mode.SHADOW)
 

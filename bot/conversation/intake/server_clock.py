@@ -10,8 +10,8 @@ import math
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
-from bot.domain.events import Identity, MessageReceived
-from bot.domain.ports import Clock
+from bot.core.events import Identity, MessageReceived
+from frostagent.types.ports import Clock
 
 LATE = 60.0  # seconds behind the quickest: it tells nothing of how quick messages come,
 LASTING = 600.0  # unless all have been as late for so long: then a clock was set

@@ -23,16 +23,14 @@ from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.quiet_hours import QuietHours
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Task
-from bot.domain.blocked_words import BlockedWords
-from bot.domain.command import Command
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock, Ids
-from bot.domain.segments import Mention, Segment, Text
+from bot.core.blocked_words import BlockedWords
+from bot.core.command import Command
+from bot.core.events import MessageReceived
+from bot.core.segments import Segment
 from bot.memory.history import History
 from bot.memory.lru import DefaultLRU
 from bot.policy.approval import quote_in
 from bot.policy.blocked_words import words_said, words_shown
-from bot.policy.similarity import is_similar
 from bot.policy.wake import (
     Local,
     NeedsQuoted,
@@ -48,6 +46,10 @@ from bot.policy.wake import (
 from bot.prompt.render import MAX_NAME, label
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import Owner
+from frostagent.text.similarity import is_similar
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock, Ids
+from frostagent.types.speech import Mention, Text
 
 logger = logging.getLogger(__name__)
 

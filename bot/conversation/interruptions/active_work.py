@@ -12,10 +12,10 @@ from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
-from bot.domain.events import Conversation
-from bot.domain.run import SuspendedRun
 from bot.policy.wake import Silence
 from bot.speaking.outbox import Outbox
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import SuspendedRun
 
 
 class ActiveWork:

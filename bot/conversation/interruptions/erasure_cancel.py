@@ -15,11 +15,12 @@ from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.suspensions import Suspensions
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Store
+from bot.core.cluster_messages import SubjectErased
+from bot.core.events import MessageReceived
+from bot.core.ports import Store
 from bot.policy.fallback_replies import LOST, in_question_language, is_quoted
 from bot.speaking.postbox import Postbox
+from frostagent.types.conversation import Conversation
 
 
 class ErasureCancel:

@@ -6,7 +6,7 @@ from bot.conversation.approval.approvals import Approvals
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Resume, Work
 from bot.conversation.turns.suspensions import Suspensions
-from bot.domain.ports import Clock
+from frostagent.types.ports import Clock
 
 LOOK = 5.0  # seconds between two looks at what waits for somebody's word
 

@@ -21,9 +21,10 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurn, LiveTurns
-from bot.domain.events import Conversation, MemberChanged, Muted
-from bot.domain.ports import Member
+from bot.core.events import MemberChanged, Muted
+from bot.core.ports import Member
 from bot.policy.wake import Observe, Silence
+from frostagent.types.conversation import Conversation
 
 logger = logging.getLogger(__name__)
 

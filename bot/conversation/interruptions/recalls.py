@@ -11,8 +11,9 @@ from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurns
 from bot.conversation.turns.turn import Turns
-from bot.domain.events import Conversation, MessageRecalled
+from bot.core.events import MessageRecalled
 from bot.memory.history import History
+from frostagent.types.conversation import Conversation
 
 logger = logging.getLogger(__name__)
 

@@ -16,14 +16,15 @@ from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.tasks import YOUNG
-from bot.domain.events import MessageReceived
-from bot.domain.segments import Mention, Quote, Text
-from bot.domain.traits import Audience
+from bot.core.events import MessageReceived
 from bot.memory.history import History
 from bot.policy.approval import quote_in
-from bot.policy.permissions import authority_of, is_sufficient
+from bot.policy.permissions import authority_of
 from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, without_marks
 from bot.speaking.gestures import Gestures
+from frostagent.engine.authority import is_sufficient
+from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.traits import Audience
 
 COMMAND = "/stop"
 EVERYTHING = "/stop all"

@@ -17,8 +17,7 @@ from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Task, Work
-from bot.domain.events import MessageReceived
-from bot.domain.ports import Clock
+from bot.core.events import MessageReceived
 from bot.policy.incomplete_messages import (
     is_addressed_to_bot,
     is_bare_mention,
@@ -27,6 +26,7 @@ from bot.policy.incomplete_messages import (
     shows_something,
 )
 from bot.policy.wake import Silence
+from frostagent.types.ports import Clock
 
 AFTER_PICTURE = 2.5  # seconds: what a picture is about takes longer to write
 LONGEST = 5.0  # seconds a question waits for more of it, however much comes

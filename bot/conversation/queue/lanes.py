@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, TypeVar
 
-from bot.domain.cancellation import BROKEN, isolate, last_moments
-from bot.domain.events import Conversation
-from bot.domain.ports import Clock
+from frostagent.cancellation import BROKEN, isolate, last_moments
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

@@ -24,10 +24,11 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import YOUNG, Task, Work
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain.errors import NotConnected
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock
+from bot.core.errors import NotConnected
+from bot.core.events import MessageReceived
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake, Why
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

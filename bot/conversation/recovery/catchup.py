@@ -19,14 +19,16 @@ from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue
 from bot.conversation.recovery.late_messages import LateMessages
 from bot.conversation.tasks import YOUNG, Resume, Work
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock, Store, Transport
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import MessageReceived
+from bot.core.ports import Store, Transport
 from bot.policy.answered_questions import answered_ids, history_order, quoted_ids
 from bot.policy.message_aliases import find_aliases, rename_messages
 from bot.policy.message_trimming import trim_message
 from bot.speaking.outbox import Outbox
 from bot.speaking.unconfirmed import Unconfirmed
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 
 async def read_history(

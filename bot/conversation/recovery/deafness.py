@@ -20,11 +20,13 @@ from typing import Final
 
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.recovery.catchup import UNSUPPORTED
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Clock, Transport
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import MessageReceived
+from bot.core.ports import Transport
 from bot.memory.lru import DefaultLRU
 from bot.speaking.owner_alerts import Owner
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

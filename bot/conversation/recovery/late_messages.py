@@ -15,12 +15,13 @@ from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import YOUNG, Task
 from bot.conversation.way import MessageWay
-from bot.domain.events import Conversation, Identity, MessageReceived, MessageWaited
-from bot.domain.journal import OpenTurn
-from bot.domain.ports import Clock
+from bot.core.events import Identity, MessageReceived, MessageWaited
+from bot.core.journal import OpenTurn
 from bot.memory.history import History
 from bot.policy.wake import Wake
 from bot.speaking.owner_alerts import Owner
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 
 class LateMessages:

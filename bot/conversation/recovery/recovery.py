@@ -35,17 +35,17 @@ from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import YOUNG
 from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain.events import MessageReceived
-from bot.domain.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
-from bot.domain.model_messages import AssistantMessage, Usage, UserMessage, joined
-from bot.domain.ports import Clock
-from bot.domain.run import Stop
-from bot.engine.toolset import Toolset
-from bot.engine.transcripts import close_interrupted
+from bot.core.events import MessageReceived
+from bot.core.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
 from bot.policy.fallback_replies import SORRY, apology
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
 from bot.speaking.outbox import Outbox
+from frostagent.engine.toolset import Toolset
+from frostagent.engine.transcripts import close_interrupted
+from frostagent.types.messages import AssistantMessage, Usage, UserMessage, joined
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Stop
 
 logger = logging.getLogger(__name__)
 

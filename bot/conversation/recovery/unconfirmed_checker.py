@@ -16,19 +16,20 @@ from collections.abc import Collection, Sequence
 
 from bot.conversation.recovery.catchup import read_history
 from bot.conversation.tasks import YOUNG
-from bot.domain.actions import Refused
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import Entry, MessageObserved, Spoken, Undelivered
-from bot.domain.ports import Clock, Settled, Store, Transport
-from bot.domain.run import Stop
-from bot.domain.segments import Text
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import Entry, MessageObserved, Spoken, Undelivered
+from bot.core.ports import Settled, Store, Transport
 from bot.memory.history import History
 from bot.memory.lru import LRU
 from bot.policy.answered_questions import is_undelivered, lacks_answer, lost_part
 from bot.policy.fallback_replies import LOST, apology, is_apology, refusal_reply
 from bot.speaking.outbox import Outbox
 from bot.speaking.sends import Send
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Refused, Text
 
 logger = logging.getLogger(__name__)
 

@@ -19,19 +19,16 @@ from itertools import islice
 from bot.conversation.context.perception import MAX_PICTURES
 from bot.conversation.turns.context_builder import ContextBuilder
 from bot.conversation.turns.suspensions import WaitingTurn
-from bot.domain.journal import (
-    OpenTurn,
-    Recovery,
-    UsageAdded,
-)
-from bot.domain.model_messages import AssistantMessage, ModelRequest, Usage
-from bot.domain.ports import Clock, Store
-from bot.domain.run import Asker, SuspendedRun
-from bot.domain.segments import Picture
-from bot.engine.registry import Registry
+from bot.core.journal import OpenTurn, Recovery, UsageAdded
+from bot.core.ports import Store
+from bot.core.segments import Picture
 from bot.memory.history import History
-from bot.models.failover import Failover
 from bot.prompt.compose import PicturePlace, QuestionPicture, now_line, with_pictures
+from frostagent.engine.registry import Registry
+from frostagent.models.failover import Failover
+from frostagent.types.messages import AssistantMessage, ModelRequest, Usage
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Asker, SuspendedRun
 
 FIRST = 1  # step
 

@@ -14,23 +14,17 @@ from bot.conversation.context.perception import Perception
 from bot.conversation.context.prompt_context import PromptContext, words_of
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.turn_budget import TurnBudget, told_on
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.group_admin import Chair, Topic
-from bot.domain.journal import OpenTurn
-from bot.domain.model_messages import Message, UserMessage
-from bot.domain.ports import Ids, Speaker
-from bot.domain.run import Asker, Spent, Terms
-from bot.domain.segments import Forward, Quote
-from bot.domain.task_context import current_run, early_payer
-from bot.domain.traits import Audience
-from bot.engine.engine import Run
+from bot.core.events import MessageReceived
+from bot.core.group_admin import Chair, Topic
+from bot.core.journal import OpenTurn
+from bot.core.segments import Forward
+from bot.core.task_context import current_run, early_payer
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled
 from bot.policy.approval import quote_in
-from bot.policy.budget import NOTHING_SPENT
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import language_of
-from bot.policy.permissions import acts_as_owner, asker_of, highest_authority, lowest_authority
+from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
 from bot.policy.silence import keeps_silent
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.answer_cleanup import clean_message
@@ -52,6 +46,15 @@ from bot.prompt.summary import outside_tools_in
 from bot.prompt.wording import Wording
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
+from frostagent.engine.authority import lowest_authority
+from frostagent.engine.budget import NOTHING_SPENT
+from frostagent.engine.engine import Run
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message, UserMessage
+from frostagent.types.ports import Ids, Speaker
+from frostagent.types.runs import Asker, Spent, Terms
+from frostagent.types.speech import Quote
+from frostagent.types.traits import Audience
 
 
 class Turn(Struct, frozen=True):

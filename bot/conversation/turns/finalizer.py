@@ -19,15 +19,9 @@ from bot.conversation.approval.approvals import Approvals
 from bot.conversation.turns.context_builder import Turn
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain.actions import Refused
-from bot.domain.events import Conversation
-from bot.domain.journal import RunResumed, Undelivered
-from bot.domain.model_messages import AssistantMessage, Message, UserMessage
-from bot.domain.ports import Store
-from bot.domain.refusals import is_muted
-from bot.domain.run import Outcome, Stop
-from bot.engine.engine import RunState
-from bot.engine.transcripts import close_suspended
+from bot.core.journal import RunResumed, Undelivered
+from bot.core.ports import Store
+from bot.core.refusals import is_muted
 from bot.memory.history import History
 from bot.policy.fallback_replies import UNANSWERED, in_question_language, refusal_reply
 from bot.prompt import render
@@ -35,6 +29,12 @@ from bot.prompt.prompt_language import choose_wording
 from bot.prompt.summary import Prefix
 from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
 from bot.speaking.shadow import Shadow
+from frostagent.engine.engine import RunState
+from frostagent.engine.transcripts import close_suspended
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, Message, UserMessage
+from frostagent.types.runs import Outcome, Stop
+from frostagent.types.speech import Refused
 
 logger = logging.getLogger(__name__)
 

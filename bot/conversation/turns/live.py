@@ -19,11 +19,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot.conversation.turns.context_builder import Turn
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import Entry, TurnSteered, UsageAdded
-from bot.domain.model_messages import Message, Usage, UserMessage, joined
-from bot.domain.ports import Clock, Store
-from bot.domain.redaction import (
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, TurnSteered, UsageAdded
+from bot.core.ports import Store
+from bot.core.redaction import (
     OwnWords,
     lines_of_messages,
     redact_messages,
@@ -31,11 +30,14 @@ from bot.domain.redaction import (
     redact_own_anywhere,
     sources_of,
 )
-from bot.domain.segments import Picture
-from bot.engine.engine import Run, RunState
+from bot.core.segments import Picture
 from bot.policy.wake import Silence, Why
 from bot.prompt.compose import without_summary
 from bot.prompt.wording import Wording
+from frostagent.engine.engine import Run, RunState
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message, Usage, UserMessage, joined
+from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 

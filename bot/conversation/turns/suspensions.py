@@ -11,18 +11,19 @@ from msgspec.structs import replace as renewed
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.approval.requests import Requests
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain import codec
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import RunResumed, RunSuspended, Suspended
-from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage, as_kept
-from bot.domain.ports import Store
-from bot.domain.redaction import OwnWords, lines_of_messages, redact_messages, redact_own
-from bot.domain.run import Stop, SuspendedRun
-from bot.engine.engine import RunState
+from bot.core import codec
+from bot.core.events import MessageReceived
+from bot.core.journal import RunResumed, RunSuspended, Suspended
+from bot.core.ports import Store
+from bot.core.redaction import OwnWords, lines_of_messages, redact_messages, redact_own
 from bot.memory.history import History
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
 from bot.speaking.speech import Heard
+from frostagent.engine.engine import RunState
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage, as_kept
+from frostagent.types.runs import Stop, SuspendedRun
 
 logger = logging.getLogger(__name__)
 

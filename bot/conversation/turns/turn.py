@@ -14,17 +14,17 @@ from bot.conversation.turns.finalizer import NOTHING_SAID, Finalizer, Said
 from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.conversation.turns.suspensions import Suspensions, WaitingTurn
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain.events import Identity, MessageReceived
-from bot.domain.journal import Entry, OpenTurn, RunResumed
-from bot.domain.run import Outcome, Stop, SuspendedRun
-from bot.domain.suspension import Decision, Deny
-from bot.engine.engine import Engine, RunState
-from bot.engine.transcripts import close_suspended
+from bot.core.events import Identity, MessageReceived
+from bot.core.journal import Entry, OpenTurn, RunResumed
 from bot.memory.history import History
 from bot.memory.lru import LRU
 from bot.policy.approval import NOT_PROMISED
 from bot.policy.wake import CALLED, Wake
 from bot.speaking.gestures import Gestures
+from frostagent.engine.engine import Engine, RunState
+from frostagent.engine.transcripts import close_suspended
+from frostagent.types.runs import Outcome, Stop, SuspendedRun
+from frostagent.types.suspension import Decision, Deny
 
 logger = logging.getLogger(__name__)
 

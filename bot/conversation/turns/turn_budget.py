@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation
-from bot.domain.model_messages import Message, UserMessage
-from bot.domain.ports import ChatModel, Looking, Subagents
-from bot.domain.run import Spent
-from bot.domain.tool import Tool
-from bot.engine.engine import Run
+from bot.core.ports import Looking
 from bot.memory.spending import Spending
-from bot.policy.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
 from bot.policy.day_limits import LimitLevel
+from frostagent.engine.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
+from frostagent.engine.engine import Run
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message, UserMessage
+from frostagent.types.ports import ChatModel, Subagents
+from frostagent.types.runs import Spent
+from frostagent.types.tools import Tool
 
 DEAR = frozenset({Looking, Subagents})
 """The ports of tools that show pictures, or ask others."""

@@ -7,15 +7,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, OpenTurn, TurnClosed, TurnOpened, Undelivered
-from bot.domain.model_messages import Message, UserMessage
-from bot.domain.ports import Clock, Store
-from bot.domain.run import Outcome, Stop
-from bot.engine.engine import RunState
+from bot.core.journal import Entry, OpenTurn, TurnClosed, TurnOpened, Undelivered
+from bot.core.ports import Store
 from bot.memory.history import History
 from bot.memory.spending import Spending
 from bot.prompt.compose import Question
+from frostagent.engine.engine import RunState
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message, UserMessage
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Outcome, Stop
 
 GIVEN_UP = "given_up: what was asked or read is gone, another turn has it, or it is not asked again"
 

@@ -22,12 +22,13 @@ from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Pres
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import queue_of
 from adapters.broker.worker import Worker
-from bot.domain.cluster_messages import ClusterMessage, ClusterPartition, RowChanged, partition_of
-from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
-from bot.domain.events import Connected, Conversation, Event, MessageReceived, MessageWaited, Sender
-from bot.domain.ports import Clock
-from bot.domain.segments import Text
-from bot.runtime.clock import RandomIds, SystemClock
+from bot.core.cluster_messages import ClusterMessage, ClusterPartition, RowChanged, partition_of
+from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
+from bot.core.events import Connected, Event, MessageReceived, MessageWaited, Sender
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Text
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.fakes import until
 from tests.owners import read

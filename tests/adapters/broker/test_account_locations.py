@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from adapters.broker.account_locations import GONE_AFTER, AccountLocations
 from adapters.broker.payloads import AccountPresence, Presence
-from bot.domain.cluster_messages import WHOLE, ClusterPartition, partition_of
-from bot.domain.errors import NotConnected
+from bot.core.cluster_messages import WHOLE, ClusterPartition, partition_of
+from bot.core.errors import NotConnected
 from tests.fakes import ManualClock
 
 ONE, TWO = 10001, 10002

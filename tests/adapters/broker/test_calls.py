@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from adapters.broker import account_locations, link
 from adapters.broker import calls as module
 from adapters.broker.payloads import CallEnd
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.refusals import judge_refusal
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.refusals import judge_refusal
 from tests.adapters.broker.line import line_to
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Shop, Sockets, gateway_of, said, worker_of
 from tests.fakes import until

@@ -33,20 +33,12 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import EVENTS, Topology, queue_of
-from bot.domain.cluster_messages import ClusterPartition, partition_of
-from bot.domain.errors import NotConnected
-from bot.domain.events import (
-    AccountChanged,
-    Connected,
-    Conversation,
-    Event,
-    Heartbeat,
-    MessageLost,
-    MessageRecalled,
-    MessageReceived,
-)
-from bot.domain.segments import Mention, Text
-from bot.runtime.clock import SystemClock
+from bot.core.cluster_messages import ClusterPartition, partition_of
+from bot.core.errors import NotConnected
+from bot.core.events import AccountChanged, Connected, Event, Heartbeat, MessageLost, MessageRecalled, MessageReceived
+from frostagent.clock import SystemClock
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Mention, Text
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import line_to
 from tests.adapters.broker.street import (

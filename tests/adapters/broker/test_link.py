@@ -16,8 +16,9 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMe
 from adapters.broker import account_locations
 from adapters.broker import link as link_module
 from adapters.broker.link import BrokerLink, ConnectionLost, in_tasks, watch
-from bot.domain.errors import ConfigError, NotConnected, Problem
-from bot.runtime.clock import SystemClock
+from bot.core.errors import NotConnected
+from frostagent.clock import SystemClock
+from frostagent.types.errors import ConfigError, Problem
 from tests.adapters.broker.street import (
     ACCOUNT,
     PATIENCE,

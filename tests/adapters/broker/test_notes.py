@@ -19,7 +19,7 @@ from adapters.broker.link import BrokerLink
 from adapters.broker.notes import ENOUGH, KEPT, NoteExchange
 from adapters.broker.payloads import VERSION, AccountPresence, Presence, unpack
 from adapters.broker.topology import NOTES
-from bot.domain.cluster_messages import (
+from bot.core.cluster_messages import (
     AlarmRaised,
     ClusterMessage,
     ClusterPartition,
@@ -27,8 +27,8 @@ from bot.domain.cluster_messages import (
     SubjectErased,
     partition_of,
 )
-from bot.runtime.clock import SystemClock
 from bot.speaking.owner_alerts import QUIET, Owner
+from frostagent.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
 from tests.bot.speaking.post import build_outbox

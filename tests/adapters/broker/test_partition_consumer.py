@@ -18,9 +18,10 @@ from adapters.broker.partition_consumer import DEADLY, DOUBTED, PartitionConsume
 from adapters.broker.payloads import VERSION, pack
 from adapters.broker.topology import DEAD, EVENTS
 from adapters.broker.wire import Delivered, consume
-from bot.domain.cluster_queries import ClusterHandlers
-from bot.domain.events import AccountChanged, Conversation, Event, MessageReceived, MessageWaited
-from bot.runtime.clock import SystemClock
+from bot.core.cluster_queries import ClusterHandlers
+from bot.core.events import AccountChanged, Event, MessageReceived, MessageWaited
+from frostagent.clock import SystemClock
+from frostagent.types.conversation import Conversation
 from tests.adapters.broker.street import (
     ACCOUNT,
     OURS,

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
-from bot.domain import codec
-from bot.domain.events import Conversation, Event, MessageReceived, Sender
-from bot.domain.segments import Text
+from bot.core import codec
+from bot.core.events import Event, MessageReceived, Sender
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Text
 from tests.cases import each_case
 
 HERE = Conversation(10001, "group", 4242)

@@ -18,8 +18,8 @@ from adapters.broker import requests
 from adapters.broker.gateway import Gateway
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import QUESTIONS
-from bot.domain.cluster_messages import ClusterPartition, partition_of
-from bot.domain.cluster_queries import (
+from bot.core.cluster_messages import ClusterPartition, partition_of
+from bot.core.cluster_queries import (
     ClusterQuery,
     ClusterReply,
     ContextQuery,
@@ -29,9 +29,9 @@ from bot.domain.cluster_queries import (
     PartitionStatus,
     StatusQuery,
 )
-from bot.domain.console_views import State
-from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.suspension import Settled
+from bot.core.console_views import State
+from bot.core.errors import ActionUnanswered, NotConnected
+from bot.core.settlement import Settled
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import Line, line_to
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, SHARE, Desk, Sockets, gateway_of, said, worker_of

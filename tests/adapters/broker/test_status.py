@@ -16,8 +16,8 @@ from adapters.broker import status as module
 from adapters.broker.link import BrokerLink
 from adapters.broker.status import ASKS, BrokerUnreachable, CommandResponder, PartitionStatus, ask_parts, read_status
 from adapters.broker.topology import DEAD, NUMBER, queue_of
-from bot.domain.errors import ConfigError
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
+from frostagent.types.errors import ConfigError
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, SHARE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import until

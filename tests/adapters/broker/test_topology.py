@@ -12,7 +12,7 @@ from pamqp.common import FieldValue
 
 from adapters.broker import topology as module
 from adapters.broker.topology import DEAD, declare, queue_of
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE
 

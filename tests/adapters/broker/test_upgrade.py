@@ -16,10 +16,10 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
 from adapters.broker.topology import DEAD, EVENTS, PRESENCE
-from bot.domain.cluster_messages import ClusterMessage, PlaceChanged, RowChanged, SubjectErased, UsageTaken
-from bot.domain.cluster_queries import ClusterReply, PartitionStatus
-from bot.domain.console_views import ModelState, State
-from bot.domain.events import Event, Poked
+from bot.core.cluster_messages import ClusterMessage, PlaceChanged, RowChanged, SubjectErased, UsageTaken
+from bot.core.cluster_queries import ClusterReply, PartitionStatus
+from bot.core.console_views import ModelState, State
+from bot.core.events import Event, Poked
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.cases import each_case
 from tests.fakes import until

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.domain.console_views import UNANSWERED, Span, Trace, TurnRow
-from bot.domain.events import Conversation
-from bot.domain.query_results import Story, UsageSum
+from bot.core.console_views import UNANSWERED, Span, Trace, TurnRow
+from bot.core.query_results import Story, UsageSum
+from frostagent.types.conversation import Conversation
 from tests.fakes import BOT, GROUP
 
 NOW = 1_700_000_000.0

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.cluster_queries import OwnerDecision
-from bot.domain.console_views import AccountState, State, WaitingCall, WaitingDraft, WaitingJoinRequest
-from bot.domain.events import Conversation
-from bot.domain.run import Led
-from bot.domain.suspension import Settled
+from bot.core.cluster_queries import OwnerDecision
+from bot.core.console_views import AccountState, State, WaitingCall, WaitingDraft, WaitingJoinRequest
+from bot.core.settlement import Settled
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Led
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, Place, visiting
 from tests.fakes import GROUP

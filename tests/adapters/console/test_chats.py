@@ -7,8 +7,8 @@ from base64 import b32encode
 from msgspec.structs import replace
 
 from adapters.console.logins import CODE_SECONDS, code_of
-from bot.domain.console_views import Chat, ChatLine, Fact
-from bot.domain.journal import Round
+from bot.core.console_views import Chat, ChatLine, Fact
+from bot.core.journal import Round
 from tests.adapters.console.samples import HOSTILE, NOW
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, visiting
 from tests.fakes import GROUP

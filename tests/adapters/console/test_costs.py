@@ -5,8 +5,8 @@ import re
 import pytest
 
 from adapters.console.language import date, day
-from bot.domain.console_views import CostSum, ModelState, State
-from bot.domain.query_results import UsageSum
+from bot.core.console_views import CostSum, ModelState, State
+from bot.core.query_results import UsageSum
 from bot.policy.calendar_days import midnight
 from tests.adapters.console.visiting import visiting
 

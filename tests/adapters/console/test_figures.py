@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from adapters.console.language import lasting, money, share, tokens
-from bot.domain.query_results import UsageSum
+from bot.core.query_results import UsageSum
 
 
 def test_numbers_are_short() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import get_args
 
 from adapters.console.language import LANGUAGES, Language, language_named
-from bot.domain.actions import SentSegment, plain_words
-from bot.domain.segments import Mention, Quote, Segment, Text, Video
+from bot.core.actions import SentSegment, plain_words
+from bot.core.segments import Segment, Video
+from frostagent.types.speech import Mention, Quote, Text
 
 CONSOLE = Path(__file__).parents[3] / "adapters/console"
 SPOKEN = re.compile(r"\bt\('([a-z_.]+)'[,)]|\b(?:trouble|speech)[=(]\"([a-z_.]+)\"")

@@ -5,9 +5,9 @@ import re
 from msgspec.structs import replace
 
 from adapters.console.trying import MAX_PERSONA
-from bot.domain.console_views import PersonaState
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Source, TrialLine, TrialOptions
+from bot.core.console_views import PersonaState
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import Source, TrialLine, TrialOptions
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.test_trying import ENGLISH, post, typed
 from tests.adapters.console.trials import CEILING

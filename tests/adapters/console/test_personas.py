@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.console_views import PersonaState
+from bot.core.console_views import PersonaState
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.test_totp import SECRET, code
 from tests.adapters.console.visiting import AWAY, SAME, TOKEN, Place, visiting

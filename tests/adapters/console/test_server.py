@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from adapters.console.server import HEADERS
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 from tests.adapters.console.visiting import visiting
 from tests.fakes import until
 

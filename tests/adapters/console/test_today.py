@@ -6,7 +6,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from adapters.console.language import minute
-from bot.domain.console_views import (
+from bot.core.console_views import (
     UNANSWERED,
     AccountState,
     CostSum,
@@ -16,10 +16,10 @@ from bot.domain.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
-from bot.domain.events import Conversation
-from bot.domain.journal import ENDINGS
-from bot.domain.query_results import DayCounts, UsageSum
+from bot.core.journal import ENDINGS
+from bot.core.query_results import DayCounts, UsageSum
 from bot.policy.calendar_days import midnight
+from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.visiting import SAME, visiting
 from tests.fakes import GROUP

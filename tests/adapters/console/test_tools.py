@@ -5,7 +5,7 @@ import re
 
 from msgspec.structs import replace
 
-from bot.domain.console_views import ToolAnswer, ToolState, ToolUse
+from bot.core.console_views import ToolAnswer, ToolState, ToolUse
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, SECRET, visiting
 from tests.fakes import until

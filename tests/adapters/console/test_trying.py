@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from adapters.console.server import HEADERS
 from adapters.console.trying import ANSWER_WITHIN, MAX_LINE, SENT_WITHIN
-from bot.domain.console_views import Chat, ChatLine, PersonaState
-from bot.domain.errors import MediaError
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import TrialLine, TrialOptions
+from bot.core.console_views import Chat, ChatLine, PersonaState
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import TrialLine, TrialOptions
+from frostagent.types.errors import MediaError
 from tests.adapters.console.samples import HOSTILE, NOW, trace
 from tests.adapters.console.trials import CEILING, ListTrial
 from tests.adapters.console.visiting import SAME, Place, visiting

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from adapters.console.language import language_named
 from adapters.console.turns import CUT, prompt_blocks, request_outcome_text
 from bot.commands.why import Explanations, explain_turn
-from bot.domain.console_views import UNANSWERED, Chat, CostSum, Span, TurnQuery
-from bot.domain.events import Conversation
-from bot.domain.query_results import UsageSum
+from bot.core.console_views import UNANSWERED, Chat, CostSum, Span, TurnQuery
+from bot.core.query_results import UsageSum
+from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import HOSTILE, NOW, row, silent, trace
 from tests.adapters.console.visiting import SECRET, visiting
 from tests.cases import each_case

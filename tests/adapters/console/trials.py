@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.domain.console_views import ConsoleQueries
-from bot.domain.errors import MediaError
-from bot.domain.events import Conversation
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Source, TrialLimits, TrialLine, TrialOptions, TrialRuns
+from bot.core.console_views import ConsoleQueries
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import Source, TrialLimits, TrialLine, TrialOptions, TrialRuns
 from bot.memory.newest import Newest
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import MediaError
 from tests.fakes import GROUP
 
 CEILING = TrialLimits("deepseek-chat", 0.25, 100_000, 40)

@@ -21,8 +21,8 @@ from adapters.console.server import Console
 from adapters.console.site import ROUTES, Route, build_app
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
-from bot.domain.cluster_queries import OwnerDecision, PartitionStatus
-from bot.domain.console_views import (
+from bot.core.cluster_queries import OwnerDecision, PartitionStatus
+from bot.core.console_views import (
     Chat,
     ChatLine,
     ChatRow,
@@ -42,16 +42,16 @@ from bot.domain.console_views import (
     Unanswered,
     WaitingDraft,
 )
-from bot.domain.errors import BotError
-from bot.domain.events import Conversation
-from bot.domain.journal import Audited
-from bot.domain.language import Language
-from bot.domain.masking import Mask
-from bot.domain.query_results import DayCounts, Story
-from bot.domain.suspension import Settled
-from bot.domain.trial_group import TrialLine
+from bot.core.journal import Audited
+from bot.core.query_results import DayCounts, Story
+from bot.core.settlement import Settled
+from bot.core.trial_group import TrialLine
 from bot.memory.newest import Newest
 from bot.policy.calendar_days import midnight
+from frostagent.text.language import Language
+from frostagent.text.masking import Mask
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
 from tests.adapters.console.trials import ListTrial, ListTrials
 from tests.fakes import ManualClock
 

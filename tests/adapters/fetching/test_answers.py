@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from adapters.fetching.client import Answers
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import WebResponse
+from bot.core.ports import WebResponse
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import StoppedClock
 
 

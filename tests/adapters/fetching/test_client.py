@@ -10,8 +10,8 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import Web
+from bot.core.ports import Web
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay, StoppedClock
 
 URL = "https://public.example/data"

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from adapters.fetching.lazy import LazyWeb
-from bot.runtime.clock import SystemClock
 from bot.runtime.version import user_agent, version
+from frostagent.clock import SystemClock
 from tests.documents import ROOT
 
 

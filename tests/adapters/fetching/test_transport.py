@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from adapters.fetching.transport import CheckedTransport, SocketOption, endpoint_of, proxy_for
-from bot.domain.errors import ToolFailed
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
-from bot.domain.errors import ToolFailed
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 
 URL, PATH = "https://public.example/data", "/public.example/data"

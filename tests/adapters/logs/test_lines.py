@@ -10,8 +10,8 @@ from contextvars import copy_context
 from typing import Any
 
 from adapters.logs.output import Style, make_formatter
-from bot.domain.masking import MASK, Mask
-from bot.domain.task_context import current_run, is_trial
+from bot.core.task_context import current_run, is_trial
+from frostagent.text.masking import MASK, Mask
 from tests.cases import each_case
 
 SECRET = 'sk-"very\\secret"-1234'

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from adapters.logs.output import log_uncaught, set_up_logs
-from bot.domain.masking import MASK, Mask
+from frostagent.text.masking import MASK, Mask
 
 SECRET = "sk-1234567890"
 

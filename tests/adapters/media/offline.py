@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bot.domain.ports import WebResponse
+from bot.core.ports import WebResponse
 
 
 class NoWeb:

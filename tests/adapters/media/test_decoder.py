@@ -17,7 +17,7 @@ from PIL import ExifTags, Image
 
 from adapters.media.decoder import AREA, CPU, LONGEST, MAX_PIXELS, MAX_SCANS, MEMORY, count_scans, serve, write_jpeg
 from adapters.media.decoder_protocol import ANSWER, HEAD, REFUSED, SHOWN
-from bot.domain.errors import MediaError
+from frostagent.types.errors import MediaError
 from tests.adapters.media import hostile
 from tests.cases import each_case
 

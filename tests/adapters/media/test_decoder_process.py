@@ -18,7 +18,7 @@ from PIL import Image
 
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MediaFolder
-from bot.domain.errors import MediaError
+from frostagent.types.errors import MediaError
 from tests.adapters.media import hostile
 from tests.fakes import until
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
 from adapters.media.folder import KINDS, MediaFolder
-from bot.domain.actions import Attachment, MediaKind
-from bot.domain.errors import MediaError
+from frostagent.types.errors import MediaError
+from frostagent.types.speech import Attachment, MediaKind
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.adapters.media import hostile
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.media.formats import describe, fits, format_of, name_for, picture_kind
-from bot.domain.actions import MediaKind
+from frostagent.types.speech import MediaKind
 from tests.adapters.media import hostile
 from tests.cases import each_case
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.media.folder import ADVICE, MAX_URL, check_url, name_in_header, name_in_url
-from bot.domain.errors import MediaError
+from frostagent.types.errors import MediaError
 from tests.cases import each_case
 
 

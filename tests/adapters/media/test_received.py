@@ -10,8 +10,8 @@ import pytest
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
 from adapters.media.attachments import ReceivedFiles
-from bot.domain.errors import Lack, MediaError
-from bot.domain.ports import KeptFile
+from bot.core.ports import KeptFile
+from frostagent.types.errors import Lack, MediaError
 from tests.adapters.fetching.replay import Replay, StoppedClock
 
 HOST = "multimedia.nt.qq.com.cn"

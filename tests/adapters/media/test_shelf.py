@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adapters.media.folder import FOLDER, UNDONE, DraftFiles, MediaFolder
-from bot.domain.cluster_messages import ClusterPartition
-from bot.domain.errors import MediaError
+from bot.core.cluster_messages import ClusterPartition
+from frostagent.types.errors import MediaError
 
 
 async def test_what_is_kept_is_found_by_the_next_process_until_it_is_not_wanted_any_more(tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ from adapters.fetching.client import HttpxWeb
 from adapters.fetching.limits import FetchLimits
 from adapters.media.attachments import MOST_FAILING, PictureSight
 from adapters.media.decoder_process import DecoderProcess
-from bot.domain.errors import ActionRefused, MediaError, NotConnected, TransportError
-from bot.domain.ports import KeptFile
-from bot.domain.segments import Picture
+from bot.core.errors import ActionRefused, NotConnected, TransportError
+from bot.core.ports import KeptFile
+from bot.core.segments import Picture
+from frostagent.types.errors import MediaError
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.owners import read
 

@@ -7,9 +7,10 @@ import wave
 import pytest
 
 from adapters.media.attachments import MAX_TRANSCRIPT, VoiceEar, length_of
-from bot.domain.errors import ActionRefused, Lack, MediaError, TransportError
-from bot.domain.ports import KeptFile
-from bot.domain.segments import Record
+from bot.core.errors import ActionRefused, TransportError
+from bot.core.ports import KeptFile
+from bot.core.segments import Record
+from frostagent.types.errors import Lack, MediaError
 from tests.adapters.media.offline import NoWeb
 from tests.cases import each_case
 

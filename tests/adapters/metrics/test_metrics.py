@@ -16,9 +16,9 @@ from adapters.metrics.cluster import GatewayCollector, GatewayVitals, WorkCollec
 from adapters.metrics.exposition import DiskCollector, VitalsCollector, registry_of
 from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals, kinds_of
 from adapters.metrics.work import Work
-from bot.domain.actions import SendMessage
-from bot.domain.events import Event, MessageReceived
-from bot.domain.journal import (
+from bot.core.actions import SendMessage
+from bot.core.events import Event, MessageReceived
+from bot.core.journal import (
     Judged,
     MessageObserved,
     MessageOverheard,
@@ -30,9 +30,9 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
-from bot.domain.model_messages import Attempt, ToolCall, ToolMessage, Usage, UserMessage
-from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, StepFinished, Stop, ToolFinished
-from bot.domain.segments import Text
+from frostagent.types.messages import Attempt, ToolCall, ToolMessage, Usage, UserMessage
+from frostagent.types.runs import Asker, Outcome, RunFinished, RunStarted, StepFinished, Stop, ToolFinished
+from frostagent.types.speech import Text
 from tests.fakes import GROUP, ManualClock, said, words
 
 DEPLOY = Path(__file__).parents[3] / "deploy"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import CountedSink, Metrics
-from bot.domain.events import Heartbeat
+from bot.core.events import Heartbeat
 from tests.fakes import BOT, ManualClock, RecordingSink, said
 
 

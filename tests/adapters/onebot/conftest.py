@@ -17,7 +17,7 @@ from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import PeerRegistry
 from adapters.onebot.reverse_ws import ReverseServer
 from adapters.onebot.transport import AnyTransport, OneBotTransport
-from bot.domain.events import Connected, Event
+from bot.core.events import Connected, Event
 
 PATIENCE = 5.0  # seconds any test waits for what must happen
 TOKEN = "s3cret+token/="

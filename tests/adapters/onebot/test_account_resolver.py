@@ -11,8 +11,8 @@ import pytest
 from adapters.onebot import account_resolver
 from adapters.onebot.account_resolver import AccountSource, Identity
 from adapters.onebot.peers import Account
-from bot.domain.errors import NotConnected
-from bot.domain.events import Connected, MessageReceived
+from bot.core.errors import NotConnected
+from bot.core.events import Connected, MessageReceived
 from tests.adapters.onebot.conftest import ACCOUNT, Dial, Frame, House, heartbeat, lifecycle, message
 from tests.cases import each_case
 

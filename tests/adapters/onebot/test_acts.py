@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from adapters.onebot.protocol import tells_of_failure, write_act, write_admission
-from bot.domain.group_admin import JoinRequest, Mute, Pin, Recall, SetCard
+from bot.core.group_admin import JoinRequest, Mute, Pin, Recall, SetCard
 from tests.fakes import GROUP
 
 

@@ -12,10 +12,11 @@ from websockets.http11 import Request
 
 from adapters.onebot.auth import Admission, Admitted, TokenRefused
 from adapters.onebot.peers import Account
-from bot.domain.actions import SendMessage
-from bot.domain.errors import NotConnected
-from bot.domain.events import Connected, Conversation, MessageReceived
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.errors import NotConnected
+from bot.core.events import Connected, MessageReceived
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, Dial, House, lifecycle, message
 from tests.cases import each_case
 

@@ -11,7 +11,7 @@ import pytest
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.peers import Role
 from adapters.onebot.protocol import MAX_FRAME, ActionReply
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from tests.adapters.onebot.conftest import PATIENCE
 from tests.cases import each_case
 

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from adapters.onebot.peers import Role
-from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.events import Connected, MessageReceived, Noticed, Requested
+from bot.core.errors import ActionUnanswered, NotConnected
+from bot.core.events import Connected, MessageReceived, Noticed, Requested
 from tests.adapters.onebot.conftest import (
     ACCOUNT,
     PATIENCE,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adapters.onebot.events import read_event, read_time
-from bot.domain.events import (
+from bot.core.events import (
     ANONYMOUS,
     AccountChanged,
     Connected,
-    Conversation,
     Event,
     Heartbeat,
     MemberChanged,
@@ -23,7 +22,8 @@ from bot.domain.events import (
     Sender,
     account_of,
 )
-from bot.domain.segments import Text
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, heartbeat, lifecycle, message
 from tests.cases import each_case
 

@@ -15,10 +15,11 @@ from websockets.http11 import Request, Response
 
 from adapters.onebot.forward_ws import ForwardClient
 from adapters.onebot.peers import Account, PeerRegistry
-from bot.domain.actions import SendMessage
-from bot.domain.errors import ConfigError
-from bot.domain.events import Connected, Conversation, MessageReceived
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.events import Connected, MessageReceived
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ConfigError
+from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, GREETING, PATIENCE, TOKEN, Frame, House, lifecycle, message
 
 HELLO = SendMessage(Conversation(ACCOUNT, "group", 4242), (Text("hello"),))

@@ -11,10 +11,10 @@ import pytest
 
 from adapters.onebot.protocol import INLINE
 from adapters.onebot.transport import MOST_INLINE, with_offered_media
-from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation
-from bot.domain.segments import Quote, Text
+from bot.core.actions import MergedForward, SendMessage, SentSegment
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Attachment, Quote, Text
 from tests.cases import each_case
 
 GROUP = Conversation(10001, "group", 4242)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from adapters.onebot.peers import ANSWERS_WITHIN, LATELY, TOLD_AGAIN, Account, DuplicatePolicy, PeerRegistry, Role
-from bot.domain.errors import NotConnected
+from bot.core.errors import NotConnected
 from tests.cases import each_case
 
 

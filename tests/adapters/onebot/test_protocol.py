@@ -20,11 +20,10 @@ from adapters.onebot.protocol import (
     write_action,
     write_call,
 )
-from bot.domain.actions import SendMessage
-from bot.domain.events import (
+from bot.core.actions import SendMessage
+from bot.core.events import (
     AccountChanged,
     Connected,
-    Conversation,
     Heartbeat,
     MemberChanged,
     MessageRecalled,
@@ -35,7 +34,9 @@ from bot.domain.events import (
     Poked,
     Requested,
 )
-from bot.domain.segments import Card, Face, File, Forward, Mention, Picture, Quote, Segment, Text, Unsupported
+from bot.core.segments import Card, File, Forward, Picture, Segment, Unsupported
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Face, Mention, Quote, Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON

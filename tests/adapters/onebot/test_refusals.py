@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.onebot.protocol import ActionReply, read_frame
-from bot.domain.refusals import judge_refusal
+from bot.core.refusals import judge_refusal
 
 FOLDER = Path(__file__).parents[2] / "data" / "refusals"
 FORMS = 3  # in which each family is shown, at least

@@ -14,10 +14,12 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from adapters.onebot.peers import Account
 from adapters.onebot.reverse_ws import ReverseServer
-from bot.domain.actions import SendMessage
-from bot.domain.errors import ConfigError, NotConnected
-from bot.domain.events import Connected, Conversation, MessageReceived
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.errors import NotConnected
+from bot.core.events import Connected, MessageReceived
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ConfigError
+from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, TOKEN, Dial, House, heartbeat, lifecycle, message
 
 HELLO = SendMessage(Conversation(ACCOUNT, "group", 4242), (Text("hello"),))

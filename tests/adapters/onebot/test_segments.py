@@ -11,33 +11,28 @@ from hypothesis import strategies as st
 
 from adapters.onebot.fields import Fields
 from adapters.onebot.segments import holds_url, read_message, split_cq, unescape, write_segments
-from bot.domain.actions import Attachment, MediaKind, SendSegment
-from bot.domain.events import account_of, masked
-from bot.domain.segments import (
+from bot.core.events import account_of, masked
+from bot.core.segments import (
     Card,
     Contact,
     Dice,
-    Face,
     File,
     Forward,
     Keyboard,
     Link,
     Location,
     Markdown,
-    Mention,
-    MentionAll,
     Picture,
     Poke,
-    Quote,
     Record,
     Rps,
     Segment,
     Sticker,
-    Text,
     Transfer,
     Unsupported,
     Video,
 )
+from frostagent.types.speech import Attachment, Face, MediaKind, Mention, MentionAll, Quote, SendSegment, Text
 from tests.adapters.onebot.test_fields import ANY_JSON
 from tests.cases import each_case
 

@@ -8,7 +8,7 @@ from adapters.simulator.actions import ADMIN_ACTIONS
 from adapters.simulator.call import Gesture, Params
 from adapters.simulator.wire import CallRefused
 from adapters.simulator.world import Person, World
-from bot.domain.events import Role
+from bot.core.events import Role
 
 GROUP, MING = 4242, 20002
 

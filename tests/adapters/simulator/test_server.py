@@ -17,10 +17,10 @@ from adapters.simulator.faults import ONLY, REFUSED, SENDING, WORDINGS, Fault, F
 from adapters.simulator.server import CallReply, Simulator, reply_to
 from adapters.simulator.wire import CallRefused, mention, text, unconfirmed
 from adapters.simulator.world import World, demo_world
-from bot.domain.actions import SendMessage
-from bot.domain.errors import ActionRefused, ActionUnanswered
-from bot.domain.events import Conversation
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import TOKEN, House
 from tests.adapters.simulator.conftest import both_directions, call, playing, receive
 from tests.cases import each_case

@@ -20,15 +20,10 @@ from sqlalchemy import text
 
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.events import Conversation
-from bot.domain.journal import (
-    Entry,
-    MessageObserved,
-    SendChanged,
-    SendState,
-    TurnOpened,
-)
-from bot.domain.model_messages import (
+from bot.core.journal import Entry, MessageObserved, SendChanged, SendState, TurnOpened
+from frostagent.clock import SystemClock
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -37,8 +32,7 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.run import StepFinished
-from bot.runtime.clock import SystemClock
+from frostagent.types.runs import StepFinished
 from tests.adapters.storage.entries import began, closing, ended, heard, sending
 from tests.fakes import BOT, said
 

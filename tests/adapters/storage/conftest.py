@@ -18,8 +18,8 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.ports import Clock
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
+from frostagent.types.ports import Clock
 from tests.adapters.storage.entries import NOW
 from tests.adapters.storage.schemas import Schemas
 from tests.fakes import until

@@ -14,9 +14,9 @@ from adapters.storage.ahead import Ahead, Put
 from adapters.storage.batches import Written
 from adapters.storage.notices import FROM_MEMORY
 from adapters.storage.writer import Writer
-from bot.domain.journal import Entry, RunResumed
-from bot.domain.ports import Clock
-from bot.runtime.clock import SystemClock
+from bot.core.journal import Entry, RunResumed
+from frostagent.clock import SystemClock
+from frostagent.types.ports import Clock
 from tests.fakes import until
 from tests.owners import read
 

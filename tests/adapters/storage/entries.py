@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from adapters.storage.ahead import Put
 from adapters.storage.database import Database
-from bot.domain.actions import Attachment, SendMessage
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import (
+from bot.core.actions import SendMessage
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import (
     AttachmentNamed,
     Entry,
     Judged,
@@ -22,8 +22,11 @@ from bot.domain.journal import (
     TurnOpened,
     TurnSteered,
 )
-from bot.domain.memories import MemoryKept, StoredFact, Visibility
-from bot.domain.model_messages import (
+from bot.core.memories import MemoryKept, StoredFact, Visibility
+from bot.core.segments import Picture, Segment
+from bot.policy.memory_rules import terms
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -34,9 +37,8 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.run import StepFinished, Stop, ToolFinished, ToolStarted
-from bot.domain.segments import Face, Mention, Picture, Quote, Segment, Text
-from bot.policy.memory_rules import terms
+from frostagent.types.runs import StepFinished, Stop, ToolFinished, ToolStarted
+from frostagent.types.speech import Attachment, Face, Mention, Quote, Text
 from tests.fakes import BOT, GROUP, said
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from itertools import count
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import (
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     Entry,
     MessageErased,
     MessageObserved,
@@ -20,7 +20,8 @@ from bot.domain.journal import (
     TurnOpened,
     WindowMoved,
 )
-from bot.domain.model_messages import Message
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message
 from tests.adapters.storage.entries import COLUMNS, NOW, ROUND, closing, messages, opening
 from tests.fakes import BOT
 

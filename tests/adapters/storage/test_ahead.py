@@ -20,8 +20,8 @@ from adapters.storage import ahead as module
 from adapters.storage.ahead import FEW, LARGE, MINUTE, Ahead, Put
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.tables import messages
-from bot.domain.journal import Entry
-from bot.domain.segments import Text
+from bot.core.journal import Entry
+from frostagent.types.speech import Text
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending, step
 from tests.adapters.storage.entries import closing as closing_turn

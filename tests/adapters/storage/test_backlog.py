@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.journal import Entry
+from bot.core.journal import Entry
 from tests.adapters.storage.desk import desk
 from tests.adapters.storage.entries import asked, closing, heard, opening, sending, step
 

@@ -29,7 +29,7 @@ from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.store import open_store
 from adapters.storage.tables import REVISIONS
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.killed import killed_in
 from tests.cases import each_case

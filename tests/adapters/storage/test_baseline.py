@@ -20,9 +20,9 @@ from adapters.storage.database import Database
 from adapters.storage.leases import Lease, name_of
 from adapters.storage.migrations import configuration, migrate
 from adapters.storage.tables import REVISIONS, applied, messages, metadata, versions
-from bot.domain import codec
-from bot.domain.language import in_chinese
-from bot.domain.model_messages import AssistantMessage, Message, ToolCall, UserMessage
+from bot.core import codec
+from bot.core.language import in_chinese
+from frostagent.types.messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.schemas import Schemas
 

@@ -15,8 +15,8 @@ from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.tables import messages
-from bot.domain.errors import ConfigError
-from bot.domain.journal import Entry
+from bot.core.journal import Entry
+from frostagent.types.errors import ConfigError
 from tests.adapters.storage.entries import NOW, heard
 
 

@@ -9,8 +9,7 @@ from adapters.storage.queries.conversations import audited, busiest, choices, gr
 from adapters.storage.queries.sums import spent
 from adapters.storage.queries.turns import CALLS, story
 from adapters.storage.tables import tool_calls
-from bot.domain.events import Conversation
-from bot.domain.journal import (
+from bot.core.journal import (
     Audited,
     Entry,
     Judged,
@@ -25,9 +24,10 @@ from bot.domain.journal import (
     SendState,
     UsageAdded,
 )
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from bot.domain.query_results import PlaceSum, Publication, StoryCall, UsageSum
-from bot.domain.run import Stop, ToolFinished
+from bot.core.query_results import PlaceSum, Publication, StoryCall, UsageSum
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from frostagent.types.runs import Stop, ToolFinished
 from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step, verdict
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

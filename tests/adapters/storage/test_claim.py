@@ -15,7 +15,7 @@ from sqlalchemy import text
 from adapters.storage import claim, store
 from adapters.storage.claim import FileClaim, JournalTaken, holder_of
 from adapters.storage.database import Database
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.killed import killed_in

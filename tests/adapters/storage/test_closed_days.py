@@ -15,9 +15,9 @@ from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.queries.sums import costs, day, midnight, spent, taken
 from adapters.storage.retention import LATE, LONGEST_DAY, add_up
 from adapters.storage.tables import PAYER, day_usage, usage
-from bot.domain.journal import UsageAdded
-from bot.domain.model_messages import Usage, UserMessage
-from bot.domain.query_results import SpentSum
+from bot.core.journal import UsageAdded
+from bot.core.query_results import SpentSum
+from frostagent.types.messages import Usage, UserMessage
 from tests.adapters.storage.entries import NOW, closing, opening, put
 from tests.adapters.storage.test_books import ELSEWHERE
 from tests.fakes import GROUP, said

@@ -16,7 +16,7 @@ from adapters.storage.database import TRIES, Database, is_conflict, retry_confli
 from adapters.storage.migrations import migrate
 from adapters.storage.tables import sends
 from adapters.storage.url import read_url
-from bot.domain.journal import SendChanged, SendState
+from bot.core.journal import SendChanged, SendState
 from tests.adapters.storage.entries import NOW, asked, opening, sending
 from tests.adapters.storage.test_batches import column, put
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries import unfinished
-from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import Usage
+from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved
+from frostagent.types.messages import Usage
 from tests.adapters.storage.entries import NOW, asked, opening, put, read, sending, step
 
 

@@ -12,7 +12,7 @@ import pytest
 from adapters.storage import store
 from adapters.storage.claim import FoundFile, SelfCheck, Traces, describe_loss
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
-from bot.domain.language import fill_pair
+from frostagent.text.language import fill_pair
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.killed import killed_in

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from adapters.storage import database as module
 from adapters.storage.database import Database
 from adapters.storage.tables import REVISIONS, metadata
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 from tests.adapters.storage.schemas import Schemas
 
 ROOT = Path(__file__).parents[3]

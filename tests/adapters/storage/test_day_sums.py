@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.sums import day, spent
-from bot.domain.journal import Judged, MemberNumbered, SendChanged, SendState
-from bot.domain.query_results import DaySum, Spender
+from bot.core.journal import Judged, MemberNumbered, SendChanged, SendState
+from bot.core.query_results import DaySum, Spender
 from tests.adapters.storage.entries import NOW, closing, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, drafted, whole, write
 from tests.fakes import GROUP, said

@@ -25,16 +25,16 @@ from adapters.storage.queries.sums import midnight
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url
-from bot.domain.cluster_messages import ClusterMessage, ClusterPartition
-from bot.domain.errors import DaySpent
-from bot.domain.journal import DayStanding, Entry, Found, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import Usage
-from bot.domain.task_context import early_payer
+from bot.core.cluster_messages import ClusterMessage, ClusterPartition
+from bot.core.journal import DayStanding, Entry, Found, UsageAdded, UsageReleased, UsageReserved
+from bot.core.task_context import early_payer
 from bot.memory.journal_observers import ObservedStore
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.models.meter import Meter
 from bot.policy.day_limits import Cap, DayLimits
+from frostagent.types.errors import DaySpent
+from frostagent.types.messages import Usage
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, beside, opening, step
 from tests.adapters.storage.test_batches import put

@@ -8,12 +8,12 @@ from sqlalchemy import select
 
 from adapters.storage.erasure import NotErased, SqlErasing
 from adapters.storage.tables import messages, speakers, turns
-from bot.domain.cluster_messages import ClusterPartition, partition_of
-from bot.domain.events import Conversation
-from bot.domain.journal import MemberNumbered, MessageObserved
+from bot.core.cluster_messages import ClusterPartition, partition_of
+from bot.core.journal import MemberNumbered, MessageObserved
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
+from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, fact, opening
 from tests.adapters.storage.test_erasure import contains

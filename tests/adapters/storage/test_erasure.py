@@ -18,11 +18,10 @@ from adapters.storage.queries.conversations import audited, busiest
 from adapters.storage.queries.sums import taken
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
-from bot.domain import codec
-from bot.domain.actions import Attachment, SendMessage, SentSegment, send_prefix_of_person, send_prefix_of_turn
-from bot.domain.events import Conversation
-from bot.domain.group_admin import JoinRequest
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import SendMessage, SentSegment, send_prefix_of_person, send_prefix_of_turn
+from bot.core.group_admin import JoinRequest
+from bot.core.journal import (
     Audited,
     Entry,
     MemberNumbered,
@@ -38,13 +37,14 @@ from bot.domain.journal import (
     UsageReserved,
     WindowMoved,
 )
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
-from bot.domain.query_results import SpentSum
-from bot.domain.run import Asker
-from bot.domain.segments import Mention, Text
+from bot.core.query_results import SpentSum
 from bot.policy.approval import who
 from bot.policy.join_requests import request_text as asked_of_owners
 from bot.policy.memory_rules import terms
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
+from frostagent.types.runs import Asker
+from frostagent.types.speech import Attachment, Mention, Text
 from tests.adapters.storage.entries import (
     NOW,
     asked,

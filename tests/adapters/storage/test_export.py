@@ -10,9 +10,9 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.export import TYPES, export
 from adapters.storage.tables import metadata
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, MemberNumbered, SendChanged, SendState, WindowMoved
-from bot.domain.model_messages import ToolMessage
+from bot.core.journal import Entry, MemberNumbered, SendChanged, SendState, WindowMoved
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import ToolMessage
 from tests.adapters.storage.entries import (
     CALLING,
     NOW,

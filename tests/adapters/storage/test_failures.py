@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adapters.storage.database import Blame, Unusable, describe_error, fault
 from adapters.storage.url import read_url
-from bot.domain.errors import ConfigError, Problem
+from frostagent.types.errors import ConfigError, Problem
 from tests.cases import each_case
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from adapters.storage.rows import EVERYWHERE, memory_rows, shelf_of
 from adapters.storage.statements import Statement
-from bot.domain.memories import Visibility
+from bot.core.memories import Visibility
 from tests.adapters.storage.entries import fact
 from tests.cases import each_case
 from tests.fakes import GROUP

@@ -4,7 +4,7 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.scanning import SLACK
 from adapters.storage.queries.turns import rows
-from bot.domain.console_views import TurnQuery
+from bot.core.console_views import TurnQuery
 from tests.adapters.storage.entries import NOW, put, read
 from tests.adapters.storage.test_turn_rows import asked, silent
 

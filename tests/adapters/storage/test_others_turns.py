@@ -10,8 +10,8 @@ import pytest
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_user
-from bot.domain.journal import Entry, MemberNumbered, RunSuspended
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage
+from bot.core.journal import Entry, MemberNumbered, RunSuspended
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage
 from tests.adapters.storage.entries import NOW, beside, ended, opening, steering, step
 from tests.adapters.storage.test_erasure import ELSEWHERE, SECRET, USER, contains, put
 from tests.fakes import GROUP, said

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.storage.queries import unfinished
-from bot.domain.journal import MessageErased, Recovery
+from bot.core.journal import MessageErased, Recovery
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import asked, heard, opening
 from tests.adapters.storage.proxy import proxied

@@ -15,10 +15,9 @@ from adapters.storage.queries.sums import day_counts, ends
 from adapters.storage.queries.turns import rows, story
 from adapters.storage.queries.unfinished import spoken
 from adapters.storage.tables import messages, runs, sends, steps, turns, usage, verdicts
-from bot.domain.actions import SendMessage
-from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery
-from bot.domain.events import Conversation
-from bot.domain.journal import (
+from bot.core.actions import SendMessage
+from bot.core.console_views import ROWS, UNANSWERED, TurnQuery
+from bot.core.journal import (
     ENDINGS,
     Entry,
     Judged,
@@ -31,8 +30,9 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
-from bot.domain.run import Stop
-from bot.domain.segments import Text
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Text
 from tests.adapters.storage.entries import NOW, closing, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, write
 from tests.fakes import GROUP, said

@@ -18,10 +18,10 @@ from adapters.storage.queries import conversations, unfinished
 from adapters.storage.tables import messages as message_table
 from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
-from bot.domain import codec
-from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import MergedForward, SendMessage, SentSegment
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import (
     ConversationReset,
     Entry,
     KnownLine,
@@ -37,8 +37,10 @@ from bot.domain.journal import (
     StoredSend,
     WindowMoved,
 )
-from bot.domain.model_messages import Message
-from bot.domain.segments import File, Forward, Picture, Quote, Record, Text, Video
+from bot.core.segments import File, Forward, Picture, Record, Video
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message
+from frostagent.types.speech import Attachment, Quote, Text
 from tests.adapters.storage.entries import (
     NOW,
     ROUND,

@@ -14,11 +14,11 @@ from adapters.storage.database import Database
 from adapters.storage.queries import conversations
 from adapters.storage.tables import messages, metadata, turns
 from adapters.storage.tables import sends as sends_table
-from bot.domain import codec
-from bot.domain.actions import SendMessage, plain_words
-from bot.domain.drafts import draft_id, published_id, published_line
-from bot.domain.events import MessageReceived
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import SendMessage, plain_words
+from bot.core.drafts import draft_id, published_id, published_line
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     Entry,
     MessageErased,
     MessageObserved,
@@ -30,8 +30,8 @@ from bot.domain.journal import (
     TurnOpened,
     WindowMoved,
 )
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from bot.domain.segments import Text
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from frostagent.types.speech import Text
 from tests.adapters.storage.entries import (
     NOW,
     asked,

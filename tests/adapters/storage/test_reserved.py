@@ -11,8 +11,8 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries import unfinished
 from adapters.storage.tables import usage
-from bot.domain.journal import Entry, UsageAdded, UsageReleased
-from bot.domain.model_messages import Usage
+from bot.core.journal import Entry, UsageAdded, UsageReleased
+from frostagent.types.messages import Usage
 from tests.adapters.storage.entries import NOW, opening, put, read
 
 OLDER = "INSERT INTO usage (turn_id, step, model, prompt, at) VALUES ('t1', :step, 'm', 9, :at)"

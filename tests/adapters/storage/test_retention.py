@@ -14,8 +14,8 @@ from adapters.storage.database import Database
 from adapters.storage.queries import conversations, unfinished
 from adapters.storage.retention import DAY, Retention
 from adapters.storage.tables import applied, messages, metadata, turns
-from bot.domain.journal import Entry, PictureDescribed, WindowMoved
-from bot.domain.model_messages import ToolMessage
+from bot.core.journal import Entry, PictureDescribed, WindowMoved
+from frostagent.types.messages import ToolMessage
 from tests.adapters.storage.entries import (
     NOW,
     beside,

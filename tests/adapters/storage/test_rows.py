@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from adapters.storage.ahead import Put
 from adapters.storage.rows import kept, rows
 from adapters.storage.statements import SQL, Statement, compiled, plain
-from bot.domain import codec
-from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import MAX_SOURCE, SendMessage
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     Audited,
     ConversationReset,
     Entry,
@@ -33,9 +33,10 @@ from bot.domain.journal import (
     UsageReserved,
     WindowMoved,
 )
-from bot.domain.memories import MemoriesForgotten, MemoriesUsed, Visibility
-from bot.domain.model_messages import AssistantMessage, ToolMessage, Usage
-from bot.domain.segments import Text
+from bot.core.memories import MemoriesForgotten, MemoriesUsed, Visibility
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolMessage, Usage
+from frostagent.types.speech import Attachment, Text
 from tests.adapters.storage.entries import (
     NOW,
     asked,

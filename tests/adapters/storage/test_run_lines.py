@@ -10,9 +10,9 @@ from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.export import lines_of_run, run_lines
-from bot.domain.journal import Entry, RunSuspended
-from bot.domain.model_messages import ToolMessage
-from bot.domain.run import Stop, ToolFinished
+from bot.core.journal import Entry, RunSuspended
+from frostagent.types.messages import ToolMessage
+from frostagent.types.runs import Stop, ToolFinished
 from tests.adapters.storage.entries import CALLING, NOW, began, closing, ended, opening, step
 
 

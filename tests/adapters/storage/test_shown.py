@@ -16,12 +16,12 @@ from adapters.storage.queries.sums import COSTS, costs, day, ends, midnight
 from adapters.storage.queries.turns import rows, trace
 from adapters.storage.reading import CONSOLE_TIMEOUT, ConsoleReader, SqlConsoleQueries
 from adapters.storage.retention import LATE, add_up
-from bot.domain.console_views import CostSum, TurnQuery
-from bot.domain.events import Conversation
-from bot.domain.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from bot.domain.query_results import DayCounts
-from bot.domain.run import Stop
+from bot.core.console_views import CostSum, TurnQuery
+from bot.core.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
+from bot.core.query_results import DayCounts
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from frostagent.types.runs import Stop
 from tests.adapters.storage.entries import NOW, began, ended, opening, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.adapters.storage.test_turn_rows import asked

@@ -12,8 +12,8 @@ from adapters.storage.database import Database
 from adapters.storage.queries import conversations, unfinished
 from adapters.storage.statements import Statement, compiled
 from adapters.storage.tables import metadata
-from bot.domain.journal import ConversationReset, Entry, MessageErased, MessageTakenUp, TurnClosed, TurnOpened
-from bot.domain.run import Stop
+from bot.core.journal import ConversationReset, Entry, MessageErased, MessageTakenUp, TurnClosed, TurnOpened
+from frostagent.types.runs import Stop
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, put, read
 from tests.cases import each_case
 from tests.fakes import GROUP, said

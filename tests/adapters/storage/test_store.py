@@ -19,10 +19,11 @@ from sqlalchemy import event, select
 from adapters.storage import store as module
 from adapters.storage.retention import DAY
 from adapters.storage.tables import messages, versions
-from bot.domain.errors import ConfigError
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import MessageErased, MessageOverheard, Recovery, Remembered, SendChanged, SendState
+from bot.core.events import MessageReceived
+from bot.core.journal import MessageErased, MessageOverheard, Recovery, Remembered, SendChanged, SendState
 from bot.memory.history import MAX_OVERHEARD, History
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ConfigError
 from tests.adapters.storage.conftest import Opened, ParkedClock, locked, opened
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending
 from tests.fakes import BOT, GROUP, said, until
@@ -362,7 +363,7 @@ async def test_a_newer_schema_ends_the_start(url: str) -> None:
 START = """
 import asyncio, sys
 from adapters.storage.store import open_store
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
 
 def migrate(_):
     raise AssertionError("there is nothing to migrate")

@@ -10,11 +10,11 @@ from adapters.storage.database import Database
 from adapters.storage.queries.sums import costs, midnight, tool_costs
 from adapters.storage.retention import LATE, add_up
 from adapters.storage.tables import day_tools
-from bot.domain.console_views import CostSum
-from bot.domain.journal import Entry, UsageAdded
-from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ToolMessage, Usage
-from bot.domain.query_results import UsageSum
-from bot.domain.run import StepFinished
+from bot.core.console_views import CostSum
+from bot.core.journal import Entry, UsageAdded
+from bot.core.query_results import UsageSum
+from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ToolMessage, Usage
+from frostagent.types.runs import StepFinished
 from tests.adapters.storage.entries import NOW, began, ended, opening, read
 from tests.adapters.storage.test_books import write
 from tests.adapters.storage.test_closed_days import close

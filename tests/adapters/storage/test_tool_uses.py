@@ -7,8 +7,8 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.sums import tool_uses
 from adapters.storage.tables import tool_calls
-from bot.domain.console_views import ToolUse
-from bot.domain.model_messages import ToolMessage
+from bot.core.console_views import ToolUse
+from frostagent.types.messages import ToolMessage
 from tests.adapters.storage.entries import began, ended, opening, read
 from tests.adapters.storage.test_books import whole, write
 

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.turns import trace
-from bot.domain.journal import SendChanged, SendState
-from bot.domain.model_messages import AssistantMessage, ToolMessage
+from bot.core.journal import SendChanged, SendState
+from frostagent.types.messages import AssistantMessage, ToolMessage
 from tests.adapters.storage.entries import (
     CALLING,
     NOW,

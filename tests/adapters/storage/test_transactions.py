@@ -11,8 +11,8 @@ from adapters.storage.batches import Doubt, EntryBatches, Written
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.tables import messages, sends, tool_calls, turns, usage
-from bot.domain.journal import Entry, SendChanged, SendState, UsageAdded, UsageReserved
-from bot.domain.model_messages import ToolMessage, Usage
+from bot.core.journal import Entry, SendChanged, SendState, UsageAdded, UsageReserved
+from frostagent.types.messages import ToolMessage, Usage
 from tests.adapters.storage.entries import NOW, asked, began, closing, ended, heard, opening, sending, step
 from tests.adapters.storage.test_batches import column, put
 from tests.fakes import GROUP

@@ -9,10 +9,10 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.scanning import SLACK
 from adapters.storage.queries.turns import rows
-from bot.domain.console_views import ROWS, UNANSWERED, TurnQuery
-from bot.domain.journal import Entry, Judged, MessageObserved, RequestMade
-from bot.domain.query_results import UsageSum
-from bot.domain.run import Stop
+from bot.core.console_views import ROWS, UNANSWERED, TurnQuery
+from bot.core.journal import Entry, Judged, MessageObserved, RequestMade
+from bot.core.query_results import UsageSum
+from frostagent.types.runs import Stop
 from tests.adapters.storage.entries import NOW, began, closing, heard, opening, put, read, step
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.fakes import GROUP, said

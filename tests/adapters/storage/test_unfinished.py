@@ -14,10 +14,10 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.queries import conversations, unfinished
-from bot.domain import codec
-from bot.domain.actions import Attachment, SendMessage
-from bot.domain.events import Conversation, Sender
-from bot.domain.journal import (
+from bot.core import codec
+from bot.core.actions import SendMessage
+from bot.core.events import Sender
+from bot.core.journal import (
     Entry,
     MessageErased,
     MessageObserved,
@@ -29,9 +29,11 @@ from bot.domain.journal import (
     SendState,
     Undelivered,
 )
-from bot.domain.model_messages import AssistantMessage, ToolMessage, UserMessage
-from bot.domain.redaction import OwnWords
-from bot.domain.run import SuspendedRun
+from bot.core.redaction import OwnWords
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
+from frostagent.types.runs import SuspendedRun
+from frostagent.types.speech import Attachment
 from tests.adapters.storage.entries import (
     ANSWER,
     CALLING,

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.storage import url as module
 from adapters.storage.url import file_of, place_of, read_url
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 
 

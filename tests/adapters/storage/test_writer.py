@@ -14,8 +14,8 @@ import pytest
 from adapters.storage import writer as module
 from adapters.storage.ahead import FEW
 from adapters.storage.writer import BUSY, ENOUGH, MANY, QUIET, Writer
-from bot.domain.journal import Entry, RunResumed
-from bot.runtime.clock import SystemClock
+from bot.core.journal import Entry, RunResumed
+from frostagent.clock import SystemClock
 from tests.adapters.storage.desk import Desk, ScriptedBatches, desk, ready
 from tests.adapters.storage.entries import heard
 from tests.fakes import ManualClock, until

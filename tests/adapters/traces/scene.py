@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from bot.domain.model_messages import SystemMessage, UserMessage
-from bot.domain.ports import Clock, Observer
-from bot.domain.run import Asker
-from bot.domain.tool import Tool, tool
-from bot.engine.engine import Engine, Run, RunState
-from bot.engine.toolset import Toolset
+from frostagent.engine.engine import Engine, Run, RunState
+from frostagent.engine.toolset import Toolset
+from frostagent.types.messages import SystemMessage, UserMessage
+from frostagent.types.ports import Clock, Observer
+from frostagent.types.runs import Asker
+from frostagent.types.tools import Tool, tool
 from tests.fakes import GROUP, ManualClock, ScriptedModel, Step, calls, words
 
 SECRET = "sk-very-secret-key"

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from adapters.traces.run_log import arguments_of, line_of, stamp
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from bot.domain.result import ToolResult
-from bot.domain.run import (
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import (
     Asker,
     PendingCall,
     RunContinued,

@@ -15,10 +15,10 @@ from msgspec import structs
 
 from adapters.traces import run_log
 from adapters.traces.run_log import RunLog, masked, read_lines, summaries
-from bot.domain.journal import TurnClosed, Undelivered
-from bot.domain.masking import Mask
-from bot.domain.model_messages import Usage
-from bot.domain.run import Asker, RunStarted, Stop
+from bot.core.journal import TurnClosed, Undelivered
+from frostagent.text.masking import Mask
+from frostagent.types.messages import Usage
+from frostagent.types.runs import Asker, RunStarted, Stop
 from tests.adapters.traces.scene import SECRET, run_scene
 from tests.fakes import GROUP, ManualClock
 

@@ -11,10 +11,11 @@ from opentelemetry.trace import StatusCode
 
 from adapters.traces import spans as module
 from adapters.traces.spans import SpanObserver
-from bot.domain.errors import ModelAuth
-from bot.domain.journal import TurnClosed, Undelivered
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from bot.domain.run import (
+from bot.core.journal import TurnClosed, Undelivered
+from frostagent.engine.engine import RunState
+from frostagent.types.errors import ModelAuth
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from frostagent.types.runs import (
     Asker,
     Outcome,
     PendingCall,
@@ -27,7 +28,6 @@ from bot.domain.run import (
     ToolFinished,
     ToolStarted,
 )
-from bot.engine.engine import RunState
 from tests.adapters.traces.scene import a_run, engine, run_cancelled, run_scene
 from tests.fakes import GROUP, ManualClock, ScriptedModel
 

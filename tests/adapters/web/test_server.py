@@ -14,7 +14,7 @@ import pytest
 
 from adapters.web.readiness import Readiness, ServedAccount
 from adapters.web.server import WebServer
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 
 READY = Readiness(True, "", (ServedAccount(10001, "online"),))
 OFFLINE = Readiness(False, "account 10001 is offline", (ServedAccount(10001, "offline"),))

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.words import word_file
 from adapters.words.word_file import Automaton, WordFile, read_rules
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 
 LIST = """\

@@ -18,11 +18,11 @@ from adapters.offline.server import OfflineModel
 from adapters.simulator.world import demo_world
 from bot.cli.chat import chat_settings, converse, open_chat, read_lines, speaking_as
 from bot.cli.control_commands import answer_to
-from bot.domain.errors import ConfigError
-from bot.domain.trial_group import TrialOptions
+from bot.core.trial_group import TrialOptions
 from bot.trial.simulated_trial import SimulatedTrial
 from config.settings import Settings
 from config.values import Owners
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 from tests.fakes import until
 

@@ -93,7 +93,7 @@ def test_ctrl_c_while_it_is_still_being_imported_ends_it_without_a_word(tmp_path
 
 
 DICE = '''
-from bot.domain.tool import tool
+from frostagent import tool
 
 
 @tool(permission="require_approval")

@@ -13,9 +13,9 @@ from adapters.broker.payloads import Presence
 from adapters.broker.status import BrokerStatus, BrokerUnreachable, PartitionStatus
 from bot.cli.control import ClusterCommands, GatewayCommands, with_events
 from bot.cli.control_commands import status_to_text
-from bot.domain.errors import ConfigError, Problem
 from bot.gateway import open_gateway
 from config.settings import Settings
+from frostagent.types.errors import ConfigError, Problem
 from tests.fakes import ManualClock
 
 SETTINGS = Settings(

@@ -6,25 +6,18 @@ from pathlib import Path
 import pytest
 
 from adapters.offline.server import OfflineModel
-from bot.cli.inspection import (
-    TerminalApprover,
-    call_tool,
-    list_tools,
-    result_to_json,
-    result_to_text,
-    tools_to_text,
-)
+from bot.cli.inspection import TerminalApprover, call_tool, list_tools, result_to_json, result_to_text, tools_to_text
 from bot.cli.past_runs import to_json
-from bot.domain.result import Image, ToolResult
-from bot.domain.run import Asker
-from bot.domain.suspension import Allow, ApprovalRequest, Deny
 from config.settings import Settings
+from frostagent.types.results import Image, ToolResult
+from frostagent.types.runs import Asker
+from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from tests.fakes import GROUP, tool_context
 
 TOOLS = '''
-from bot.domain.ports import Speaker, Web
-from bot.domain.tool import ToolContext, tool
-from bot.agent.programs import command_tool
+from frostagent.types.ports import Speaker; from bot.core.ports import Web
+from frostagent import ToolContext, tool
+from frostagent.programs import command_tool
 
 draw = command_tool("draw", "Draws.", ["no-such-program"])
 

@@ -10,7 +10,7 @@ import pytest
 from adapters.storage.ahead import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from bot.domain.journal import MessageObserved
+from bot.core.journal import MessageObserved
 from tests.bot.cli.commands import run
 from tests.fakes import said
 

@@ -15,8 +15,8 @@ from adapters.onebot.peers import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.sockets import Sockets
 from bot.cluster.broker import RemoteCalls, RemotePeers, build_gateway
-from bot.domain.cluster_messages import WHOLE
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.cluster_messages import WHOLE
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock
 

@@ -11,7 +11,7 @@ import pytest
 from bot.build import App
 from bot.cluster import cluster_events
 from bot.cluster.cluster_events import message_handler
-from bot.domain.cluster_messages import (
+from bot.core.cluster_messages import (
     WHOLE,
     AlarmRaised,
     ClusterMessage,
@@ -21,9 +21,9 @@ from bot.domain.cluster_messages import (
     SubjectErased,
     UsageTaken,
 )
-from bot.domain.cluster_queries import ClusterQuery, ClusterReply, ContextReply, DecisionResult, OwnerDecision
-from bot.domain.journal import PlaceSet
-from bot.domain.suspension import Settled
+from bot.core.cluster_queries import ClusterQuery, ClusterReply, ContextReply, DecisionResult, OwnerDecision
+from bot.core.journal import PlaceSet
+from bot.core.settlement import Settled
 from bot.memory.kept_settings import NOWHERE
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore

@@ -20,9 +20,9 @@ from adapters.storage.leases import Lease
 from bot.app import open_service
 from bot.cluster.broker import BrokerLine, Seat
 from bot.cluster.line import build_line
-from bot.domain.cluster_messages import ClusterMessage, ClusterPartition
-from bot.domain.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
-from bot.domain.events import Event
+from bot.core.cluster_messages import ClusterMessage, ClusterPartition
+from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
+from bot.core.events import Event
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
 from bot.speaking.startup_alerts import StartupAlerts

@@ -17,8 +17,8 @@ from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
 from bot.cluster import partition_manager as module
 from bot.cluster.partition_manager import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, PartitionManager
-from bot.domain.cluster_messages import ClusterPartition
-from bot.domain.errors import ConfigError, Problem
+from bot.core.cluster_messages import ClusterPartition
+from frostagent.types.errors import ConfigError, Problem
 from tests.fakes import ManualClock, until
 
 TAKEN = JournalTaken("PostgreSQL", " (7@x)")

@@ -12,13 +12,13 @@ from bot.app import open_service
 from bot.cluster.singletons import run_daily_tasks, run_singletons
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK, Standing
-from bot.domain.cluster_messages import WHOLE, ClusterPartition
-from bot.domain.events import Conversation
-from bot.domain.language import Language
-from bot.domain.masking import Mask
-from bot.domain.query_results import DaySum
+from bot.core.cluster_messages import WHOLE, ClusterPartition
+from bot.core.query_results import DaySum
 from bot.memory.newest import Newest
 from config.settings import Settings
+from frostagent.text.language import Language
+from frostagent.text.masking import Mask
+from frostagent.types.conversation import Conversation
 from tests.bot.commands.books import PaperBooks
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, SteppedClock

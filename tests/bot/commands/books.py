@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.domain.events import Conversation
-from bot.domain.query_results import DaySum, PlaceSum, SpentSum, Story, UsageSum
+from bot.core.query_results import DaySum, PlaceSum, SpentSum, Story, UsageSum
+from frostagent.types.conversation import Conversation
 
 
 class PaperBooks:

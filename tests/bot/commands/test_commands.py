@@ -7,13 +7,15 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from bot.commands.commands import SORRY, Commands, may_use
-from bot.domain.command import Asked, command
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.run import Asker
-from bot.domain.segments import Mention, Picture, Quote, Segment, Text
-from bot.domain.traits import Audience
+from bot.core.command import Asked, command
+from bot.core.events import MessageReceived
+from bot.core.segments import Picture, Segment
 from bot.memory.history import History
 from bot.speaking.postbox import Postbox
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
+from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.traits import Audience
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said

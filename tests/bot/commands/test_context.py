@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from bot.commands.context import ContextSize, context_command, measure_context
-from bot.domain.events import Conversation
-from bot.domain.model_messages import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from bot.memory.history import History
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from tests.bot.commands.typed import lines
 from tests.fakes import GROUP, RecordingStore, said
 

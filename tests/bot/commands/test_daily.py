@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.digest import SETTING, DailyDigest, Standing
-from bot.domain.cancellation import background
-from bot.domain.journal import PlaceSet
-from bot.domain.language import Language
-from bot.domain.query_results import DaySum
+from bot.core.journal import PlaceSet
+from bot.core.query_results import DaySum
 from bot.memory.kept_settings import NOWHERE
 from bot.policy.calendar_days import midnight
 from bot.speaking.owner_alerts import Owner
+from frostagent.cancellation import background
+from frostagent.text.language import Language
 from tests.bot.commands.books import PaperBooks
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case

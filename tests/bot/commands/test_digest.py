@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from bot.commands.digest import LONGEST, NO_NUMBER, WAITS, YESTERDAY, Standing, digest_command, told_of
 from bot.commands.phrases import AWAY
-from bot.domain.journal import ENDINGS
-from bot.domain.query_results import DaySum, Spender, UsageSum
+from bot.core.journal import ENDINGS
+from bot.core.query_results import DaySum, Spender, UsageSum
 from bot.policy.calendar_days import midnight
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines

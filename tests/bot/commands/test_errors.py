@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from bot.commands.errors import KEPT, NONE, Failures, errors_command
-from bot.domain.masking import Mask
-from bot.domain.model_messages import Usage
-from bot.domain.run import Outcome, RunFinished, Stop
+from frostagent.text.masking import Mask
+from frostagent.types.messages import Usage
+from frostagent.types.runs import Outcome, RunFinished, Stop
 from tests.bot.commands.typed import lines
 from tests.fakes import PRIVATE, ManualClock
 

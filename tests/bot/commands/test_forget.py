@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable
 
 from bot.commands.forget import DONE, FAILED, HOW, NOBODY, NOT_YOURS, forget_command
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.command import Command
-from bot.domain.errors import BotError
+from bot.core.cluster_messages import SubjectErased
+from bot.core.command import Command
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.speakers import Speakers
+from frostagent.types.errors import BotError
 from tests.bot.commands.typed import HONG, MING, OWNER, SAID, lines
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, RecordingStore, said

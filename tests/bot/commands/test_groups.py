@@ -4,10 +4,10 @@ import time
 
 from bot.commands.groups import DONE, NOBODY, WHICH, groups_command, mode_commands
 from bot.commands.phrases import AWAY, NOT_NOW
-from bot.domain.query_results import PlaceSum
-from bot.domain.traits import Audience
+from bot.core.query_results import PlaceSum
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
+from frostagent.types.traits import Audience
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.commands.help import help_command, stop_command
-from bot.domain.command import Asked, command
+from bot.core.command import Asked, command
 from tests.bot.commands.typed import OWNER, lines
 
 

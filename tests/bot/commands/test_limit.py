@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from bot.commands.limit import EXEMPT, HOW, NOBODY, limit_command, read_wanted
 from bot.commands.phrases import NOT_NOW
-from bot.domain.command import Command
-from bot.domain.traits import Audience
+from bot.core.command import Command
 from bot.memory.speakers import Speakers
 from bot.policy.day_limits import NO_CAP, Cap, DayLimits
+from frostagent.types.traits import Audience
 from tests.bot.commands.typed import MING, OWNER, lines
 from tests.bot.memory.till import Till, till_of
 from tests.cases import each_case

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.commands.model import model_command
-from bot.domain.traits import Audience
-from bot.models.upstreams import Upstream
+from frostagent.models.upstreams import Upstream
+from frostagent.types.traits import Audience
 from tests.bot.commands.typed import lines
 from tests.fakes import ScriptedModel
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from bot.commands.mute import DONE, LIFTED, mute_command, unmute_command
 from bot.commands.phrases import NOT_NOW, STILL_QUIET
-from bot.domain.traits import Audience
 from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
+from frostagent.types.traits import Audience
 from tests.bot.commands.typed import NOW, lines
 from tests.fakes import GROUP, ManualClock, RecordingStore
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from bot.commands.persona import HOW, NOBODY, persona_command
 from bot.commands.phrases import NOT_NOW
-from bot.domain.journal import PersonaChosen
-from bot.domain.traits import Audience
+from bot.core.journal import PersonaChosen
 from bot.memory.personas import Cast, Persona, Personas
+from frostagent.types.traits import Audience
 from tests.bot.commands.typed import OWNER, lines
 from tests.fakes import GROUP, ManualClock, RecordingStore
 

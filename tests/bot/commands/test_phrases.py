@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 from bot.commands.phrases import at_time, money, tokens, used_words
-from bot.domain.query_results import UsageSum
+from bot.core.query_results import UsageSum
 from bot.policy.day_limits import Amount, Cap
 from tests.bot.commands.typed import asked
 

@@ -5,12 +5,12 @@ import time
 from bot.commands.phrases import NOT_NOW, STILL_QUIET
 from bot.commands.quiet import ALWAYS, BAD, DONE, ENDED, GOES_ON, HOW, MUTED, NOT, quiet_command
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.domain.command import Command
-from bot.domain.traits import Audience
+from bot.core.command import Command
 from bot.memory.modes import Modes
 from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
 from bot.policy.quiet import Hours
 from bot.policy.wake import Rules
+from frostagent.types.traits import Audience
 from tests.bot.commands.typed import NOW, lines
 from tests.fakes import GROUP, ManualClock, RecordingStore, same_rules
 

@@ -27,18 +27,18 @@ from bot.commands.reasons import (
     words_of,
 )
 from bot.conversation.approval.approval_replies import SAID_NO
-from bot.domain.errors import ModelError, ToolDenied
-from bot.domain.events import MessageReceived
-from bot.domain.journal import ENDINGS
-from bot.domain.run import Stop
-from bot.domain.segments import MentionAll, Text
-from bot.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
-from bot.engine.step_calls import NOBODY_ANSWERED
-from bot.engine.subagents import NOBODY_TO_ASK
+from bot.core.events import MessageReceived
+from bot.core.journal import ENDINGS
 from bot.memory.personas import House
 from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Called, Silence
 from config.settings import Settings
+from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
+from frostagent.engine.step_calls import NOBODY_ANSWERED
+from frostagent.engine.subagents import NOBODY_TO_ASK
+from frostagent.types.errors import ModelError, ToolDenied
+from frostagent.types.runs import Stop
+from frostagent.types.speech import MentionAll, Text
 from tests.bot.hall import Hall
 from tests.cases import each_case
 from tests.fakes import ScriptedModel, said, words
@@ -67,7 +67,7 @@ def test_every_reason_there_is_stands_in_the_table_with_what_decides_it() -> Non
 
 
 def test_every_kind_of_failure_says_what_decides_it() -> None:
-    rooms = (ROOT / "bot/engine", ROOT / "bot/conversation/turns")
+    rooms = (ROOT / "frostagent/engine", ROOT / "bot/conversation/turns")
     told = {kind for room in rooms for file in room.glob("*.py") for kind in KIND.findall(file.read_text("utf-8"))}
     assert {"limit", "deadline", "tool", "empty", "bug"} <= told
     ours = {*kinds(), *told} - {"interrupted"}  # an end of its own

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from bot.commands.phrases import NOT_NOW
 from bot.commands.reset import DONE, reset_command
-from bot.domain.journal import ConversationReset
-from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.domain.traits import Audience
+from bot.core.journal import ConversationReset
 from bot.memory.history import History
+from frostagent.types.messages import AssistantMessage, UserMessage
+from frostagent.types.traits import Audience
 from tests.bot.commands.typed import lines
 from tests.fakes import GROUP, RecordingStore
 

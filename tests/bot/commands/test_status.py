@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from bot.commands.digest import Standing
 from bot.commands.status import StatusReader
-from bot.domain.cluster_queries import ClusterQuery, ClusterReply, ContextReply, PartitionStatus, StatusQuery
-from bot.domain.console_views import State
-from bot.domain.errors import NotConnected
+from bot.core.cluster_queries import ClusterQuery, ClusterReply, ContextReply, PartitionStatus, StatusQuery
+from bot.core.console_views import State
+from bot.core.errors import NotConnected
 
 
 class Three:

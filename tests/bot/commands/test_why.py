@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from bot.commands.phrases import AWAY
 from bot.commands.reasons import NOTHING
 from bot.commands.why import Explanations, why_command
-from bot.domain.query_results import Publication, Story, StoryCall, UsageSum
-from bot.engine.permission_checks import ONLY_FOR, TOO_OFTEN
-from bot.engine.step_calls import NOT_ALONE
+from bot.core.query_results import Publication, Story, StoryCall, UsageSum
 from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
+from frostagent.engine.permission_checks import ONLY_FOR, TOO_OFTEN
+from frostagent.engine.step_calls import NOT_ALONE
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
 from tests.cases import each_case

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.command import Asked, Command
-from bot.domain.events import Conversation
-from bot.domain.run import Asker
+from bot.core.command import Asked, Command
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
 from tests.fakes import GROUP
 
 NOW = 1_700_000_000.0

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from bot.console import cluster_console, console_backend
 from bot.console.cluster_console import FAILURES, ClusterConsole, merge_statuses
 from bot.console.console_backend import DRAFTS, answer_query
-from bot.domain.cluster_messages import ClusterPartition, partition_of
-from bot.domain.cluster_queries import (
+from bot.core.cluster_messages import ClusterPartition, partition_of
+from bot.core.cluster_queries import (
     ClusterQuery,
     ClusterReply,
     ContextQuery,
@@ -22,7 +22,7 @@ from bot.domain.cluster_queries import (
     PartitionStatus,
     StatusQuery,
 )
-from bot.domain.console_views import (
+from bot.core.console_views import (
     AccountState,
     Failure,
     ModelState,
@@ -32,11 +32,11 @@ from bot.domain.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
-from bot.domain.errors import ActionUnanswered, NotConnected
-from bot.domain.events import Conversation
-from bot.domain.query_results import Ignored
-from bot.domain.suspension import Settled
+from bot.core.errors import ActionUnanswered, NotConnected
+from bot.core.query_results import Ignored
+from bot.core.settlement import Settled
 from bot.memory.newest import Newest
+from frostagent.types.conversation import Conversation
 from tests.fakes import SteppedClock
 
 SHARE = ClusterPartition(0, 2)

@@ -22,14 +22,14 @@ from adapters.offline.server import OfflineModel
 from bot.app import Service, open_service
 from bot.cli.process import check_running_bot
 from bot.console.limits_page import LIMIT_SETTINGS, list_limits
-from bot.domain.console_views import ChatRows
-from bot.domain.journal import TurnClosed, TurnOpened, UsageAdded
-from bot.domain.model_messages import Usage, UserMessage
-from bot.domain.run import Stop
-from bot.domain.trial_group import TRIED
+from bot.core.console_views import ChatRows
+from bot.core.journal import TurnClosed, TurnOpened, UsageAdded
+from bot.core.trial_group import TRIED
 from bot.memory.own_limits import OwnLimits
 from bot.policy.day_limits import LimitOverride
 from config.settings import Settings
+from frostagent.types.messages import Usage, UserMessage
+from frostagent.types.runs import Stop
 from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.trial.test_trial import inside
 from tests.e2e.test_watching import settings
@@ -37,7 +37,7 @@ from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 from tests.ports import free_port
 
 TOKEN = "0123456789abcdef0123456789abcdef"
-ROLL = """from bot.domain.tool import tool
+ROLL = """from frostagent import tool
 
 
 @tool(rate="5/60")

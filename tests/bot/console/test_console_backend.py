@@ -3,13 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.console.console_backend import decide, group_open_sends, list_calls, read_drafts
-from bot.domain.actions import SendMessage
-from bot.domain.cluster_queries import OwnerDecision
-from bot.domain.console_views import OutboxState
-from bot.domain.events import Conversation
-from bot.domain.journal import SendState
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.cluster_queries import OwnerDecision
+from bot.core.console_views import OutboxState
+from bot.core.journal import SendState
 from bot.speaking.sends import Send
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Text
 from tests.bot.test_app import reverse
 from tests.e2e.town import WIPE, open_town
 from tests.fakes import GROUP, words

@@ -15,12 +15,12 @@ from bot.build import App
 from bot.configured_tools import build_ports, build_toolset, find_tools
 from bot.console import tools_page
 from bot.console.tools_page import call_tool, list_tools
-from bot.domain.console_views import ToolState
-from bot.domain.traits import Audience
-from bot.engine.subagents import NamedSubagents
+from bot.core.console_views import ToolState
 from bot.memory.personas import Cast, House, Persona, Personas
-from bot.runtime.clock import SystemClock
 from config.settings import Settings
+from frostagent.clock import SystemClock
+from frostagent.engine.subagents import NamedSubagents
+from frostagent.types.traits import Audience
 from tests.fakes import ManualClock, RecordingStore
 from tools.get_game_version.games import Games
 
@@ -28,9 +28,9 @@ TOOLS = '''
 import asyncio
 from pathlib import Path
 
-from bot.domain.ports import Speaker, Subagents, Web
-from bot.domain.result import Image, ToolResult
-from bot.domain.tool import ToolContext, tool
+from frostagent.types.ports import Speaker, Subagents; from bot.core.ports import Web
+from frostagent.types.results import Image, ToolResult
+from frostagent import ToolContext, tool
 
 RAN = Path(__file__).parent / "ran"
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from bot.domain.actions import React
-from bot.domain.cancellation import background
-from bot.domain.errors import ActionRefused, NotConnected
-from bot.domain.events import Connected, Conversation
+from bot.core.actions import React
+from bot.core.errors import ActionRefused, NotConnected
+from bot.core.events import Connected
 from bot.speaking.gestures import WORKING
+from frostagent.cancellation import background
+from frostagent.types.conversation import Conversation
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, until, words
 

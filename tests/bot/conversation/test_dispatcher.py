@@ -1,17 +1,11 @@
 from __future__ import annotations
 
-from bot.domain.cancellation import background
-from bot.domain.errors import ActionUnanswered
-from bot.domain.events import (
-    AccountChanged,
-    Connected,
-    Heartbeat,
-    MessageSent,
-    Requested,
-)
-from bot.domain.journal import SendChanged, SendState
-from bot.domain.segments import Quote, Text
+from bot.core.errors import ActionUnanswered
+from bot.core.events import AccountChanged, Connected, Heartbeat, MessageSent, Requested
+from bot.core.journal import SendChanged, SendState
 from bot.policy.wake import Rules
+from frostagent.cancellation import background
+from frostagent.types.speech import Quote, Text
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, until, words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.conversation.dispatcher import StartupBarrier
-from bot.domain.events import Event
+from bot.core.events import Event
 from tests.fakes import said
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.conversation.tasks import Task
-from bot.domain.events import Conversation
 from bot.policy.wake import Wake
+from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, said
 

@@ -6,14 +6,13 @@ import logging
 import pytest
 
 from bot.conversation.tasks import Task
-from bot.domain.events import (
-    Connected,
-)
-from bot.domain.journal import Judged, MessageErased, MessageObserved
-from bot.domain.model_messages import Completion, ModelRequest, UserMessage
-from bot.domain.segments import Card, Forward, Quote, Text
+from bot.core.events import Connected
+from bot.core.journal import Judged, MessageErased, MessageObserved
+from bot.core.segments import Card, Forward
 from bot.policy.approval import waiting_line
 from bot.policy.wake import Rules, Wake
+from frostagent.types.messages import Completion, ModelRequest, UserMessage
+from frostagent.types.speech import Quote, Text
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import hall
 from tests.cases import each_case

@@ -5,13 +5,15 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import InvalidArguments, ToolFailed
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import LogQuery
-from bot.domain.ports import LogPage
-from bot.domain.segments import Card, Text
-from bot.domain.traits import Audience
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import LogQuery
+from bot.core.ports import LogPage
+from bot.core.segments import Card
 from bot.memory.chat_log import NOTHING, StoredChatLog
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolFailed
+from frostagent.types.speech import Text
+from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore, said
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 
-from bot.domain.actions import MAX_SOURCE, Attachment, SendMessage
-from bot.domain.cancellation import background
-from bot.domain.events import Conversation
-from bot.domain.journal import PlaceSet, Spoken
+from bot.core.actions import MAX_SOURCE, SendMessage
+from bot.core.journal import PlaceSet, Spoken
 from bot.memory.drafts import LASTS, MEDIA, MOST, SETTING, Drafts
+from frostagent.cancellation import background
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Attachment
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 

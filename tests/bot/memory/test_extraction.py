@@ -8,20 +8,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import ModelTransport
-from bot.domain.events import Conversation, Sender
-from bot.domain.journal import (
-    MessageErased,
-    MessageObserved,
-    UsageAdded,
-)
-from bot.domain.memories import MemoriesForgotten, MemoryKept, StoredFact, Visibility
-from bot.domain.model_messages import Completion, ModelRequest, Usage
-from bot.domain.task_context import current_errand, current_run
+from bot.core.events import Sender
+from bot.core.journal import MessageErased, MessageObserved, UsageAdded
+from bot.core.memories import MemoriesForgotten, MemoryKept, StoredFact, Visibility
+from bot.core.task_context import current_errand, current_run
 from bot.memory import extraction
 from bot.memory.extraction import LOOK
 from bot.memory.remembering import KEPT
-from bot.runtime.clock import SystemClock
+from frostagent.clock import SystemClock
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ModelTransport
+from frostagent.types.messages import Completion, ModelRequest, Usage
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import fact
 from tests.bot.memory.talks import HONG, MING, NAMES, QUIET, ROUNDS, Room, answer

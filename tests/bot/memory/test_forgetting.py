@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.errors import BotError
+from bot.core.cluster_messages import SubjectErased
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
+from frostagent.types.errors import BotError
 from tests.bot.commands.test_forget import Asked, Nobody, Shredder
 from tests.bot.memory.test_row import Ear
 from tests.cases import each_case

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.events import MessageReceived
-from bot.domain.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened, Undelivered
-from bot.domain.model_messages import AssistantMessage, Message, Usage, UserMessage
-from bot.domain.ports import JournalObserver, Store
-from bot.domain.run import Stop
-from bot.domain.segments import Picture, Text
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened, Undelivered
+from bot.core.ports import JournalObserver, Store
+from bot.core.segments import Picture
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
+from frostagent.types.messages import AssistantMessage, Message, Usage, UserMessage
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Text
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, said
 

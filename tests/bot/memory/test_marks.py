@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.domain.language import Language
 from bot.memory.marks import Marks
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import Amount
+from frostagent.text.language import Language
 from tests.fakes import GROUP, ManualClock
 from tests.owners import read
 

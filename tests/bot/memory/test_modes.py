@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bot.domain.events import Conversation
-from bot.domain.journal import MessageObserved, PlaceSet
+from bot.core.journal import MessageObserved, PlaceSet
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
+from frostagent.types.conversation import Conversation
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.console_views import News
-from bot.domain.journal import Judged, MessageObserved
+from bot.core.console_views import News
+from bot.core.journal import Judged, MessageObserved
 from bot.memory.newest import KEPT, Newest
 from tests.adapters.storage.entries import closing, heard, opening, step
 from tests.fakes import GROUP, said

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, MessageErased, MessageObserved, PlaceSet
-from bot.domain.memories import MemoriesForgotten
-from bot.domain.model_messages import Completion, ModelRequest
+from bot.core.journal import Entry, MessageErased, MessageObserved, PlaceSet
+from bot.core.memories import MemoriesForgotten
 from bot.memory import extraction
 from bot.memory.extraction import LOOK, RECENT, SETTING, OpenTalk, OpenTalks
 from bot.memory.kept_settings import LOOK as READ_AGAIN
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Completion, ModelRequest
 from tests.bot.memory.talks import HONG, MING, QUIET, ROUNDS, Room, answer
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, said, until

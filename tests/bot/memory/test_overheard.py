@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.events import MessageReceived
-from bot.domain.journal import Remembered
+from bot.core.events import MessageReceived
+from bot.core.journal import Remembered
 from bot.memory.history import Overheard
 from tests.fakes import said
 

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.errors import ConfigError
-from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.domain.ports import ChatModel
-from bot.domain.traits import Audience
 from bot.memory.persona_files import PersonaFiles
 from bot.memory.personas import House, Persona, Personas
 from bot.policy.day_limits import LimitOverride
 from config.settings import Settings
+from frostagent.types.errors import ConfigError
+from frostagent.types.messages import AssistantMessage, UserMessage
+from frostagent.types.ports import ChatModel
+from frostagent.types.traits import Audience
 from tests.fakes import ManualClock, RecordingStore, ScriptedModel
 
 FOX = """+++

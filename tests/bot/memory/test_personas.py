@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain.events import Conversation
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.policy.wake import Rules
+from frostagent.types.conversation import Conversation
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
 
 USUAL, FOX, OWL = Persona("usual", "霜"), Persona("fox", "小霜", ("霜霜",)), Persona("owl", "夜")

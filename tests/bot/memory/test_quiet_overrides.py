@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.cluster_messages import PlaceChanged
-from bot.domain.journal import PlaceSet
+from bot.core.cluster_messages import PlaceChanged
+from bot.core.journal import PlaceSet
 from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
 from tests.bot.memory.test_row import Ear
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.codec import read, write
-from bot.domain.journal import Entry, RequestMade, UsageAdded
-from bot.domain.model_messages import ToolCall, ToolMessage
-from bot.domain.result import ToolResult
-from bot.domain.run import Asker, RunStarted, StepFinished, ToolFinished, ToolProgressed, ToolStarted
-from bot.domain.task_context import current_run
+from bot.core.codec import read, write
+from bot.core.journal import Entry, RequestMade, UsageAdded
+from bot.core.task_context import current_run
 from bot.memory.recorder import Recorder
+from frostagent.types.messages import ToolCall, ToolMessage
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import Asker, RunStarted, StepFinished, ToolFinished, ToolProgressed, ToolStarted
 from tests.fakes import GROUP, ManualClock, RecordingStore, words
 
 

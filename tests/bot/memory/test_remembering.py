@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import InvalidArguments, ToolDenied
-from bot.domain.events import Conversation
-from bot.domain.memories import Kind, MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
-from bot.domain.run import Asker
-from bot.domain.suspension import Suspend
-from bot.domain.tool import ToolContext
-from bot.domain.traits import Audience
+from bot.core.memories import Kind, MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolDenied
+from frostagent.types.runs import Asker
+from frostagent.types.suspension import Suspend
+from frostagent.types.tools import ToolContext
+from frostagent.types.traits import Audience
 from tests.bot.memory.facts import KeptFacts
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, tool_context

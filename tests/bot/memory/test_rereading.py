@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.domain.cluster_messages import UsageTaken
-from bot.domain.query_results import SpentSum
+from bot.core.cluster_messages import UsageTaken
+from bot.core.query_results import SpentSum
 from bot.memory.spending import ALL
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits
 from tests.bot.memory.till import Till, opened, till_of

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.cluster_messages import ClusterMessage, RowChanged
-from bot.domain.ports import Store
-from bot.domain.query_results import Choices
+from bot.core.cluster_messages import ClusterMessage, RowChanged
+from bot.core.ports import Store
+from bot.core.query_results import Choices
 from bot.memory.kept_settings import NOWHERE, Row
 from bot.memory.own_limits import OwnLimits
 from bot.policy.day_limits import LIFTED, LimitOverride

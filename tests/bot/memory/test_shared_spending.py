@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from bot.domain.cluster_messages import UsageTaken
-from bot.domain.journal import DayStanding, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import Usage
+from bot.core.cluster_messages import UsageTaken
+from bot.core.journal import DayStanding, UsageAdded, UsageReleased, UsageReserved
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride
+from frostagent.types.messages import Usage
 from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import Empty, opened
 from tests.cases import each_case

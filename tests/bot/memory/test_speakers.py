@@ -6,9 +6,9 @@ from functools import partial
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.domain.events import Sender
-from bot.domain.journal import MemberNumbered
-from bot.domain.person_lookup import find_person
+from bot.core.events import Sender
+from bot.core.journal import MemberNumbered
+from bot.core.person_lookup import find_person
 from bot.memory.speakers import FAR, Speakers
 from bot.prompt.render import View, speaker
 from tests.fakes import GROUP, PRIVATE, RecordingStore

@@ -7,20 +7,20 @@ from msgspec.structs import replace
 
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.domain.cluster_messages import UsageTaken
-from bot.domain.events import Conversation
-from bot.domain.journal import UsageAdded, UsageReleased, UsageReserved
-from bot.domain.language import Language
-from bot.domain.model_messages import Usage
-from bot.domain.query_results import SpentSum
+from bot.core.cluster_messages import UsageTaken
+from bot.core.journal import UsageAdded, UsageReleased, UsageReserved
+from bot.core.query_results import SpentSum
 from bot.memory.journal_observers import ObservedStore
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel
-from bot.runtime.clock import SystemClock
 from bot.web import read_today
+from frostagent.clock import SystemClock
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Usage
 from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import ELSEWHERE, Empty, Till, opened, till_of
 from tests.bot.memory.traffic import WAYS, Traffic

@@ -7,10 +7,14 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import ModelBilling, ModelRejected
-from bot.domain.events import Conversation
-from bot.domain.journal import UsageAdded, WindowMoved
-from bot.domain.model_messages import (
+from bot.core.journal import UsageAdded, WindowMoved
+from bot.core.task_context import current_errand, current_run
+from bot.memory.history import History
+from bot.memory.summaries import AT_ONCE, Summaries
+from bot.prompt.summary import Prefix
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ModelBilling, ModelRejected
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     Message,
@@ -21,10 +25,6 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.task_context import current_errand, current_run
-from bot.memory.history import History
-from bot.memory.summaries import AT_ONCE, Summaries
-from bot.prompt.summary import Prefix
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 

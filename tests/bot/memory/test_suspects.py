@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.journal import PlaceSet
+from bot.core.journal import PlaceSet
 from bot.memory.kept_settings import NOWHERE
 from bot.memory.suspects import Suspects
 from tests.fakes import RecordingStore

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bot.domain.cancellation import background
-from bot.domain.console_views import News, TurnQuery, TurnRow, TurnRows
-from bot.domain.events import Conversation
+from bot.core.console_views import News, TurnQuery, TurnRow, TurnRows
 from bot.memory.newest import Newest
 from bot.memory.wide_feed import WATCHED, WideFeed
+from frostagent.cancellation import background
+from frostagent.types.conversation import Conversation
 from tests.fakes import GROUP, SteppedClock
 
 THERE = Conversation(2000, "group", 7)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.events import Conversation
-from bot.domain.journal import Remembered, Round, WindowMoved
-from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from bot.core.journal import Remembered, Round, WindowMoved
 from bot.memory.history import History
 from bot.memory.window import Fold, weigh
-from bot.policy.compaction import LONG
-from bot.policy.tokens import estimate_message
 from bot.prompt.summary import Prefix, outside_tools_in
+from frostagent.models.compaction import LONG
+from frostagent.models.tokens import estimate_message
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.bot.memory.test_history import users
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, RecordingStore

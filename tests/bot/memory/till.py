@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation
-from bot.domain.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.language import Language
-from bot.domain.model_messages import Usage
-from bot.domain.query_results import SpentSum
+from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.core.query_results import SpentSum
 from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import Spending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import DayLimits, LimitLevel
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Usage
 from tests.adapters.storage.entries import opening
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said

@@ -12,10 +12,18 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from bot.domain.errors import MediaError, ModelError, ModelRejected, ModelStalled, ModelTransport
-from bot.domain.events import Conversation
-from bot.domain.journal import UsageAdded
-from bot.domain.model_messages import (
+from bot.core.journal import UsageAdded
+from bot.core.ports import Store
+from bot.core.task_context import current_run, early_payer
+from bot.memory.recorder import Recorder
+from bot.models.meter import CountedSpeech, Meter
+from frostagent.engine.budget import Budget, BudgetShare
+from frostagent.models.failover import Failover
+from frostagent.models.prices import Price
+from frostagent.models.upstreams import Upstream
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import MediaError, ModelError, ModelRejected, ModelStalled, ModelTransport
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     Dictation,
@@ -24,15 +32,7 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.ports import Store
-from bot.domain.run import StepFinished
-from bot.domain.task_context import current_run, early_payer
-from bot.memory.recorder import Recorder
-from bot.models.failover import Failover
-from bot.models.meter import CountedSpeech, Meter
-from bot.models.upstreams import Upstream
-from bot.policy.budget import Budget, BudgetShare
-from bot.policy.prices import Price
+from frostagent.types.runs import StepFinished
 from tests.bot.memory.till import ELSEWHERE, opened
 from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock
 

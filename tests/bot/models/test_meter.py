@@ -5,7 +5,14 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import (
+from bot.core.journal import Entry, RequestMade, RequestPurpose, UsageAdded, UsageReleased, UsageReserved
+from bot.core.task_context import current_errand, current_run
+from bot.models.meter import Meter
+from frostagent.engine.budget import Budget, BudgetShare, Limits, Room
+from frostagent.models.failover import ANSWER, Failover
+from frostagent.models.prices import Price
+from frostagent.models.upstreams import Upstream
+from frostagent.types.errors import (
     DaySpent,
     ModelBilling,
     ModelError,
@@ -14,8 +21,7 @@ from bot.domain.errors import (
     ModelStalled,
     ModelTransport,
 )
-from bot.domain.journal import Entry, RequestMade, RequestPurpose, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import (
+from frostagent.types.messages import (
     AssistantMessage,
     Attempt,
     Completion,
@@ -24,12 +30,6 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.task_context import current_errand, current_run
-from bot.models.failover import ANSWER, Failover
-from bot.models.meter import Meter
-from bot.models.upstreams import Upstream
-from bot.policy.budget import Budget, BudgetShare, Limits, Room
-from bot.policy.prices import Price
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 

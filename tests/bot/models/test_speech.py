@@ -7,12 +7,12 @@ from contextlib import suppress
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.errors import MediaError
-from bot.domain.journal import Entry, RequestMade, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import Attempt, Dictation, Usage
-from bot.domain.task_context import current_run, early_payer
+from bot.core.journal import Entry, RequestMade, UsageAdded, UsageReleased, UsageReserved
+from bot.core.task_context import current_run, early_payer
 from bot.models.meter import A_SECOND, CountedSpeech, Meter
-from bot.policy.prices import Price
+from frostagent.models.prices import Price
+from frostagent.types.errors import MediaError
+from frostagent.types.messages import Attempt, Dictation, Usage
 from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore
 
 PRICE = Price(prompt=10.0, cached=10.0, completion=20.0)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from bot.domain.actions import SendMessage
-from bot.domain.events import MessageReceived
-from bot.domain.journal import SendState, Spoken, StoredSend
-from bot.domain.segments import Quote, Segment, Text
+from bot.core.actions import SendMessage
+from bot.core.events import MessageReceived
+from bot.core.journal import SendState, Spoken, StoredSend
+from bot.core.segments import Segment
 from bot.policy.answered_questions import (
     answered_ids,
     history_order,
@@ -14,6 +14,7 @@ from bot.policy.answered_questions import (
     lost_part,
     quoted_ids,
 )
+from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT, GROUP, PRIVATE, said
 
 NOW = 1_700_000_000.0

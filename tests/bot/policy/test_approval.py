@@ -2,17 +2,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.language import Language
-from bot.domain.model_messages import ToolCall
-from bot.domain.run import Asker, Led, PendingCall
-from bot.domain.segments import Mention, Picture, Quote, Segment, Text
-from bot.domain.traits import Audience
+from bot.core.segments import Picture, Segment
 from bot.policy.approval import (
     Answer,
     answer_in,
-    in_one_line,
     influence_line,
-    led_by,
     number_in,
     quote_in,
     read_answer,
@@ -21,6 +15,12 @@ from bot.policy.approval import (
     what,
     who,
 )
+from frostagent.engine.authority import in_one_line, led_by
+from frostagent.text.language import Language
+from frostagent.types.messages import ToolCall
+from frostagent.types.runs import Asker, Led, PendingCall
+from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

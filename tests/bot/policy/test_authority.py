@@ -2,18 +2,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation, MessageReceived, Role, Sender
-from bot.domain.model_messages import ToolMessage, UserMessage
-from bot.domain.segments import Card, File, Link, Markdown, Mention, Segment, Text, Transfer
-from bot.domain.traits import Audience
-from bot.policy.permissions import (
-    asker_of,
-    authority_of,
-    highest_authority,
-    is_sufficient,
-    lower_authority,
-    lowest_authority,
-)
+from bot.core.events import MessageReceived, Role, Sender
+from bot.core.segments import Card, File, Link, Markdown, Segment, Transfer
+from bot.policy.permissions import asker_of, authority_of, highest_authority
+from frostagent.engine.authority import is_sufficient, lower_authority, lowest_authority
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import ToolMessage, UserMessage
+from frostagent.types.speech import Mention, Text
+from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

@@ -2,26 +2,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, MergedForward, SendMessage, SentSegment
-from bot.domain.blocked_words import LONGEST, fold_text
-from bot.domain.segments import (
-    Card,
-    Face,
-    File,
-    Keyboard,
-    Link,
-    Location,
-    Markdown,
-    Mention,
-    Picture,
-    Quote,
-    Record,
-    Sticker,
-    Text,
-    Transfer,
-)
+from bot.core.actions import MergedForward, SendMessage, SentSegment
+from bot.core.blocked_words import LONGEST, fold_text
+from bot.core.segments import Card, File, Keyboard, Link, Location, Markdown, Picture, Record, Sticker, Transfer
 from bot.policy.blocked_words import POLITE, screen_continuation, screen_messages, words_said, words_shown
 from bot.prompt.prompt_language import language_of_text
+from frostagent.types.speech import Attachment, Face, Mention, Quote, Text
 from tests.fakes import BOT, GROUP, said
 
 ZH, EN = POLITE

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.segments import Face, Mention, Quote, Text
 from bot.policy.cq_codes import Code, may_contain_codes, replace_codes, strip_meaningless_codes
+from frostagent.types.speech import Face, Mention, Quote, Text
 from tests.cases import each_case
 
 CODES = [

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.language import Language
 from bot.policy.drafts import DraftWord, draft_text, number_in, read_word, shadow_notice
+from frostagent.text.language import Language
 from tests.cases import each_case
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.actions import SendMessage
-from bot.domain.segments import Quote, Text
+from bot.core.actions import SendMessage
 from bot.policy.fallback_replies import (
     ENGLISH,
     LOST,
@@ -13,6 +12,7 @@ from bot.policy.fallback_replies import (
     is_apology,
     is_fallback_reply,
 )
+from frostagent.types.speech import Quote, Text
 from tests.fakes import GROUP, PRIVATE, said
 
 

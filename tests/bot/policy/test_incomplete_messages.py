@@ -1,19 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.events import MessageReceived
-from bot.domain.segments import (
-    Card,
-    Face,
-    File,
-    Forward,
-    Mention,
-    MentionAll,
-    Picture,
-    Quote,
-    Record,
-    Segment,
-    Text,
-)
+from bot.core.events import MessageReceived
+from bot.core.segments import Card, File, Forward, Picture, Record, Segment
 from bot.policy.incomplete_messages import (
     is_addressed_to_bot,
     is_bare_mention,
@@ -21,6 +9,7 @@ from bot.policy.incomplete_messages import (
     looks_unfinished,
     shows_something,
 )
+from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, PRIVATE, said
 

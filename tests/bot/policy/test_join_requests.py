@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bot.domain.group_admin import JoinRequest
-from bot.domain.segments import Quote, Text
+from bot.core.group_admin import JoinRequest
 from bot.policy.approval import Answer
 from bot.policy.join_requests import answer_in, number_of, request_line, request_text
+from frostagent.types.speech import Quote, Text
 from tests.cases import each_case
 from tests.fakes import said
 

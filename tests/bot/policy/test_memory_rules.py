@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from bot.domain.events import Conversation
-from bot.domain.memories import StoredFact, Visibility
-from bot.domain.run import Asker
-from bot.domain.traits import Audience
+from bot.core.memories import StoredFact, Visibility
 from bot.policy.memory_rules import MAX_TEXT, fact_line, fact_problem, is_same_fact, may_change, may_forget, may_surface
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
+from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 

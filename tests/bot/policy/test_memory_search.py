@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.memories import StoredFact
+from bot.core.memories import StoredFact
 from bot.policy.memory_rules import MOST, characters, rank_facts, terms
-from bot.policy.tokens import estimate_text
+from frostagent.models.tokens import estimate_text
 from tests.fakes import GROUP
 
 MING, HONG = 777, 888

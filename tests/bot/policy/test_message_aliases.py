@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.events import MessageReceived, Sender
-from bot.domain.journal import KnownLine
-from bot.domain.segments import Face, Forward, Mention, Picture, Quote, Segment, Text
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import KnownLine
+from bot.core.segments import Forward, Picture, Segment
 from bot.policy.message_aliases import find_aliases, is_row_of, message_fingerprint, rename_messages
+from frostagent.types.speech import Face, Mention, Quote, Text
 from tests.fakes import BOT, said
 
 LINES = st.lists(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.events import Sender
-from bot.domain.segments import Card, Face, File, Forward, Keyboard, Markdown, Mention, Picture, Segment, Text
+from bot.core.events import Sender
+from bot.core.segments import Card, File, Forward, Keyboard, Markdown, Picture, Segment
 from bot.policy.message_trimming import (
     HEAD,
     HEAVIEST,
@@ -21,6 +21,7 @@ from bot.policy.message_trimming import (
     message_weight,
     trim_message,
 )
+from frostagent.types.speech import Face, Mention, Text
 from tests.cases import each_case
 from tests.fakes import said
 

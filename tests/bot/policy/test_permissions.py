@@ -4,10 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from bot.domain.events import Conversation
-from bot.domain.run import Asker
-from bot.domain.traits import Audience, Permission
-from bot.policy.permissions import Overrides, may_call, may_mention_all, may_write_to, must_be_confirmed
+from bot.policy.permissions import may_mention_all, may_write_to
+from frostagent.engine.authority import Overrides, may_call, must_be_confirmed
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
+from frostagent.types.traits import Audience, Permission
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.actions import Attachment, SendSegment
-from bot.domain.errors import InvalidArguments, ToolDenied
-from bot.domain.events import Conversation, MessageType
-from bot.domain.language import Language
-from bot.domain.run import Asker
-from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
-from bot.domain.suspension import Suspend
 from bot.policy.permissions import WAIT, check_reach, confirmation_text
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation, MessageType
+from frostagent.types.errors import InvalidArguments, ToolDenied
+from frostagent.types.runs import Asker
+from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, SendSegment, Text
+from frostagent.types.suspension import Suspend
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.events import ANONYMOUS, MessageReceived, masked
-from bot.domain.segments import Face, Mention, MentionAll, Picture, Quote, Segment, Text
+from bot.core.events import ANONYMOUS, MessageReceived, masked
+from bot.core.segments import Picture, Segment
 from bot.policy.wake import (
     EDGE,
     OFFICIAL_BOTS,
@@ -24,6 +24,7 @@ from bot.policy.wake import (
     is_said_to_nobody,
     judge,
 )
+from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from bot.domain.events import MessageReceived
-from bot.domain.model_messages import UserMessage
+from bot.core.events import MessageReceived
 from bot.prompt import compose
+from frostagent.types.messages import UserMessage
 from tests.bot.prompt import VIEW
 from tests.fakes import said
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 from functools import partial
 
-from bot.domain.model_messages import AssistantMessage, ToolCall
 from bot.policy.silence import keeps_silent
 from bot.prompt.answer_cleanup import clean_message
+from frostagent.types.messages import AssistantMessage, ToolCall
 from tests.bot.prompt.test_frame_removal import FRAMES
 from tests.cases import each_case
 

@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from bot.domain.events import MessageReceived, Sender
-from bot.domain.model_messages import AssistantMessage, Message, SystemMessage, UserMessage
-from bot.domain.segments import Mention, Quote, Segment, Text
-from bot.policy.tokens import estimate_text
+from bot.core.events import MessageReceived, Sender
+from bot.core.segments import Segment
 from bot.prompt import compose
 from bot.prompt.compose import (
     MAX_ASIDE,
@@ -31,6 +29,9 @@ from bot.prompt.compose import (
 from bot.prompt.render import View
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.models.tokens import estimate_text
+from frostagent.types.messages import AssistantMessage, Message, SystemMessage, UserMessage
+from frostagent.types.speech import Mention, Quote, Text
 from tests.bot.prompt import ENGLISH, VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, inside, said

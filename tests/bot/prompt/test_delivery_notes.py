@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from bot.domain.model_messages import NOTED, UserMessage
 from bot.prompt import frame_patterns, render
 from bot.prompt.frame_removal import FrameRemover
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.types.messages import NOTED, UserMessage
 from tests.cases import each_case
 
 

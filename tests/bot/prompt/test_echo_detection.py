@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.policy.fallback_replies import OURS
-from bot.policy.similarity import is_similar, letters_only
-from bot.prompt.echo_detection import ECHO, KnownTexts, is_call_error, is_echo, is_greeting, repeats_whole
+from bot.prompt.echo_detection import is_echo, is_greeting, repeats_whole
+from frostagent.engine.known_texts import ECHO, KnownTexts, is_call_error
+from frostagent.text.similarity import is_similar, letters_only
 from tests.cases import each_case
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.domain.memories import Kind
-from bot.domain.model_messages import FinishReason, SystemMessage, UserMessage
+from bot.core.memories import Kind
 from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts
+from frostagent.types.messages import FinishReason, SystemMessage, UserMessage
 from tests.cases import each_case
 from tests.fakes import words
 

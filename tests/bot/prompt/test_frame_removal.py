@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.events import Sender
-from bot.domain.model_messages import UserMessage
+from bot.core.events import Sender
 from bot.prompt.compose import Question, now_facts, now_line, user_message
 from bot.prompt.frame_removal import REMEMBERED, FrameRemover
 from bot.prompt.participants import Participants
@@ -16,6 +15,7 @@ from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import line, speaker
 from bot.prompt.speaker_headings import heading_of, speakers_in_json
 from bot.prompt.wording import Wording
+from frostagent.types.messages import UserMessage
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.data.speech import entries, pairs

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from bot.domain.errors import Lack
-from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
+from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.prompt.compose import MAX_LOOKED, Forwarded, missing_words, opened_line
 from bot.prompt.render import View
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.types.errors import Lack
+from frostagent.types.speech import Text
 from tests.cases import each_case
 from tests.fakes import inside, said
 

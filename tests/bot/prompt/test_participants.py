@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.model_messages import AssistantMessage, UserMessage
 from bot.prompt.participants import Participants
+from frostagent.types.messages import AssistantMessage, UserMessage
 from tests.bot.prompt.test_frame_removal import PROMPT, TODAY
 
 

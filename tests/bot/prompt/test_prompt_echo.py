@@ -4,8 +4,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.policy.similarity import letters_only
 from bot.prompt.compose import Question, now_facts, now_line, system_prompt, user_message
 from bot.prompt.echo_detection import LONGEST, MOST_COLONS, PromptEcho, example_rounds, line_beginnings, repeated_answer
 from bot.prompt.frame_removal import FrameRemover
@@ -14,6 +12,8 @@ from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.text.similarity import letters_only
+from frostagent.types.messages import AssistantMessage, UserMessage
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.data.speech import entries
@@ -106,7 +106,7 @@ def test_an_answer_of_its_own_is_not(answer: str) -> None:
 
 
 def test_few_honest_answers_are_doubted_and_which() -> None:
-    """Each of them costs a request more, and none is lost (`tests/bot/engine/test_answer_filter.py`)."""
+    """Each of them costs a request more, and none is lost (`tests/frostagent/engine/test_answer_filter.py`)."""
     assert {answer for answer in entries("honest.txt") if READ.has(answer)} == {
         "（未提及）",
         "(没有人知道他去了哪里)",

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from bot.domain.model_messages import AssistantMessage, Message, UserMessage
 from bot.prompt.prompt_language import choose_wording, is_chinese
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.types.messages import AssistantMessage, Message, UserMessage
 from tests.cases import each_case
 
 

@@ -8,34 +8,30 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.events import MessageReceived, Sender
-from bot.domain.segments import (
+from bot.core.events import MessageReceived, Sender
+from bot.core.segments import (
     Card,
     Contact,
     Dice,
-    Face,
     File,
     Forward,
     Keyboard,
     Link,
     Location,
     Markdown,
-    Mention,
-    MentionAll,
     Picture,
     Poke,
-    Quote,
     Record,
     Rps,
     Segment,
     Sticker,
-    Text,
     Transfer,
     Unsupported,
     Video,
 )
 from bot.prompt import render
 from bot.prompt.render import MAX_NAME, MAX_TEXT, View
+from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
 from tests.bot.prompt import ENGLISH, VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, said

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.model_messages import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from bot.policy.fallback_replies import SORRY, UNANSWERED
 from bot.prompt import render
 from bot.prompt.stored_rounds import tell_round
 from bot.prompt.wording_zh import ZH
+from frostagent.types.messages import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
 from tests.fakes import GROUP
 

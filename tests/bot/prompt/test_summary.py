@@ -4,15 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.model_messages import (
-    AssistantMessage,
-    FinishReason,
-    Message,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
 from bot.prompt.compose import Question, user_message
 from bot.prompt.render import history_note
 from bot.prompt.summary import (
@@ -28,6 +19,15 @@ from bot.prompt.summary import (
 )
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
+from frostagent.types.messages import (
+    AssistantMessage,
+    FinishReason,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.fakes import said, words

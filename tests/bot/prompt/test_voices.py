@@ -4,12 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.domain.events import MessageReceived
-from bot.domain.model_messages import AssistantMessage, Message, ToolMessage
-from bot.domain.segments import Card, File, Link, Location, Mention, Quote, Text
-from bot.domain.traits import Audience
+from bot.core.events import MessageReceived
+from bot.core.segments import Card, File, Link, Location
 from bot.prompt.compose import OverheardTalk, Question, user_message
 from bot.prompt.participants import NOBODY_KNOWS, speakers_in
+from frostagent.types.messages import AssistantMessage, Message, ToolMessage
+from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.traits import Audience
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, inside, said

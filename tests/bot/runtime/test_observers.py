@@ -4,8 +4,9 @@ import logging
 
 import pytest
 
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from bot.domain.run import (
+from bot.runtime.observers import LogObserver, Observers
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
+from frostagent.types.runs import (
     Asker,
     Outcome,
     PendingCall,
@@ -20,7 +21,6 @@ from bot.domain.run import (
     ToolFinished,
     ToolStarted,
 )
-from bot.runtime.observers import LogObserver, Observers
 from tests.fakes import GROUP, RecordingObserver, calls, words
 
 CALL = ToolCall("c0", "echo", '{"text": "private words"}')

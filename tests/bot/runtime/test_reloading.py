@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.errors import Problem
 from bot.runtime.reloading import reload_all
+from frostagent.types.errors import Problem
 
 
 def test_each_file_is_read_again_whatever_is_wrong_with_the_others(caplog: pytest.LogCaptureFixture) -> None:

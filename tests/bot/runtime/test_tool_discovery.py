@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import tools
-from bot.domain.errors import Problem
-from bot.engine.toolset import Toolset
 from bot.runtime.tool_discovery import Discovered, Finder, PackagedTools, ToolFolder, discover, report
+from frostagent.engine.toolset import Toolset
+from frostagent.types.errors import Problem
 from tests.fakes import ManualClock, tool_context
 
 ROOT = Path(__file__).parents[3]
 
-HEAD = "from bot.domain.tool import tool\n\n"
+HEAD = "from frostagent import tool\n\n"
 DICE = f'''{HEAD}
 @tool(replace=False)
 async def roll_dice(sides: int = 6) -> int:
@@ -96,7 +96,7 @@ def test_a_package_is_as_good_as_a_file(folder: Path) -> None:
 
 def test_tools_in_a_list_are_found(folder: Path) -> None:
     made = 'TOOLS = [foreign_tool(f"get_{name}", "Gets it.", {}, lambda: 1) for name in ("a", "b")]\n'
-    (folder / "many.py").write_text(f"from bot.library import foreign_tool\n\n{made}")
+    (folder / "many.py").write_text(f"from frostagent import foreign_tool\n\n{made}")
     assert look(folder).names == ("get_a", "get_b")
 
 
@@ -346,7 +346,7 @@ def test_a_file_whose_name_has_a_dot_is_told(folder: Path) -> None:
 
 def test_a_command_of_an_operators_own_is_a_file_too(folder: Path) -> None:
     (folder / "greet.py").write_text(
-        "from bot.domain.command import command\n\n"
+        "from bot.core.command import command\n\n"
         "@command('greet', '问好', about=('问个好', 'greet'))\n"
         "async def greet(asked):\n"
         "    return asked.either('你好', 'hello')\n"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from bot.runtime import watchdog
-from bot.runtime.clock import SystemClock
 from bot.runtime.watchdog import Watchdog, doing
+from frostagent.clock import SystemClock
 from tests.fakes import until
 
 

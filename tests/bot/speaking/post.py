@@ -9,12 +9,10 @@ from contextlib import asynccontextmanager
 from msgspec import structs
 
 from bot.conversation.intake.mutes import Mutes
-from bot.domain.actions import SendMessage
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import SendChanged, SendQueued, SendState, StoredSend
-from bot.domain.language import Language
-from bot.domain.ports import Clock, Store, Transport
-from bot.domain.segments import Quote, Text
+from bot.core.actions import SendMessage
+from bot.core.events import MessageReceived
+from bot.core.journal import SendChanged, SendQueued, SendState, StoredSend
+from bot.core.ports import Store, Transport
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
 from bot.policy.drafts import FORGOTTEN
@@ -25,6 +23,10 @@ from bot.speaking.queues import Queues
 from bot.speaking.screening import Screen
 from bot.speaking.sends import Rows, Tell
 from bot.speaking.shadow import Shadow
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
 
 

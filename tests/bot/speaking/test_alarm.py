@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.domain.actions import SendMessage
-from bot.domain.journal import SendState
-from bot.domain.language import Language
-from bot.domain.masking import MASK, Mask
-from bot.domain.model_messages import Usage
-from bot.domain.run import Asker, Outcome, RunFinished, RunStarted, Stop
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.journal import SendState
 from bot.speaking.owner_alerts import LONG, MAX_REASON, QUIET, Alarm, Owner, of_stalls
+from frostagent.text.language import Language
+from frostagent.text.masking import MASK, Mask
+from frostagent.types.messages import Usage
+from frostagent.types.runs import Asker, Outcome, RunFinished, RunStarted, Stop
+from frostagent.types.speech import Text
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until

@@ -4,12 +4,15 @@ import asyncio
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Queued, Refused, SendMessage, SentSegment, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
-from bot.domain.events import Conversation, Muted
-from bot.domain.journal import SendState
-from bot.domain.segments import Mention, Picture, Quote, Text
+from bot.core.actions import SendMessage, SentSegment
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import Muted
+from bot.core.journal import SendState
+from bot.core.segments import Picture
 from bot.speaking.carrier import MAX_AGE
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
+from frostagent.types.speech import Attachment, Confirmed, Mention, Queued, Quote, Refused, Text, Unknown
 from tests.bot.speaking.post import Slow, build_outbox, hello, office, own
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said, until

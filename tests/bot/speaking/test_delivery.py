@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.domain.actions import Attachment, Confirmed, MergedForward, Refused, SendMessage, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Conversation
-from bot.domain.journal import SendQueued
-from bot.domain.segments import Face, Mention, Picture, Quote, Text
+from bot.core.actions import MergedForward, SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.journal import SendQueued
+from bot.core.segments import Picture
 from bot.memory.history import History
 from bot.speaking.carrier import MAX_AGE, TOO_LATE
 from bot.speaking.delivery import PLAIN, Delivery, Manner
 from bot.speaking.layout import LEAST
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Attachment, Confirmed, Face, Mention, Quote, Refused, Text, Unknown
 from tests.bot.speaking.post import Looking, build_outbox
 from tests.fakes import (
     BOT,

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from bot.domain.actions import Gesture, React, ShowTyping
-from bot.domain.errors import ActionUnsupported, NotConnected
-from bot.domain.events import Conversation
+from bot.core.actions import Gesture, React, ShowTyping
+from bot.core.errors import ActionUnsupported, NotConnected
 from bot.speaking.gestures import NOT_NOW, WORKING, Gestures
+from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingTransport, SteppedClock, said, until
 

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bot.domain.actions import Attachment, MergedForward, SendSegment
-from bot.domain.language import Language
-from bot.domain.segments import Mention, Quote, Text
-from bot.speaking.layout import (
-    CUT_SHORT,
-    MAX_MESSAGES,
-    in_turns,
-    merged,
-    messages_of,
-    pauses,
-)
+from bot.core.actions import MergedForward
+from bot.speaking.layout import CUT_SHORT, MAX_MESSAGES, in_turns, merged, messages_of, pauses
+from frostagent.text.language import Language
+from frostagent.types.speech import Attachment, Mention, Quote, SendSegment, Text
 from tests.cases import each_case
 
 AT_ONCE, LEAST, MOST, NODE, MAX_NODES = 3, 0.6, 3.0, 2000, 50

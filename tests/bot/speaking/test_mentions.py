@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.domain.segments import Mention, Text
 from bot.speaking.delivery import mentioning
+from frostagent.types.speech import Mention, Text
 from tests.cases import each_case
 
 PEOPLE = {1: (777, "小明"), 2: (778, "阿 澈"), 3: (779, ""), 4: (780, "Tom"), 5: (781, "小红")}

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.actions import Confirmed, SendMessage, Unknown
-from bot.domain.errors import ActionUnanswered
-from bot.domain.journal import SendChanged, SendState
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionUnanswered
+from bot.core.journal import SendChanged, SendState
 from bot.speaking.queues import MAX_WAITING
+from frostagent.types.speech import Confirmed, Unknown
 from tests.bot.speaking.post import Slow, hello, office, own, stored
 from tests.fakes import RecordingTransport, until
 

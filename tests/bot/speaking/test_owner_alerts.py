@@ -7,15 +7,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.domain.actions import SendMessage
-from bot.domain.cluster_messages import AlarmRaised, ClusterMessage, SubjectErased
-from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, NotConnected
-from bot.domain.events import Conversation
-from bot.domain.journal import SendState
-from bot.domain.masking import Mask, Quoting
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.cluster_messages import AlarmRaised, ClusterMessage, SubjectErased
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.journal import SendState
 from bot.speaking.carrier import MAX_AGE
 from bot.speaking.owner_alerts import LOST, QUIET, Owner
+from frostagent.text.masking import Mask, Quoting
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
+from frostagent.types.speech import Text
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, until

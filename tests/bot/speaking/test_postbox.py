@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.domain.actions import Attachment, Confirmed, Receipt, SendMessage
-from bot.domain.errors import ActionRefused, ActionUnanswered
-from bot.domain.segments import Quote, Text
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.memory.history import History
 from bot.speaking.layout import LIMIT
 from bot.speaking.postbox import MAX_LINES, MAX_PIECES, ROOM, Postbox
 from bot.speaking.queues import MAX_WAITING
+from frostagent.types.speech import Attachment, Confirmed, Quote, Receipt, Text
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import PRIVATE, ManualClock, RecordingStore, RecordingTransport, until

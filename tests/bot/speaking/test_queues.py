@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.actions import Queued, Refused, SendMessage, send_prefix_of_person
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.errors import NotConnected
+from bot.core.actions import SendMessage, send_prefix_of_person
+from bot.core.cluster_messages import SubjectErased
+from bot.core.errors import NotConnected
 from bot.speaking.carrier import APART
 from bot.speaking.queues import MAX_WAITING
+from frostagent.types.speech import Queued, Refused
 from tests.bot.speaking.post import Slow, hello, office
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingTransport, until
 

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.actions import SendMessage
-from bot.domain.blocked_words import fold_text
-from bot.domain.events import Conversation
-from bot.domain.language import Language
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.blocked_words import fold_text
 from bot.policy.blocked_words import POLITE
 from bot.speaking.owner_alerts import Owner
 from bot.speaking.screening import TOLD, Screen
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Text
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, until

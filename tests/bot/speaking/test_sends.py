@@ -6,11 +6,11 @@ from collections import defaultdict
 
 import pytest
 
-from bot.domain.actions import Confirmed, Queued, SendMessage
-from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, StoredSend
-from bot.domain.segments import Text
+from bot.core.actions import SendMessage
+from bot.core.journal import MessageErased, SendChanged, SendQueued, SendState, StoredSend
 from bot.speaking.carrier import BURST
 from bot.speaking.sends import MAX_REASON, Rows, Send
+from frostagent.types.speech import Confirmed, Queued, Text
 from tests.bot.speaking.post import Slow, hello, office
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore, RecordingTransport, until

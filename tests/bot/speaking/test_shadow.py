@@ -5,14 +5,14 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.actions import MAX_SOURCE, Attachment, Drafted, MergedForward, Refused, SendMessage
-from bot.domain.cancellation import background
-from bot.domain.journal import PlaceSet, SendQueued, SendState, TurnOpened
-from bot.domain.segments import Mention, Quote, Text
+from bot.core.actions import MAX_SOURCE, MergedForward, SendMessage
+from bot.core.journal import PlaceSet, SendQueued, SendState, TurnOpened
 from bot.memory.drafts import LASTS
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 from bot.speaking.shadow import KEPT_BACK, MOST, SOON, UNREAD
+from frostagent.cancellation import background
+from frostagent.types.speech import Attachment, Drafted, Mention, Quote, Refused, Text
 from tests.bot.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
 

@@ -7,20 +7,32 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.domain.actions import Attachment, Confirmed, Refused, SendMessage, SendSegment, Unknown
-from bot.domain.errors import ActionRefused, ActionUnanswered, AlreadySaid, InvalidArguments, ToolDenied
-from bot.domain.events import Conversation
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from bot.domain.run import Asker, Stop
-from bot.domain.segments import Face, Mention, MentionAll, Quote, Text
-from bot.domain.suspension import Allow, Decision, Deny
-from bot.domain.tool import tool
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered, AlreadySaid
 from bot.memory.history import History
-from bot.policy.budget import Budget, Limits
 from bot.prompt.frame_removal import FrameRemover
 from bot.prompt.participants import Participants
 from bot.speaking.delivery import Delivery
 from bot.speaking.speech import TurnSpeaker
+from frostagent.engine.budget import Budget, Limits
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolDenied
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from frostagent.types.runs import Asker, Stop
+from frostagent.types.speech import (
+    Attachment,
+    Confirmed,
+    Face,
+    Mention,
+    MentionAll,
+    Quote,
+    Refused,
+    SendSegment,
+    Text,
+    Unknown,
+)
+from frostagent.types.suspension import Allow, Decision, Deny
+from frostagent.types.tools import tool
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak
 from tests.bot.speaking.post import Looking, build_outbox
 from tests.cases import each_case

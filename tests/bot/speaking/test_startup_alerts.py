@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from bot.domain.language import Language
 from bot.speaking.owner_alerts import Owner
 from bot.speaking.startup_alerts import StartupAlerts
+from frostagent.text.language import Language
 from tests.bot.speaking.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.journal import SendState
+from bot.core.journal import SendState
 from bot.speaking.sends import Rows, Send
 from bot.speaking.unconfirmed import MISSING, Unconfirmed
 from tests.bot.speaking.post import hello, own

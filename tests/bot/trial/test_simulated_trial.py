@@ -14,12 +14,10 @@ from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
-from bot.domain.cancellation import background
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.console_views import CostSum
-from bot.domain.errors import MediaError
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Source, TrialLimits, TrialLine, TrialOptions
+from bot.core.cluster_messages import SubjectErased
+from bot.core.console_views import CostSum
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import Source, TrialLimits, TrialLine, TrialOptions
 from bot.policy.day_limits import NOTHING, Amount
 from bot.trial import simulated_trial
 from bot.trial.isolated_settings import isolated_settings
@@ -37,6 +35,8 @@ from bot.trial.simulated_trial import (
 from bot.trial.trial_budget import BudgetTally, TrialBudget
 from config.settings import Settings
 from config.values import Owners
+from frostagent.cancellation import background
+from frostagent.types.errors import MediaError
 from tests.fakes import ManualClock, RecordingStore, until
 
 

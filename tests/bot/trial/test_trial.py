@@ -18,18 +18,18 @@ from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from bot.app import open_service
-from bot.domain.console_views import TurnQuery
-from bot.domain.errors import MediaError
-from bot.domain.journal import UsageAdded, UsageReserved
-from bot.domain.masking import Mask
-from bot.domain.tool import tool
-from bot.domain.trial_group import TRIED, TrialLimits, TrialOptions
+from bot.core.console_views import TurnQuery
+from bot.core.journal import UsageAdded, UsageReserved
+from bot.core.trial_group import TRIED, TrialLimits, TrialOptions
 from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
 from bot.trial.simulated_trial import SimulatedTrial
 from bot.trial.trial import open_trial, select_harmless_tools
 from bot.trial.trial_budget import BudgetTally, TrialBudget
 from config.settings import Settings
 from config.values import Owners
+from frostagent.text.masking import Mask
+from frostagent.types.errors import MediaError
+from frostagent.types.tools import tool
 from tests.bot.test_app import settings
 from tests.fakes import ManualClock, RecordingStore, until
 

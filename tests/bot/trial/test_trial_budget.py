@@ -6,21 +6,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from adapters.openai.client import OpenAIModel
 from adapters.storage.store import SqlStore
-from bot.domain.errors import ModelRejected
-from bot.domain.journal import Entry, UsageAdded, UsageReleased, UsageReserved
-from bot.domain.model_messages import Completion, ModelRequest, Usage, UserMessage
-from bot.domain.ports import Store
-from bot.domain.query_results import UsageSum
-from bot.domain.run import StepFinished
-from bot.domain.trial_group import TRIED, TrialLimits
+from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved
+from bot.core.ports import Store
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import TRIED, TrialLimits
 from bot.memory.journal_observers import shown_first
-from bot.models.failover import Failover
 from bot.models.meter import Meter
-from bot.models.upstreams import Upstream
-from bot.policy.prices import Price
 from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally, PaidModel, PaidStore, TrialBudget
+from frostagent.models.failover import Failover
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.models.prices import Price
+from frostagent.models.upstreams import Upstream
+from frostagent.types.errors import ModelRejected
+from frostagent.types.messages import Completion, ModelRequest, Usage, UserMessage
+from frostagent.types.runs import StepFinished
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, words
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from bot.domain.cancellation import background
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import Source, Trial, TrialLimits, TrialOptions
+from bot.core.cluster_messages import SubjectErased
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import Source, Trial, TrialLimits, TrialOptions
 from bot.policy.calendar_days import midnight
 from bot.trial import trial_manager as module
 from bot.trial.trial_manager import COST, IDLE, REQUESTS, TOKENS, TrialManager, ceiling_of
 from config.settings import Settings
+from frostagent.cancellation import background
 from tests.adapters.console.trials import CEILING, ListTrial
 from tests.adapters.console.visiting import Journal
 from tests.cases import each_case

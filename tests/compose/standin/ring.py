@@ -1,6 +1,6 @@
 """A tool of an operator's own, as it lies in `my-tools/`."""
 
-from bot.domain.tool import tool
+from frostagent.types.tools import tool
 
 
 @tool

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.domain.actions import Attachment, SendMessage
-from bot.domain.events import Conversation, MessageReceived, Sender
-from bot.domain.journal import (
+from bot.core.actions import SendMessage
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import (
     Entry,
     MessageErased,
     MessageObserved,
@@ -23,7 +23,28 @@ from bot.domain.journal import (
     UsageAdded,
     WindowMoved,
 )
-from bot.domain.model_messages import (
+from bot.core.segments import (
+    Card,
+    Contact,
+    Dice,
+    File,
+    Forward,
+    Keyboard,
+    Link,
+    Location,
+    Markdown,
+    Picture,
+    Poke,
+    Record,
+    Rps,
+    Segment,
+    Sticker,
+    Transfer,
+    Unsupported,
+    Video,
+)
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -34,42 +55,9 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.run import (
-    Asker,
-    PendingCall,
-    Spent,
-    StepFinished,
-    Stop,
-    SuspendedRun,
-    ToolFinished,
-    ToolStarted,
-)
-from bot.domain.segments import (
-    Card,
-    Contact,
-    Dice,
-    Face,
-    File,
-    Forward,
-    Keyboard,
-    Link,
-    Location,
-    Markdown,
-    Mention,
-    MentionAll,
-    Picture,
-    Poke,
-    Quote,
-    Record,
-    Rps,
-    Segment,
-    Sticker,
-    Text,
-    Transfer,
-    Unsupported,
-    Video,
-)
-from bot.domain.traits import Audience
+from frostagent.types.runs import Asker, PendingCall, Spent, StepFinished, Stop, SuspendedRun, ToolFinished, ToolStarted
+from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
+from frostagent.types.traits import Audience
 
 HERE = Path(__file__).parent
 

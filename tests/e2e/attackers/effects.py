@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.domain.errors import ToolFailed
-from bot.domain.tool import tool
+from frostagent.types.errors import ToolFailed
+from frostagent.types.tools import tool
 
 DONE: list[str] = []
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from adapters.simulator.call import SentMessage
-from bot.domain.model_messages import AssistantMessage, ModelRequest, ToolMessage
+from frostagent.types.messages import AssistantMessage, ModelRequest, ToolMessage
 from tests.e2e.scenarios.model import as_text
 from tests.e2e.scenarios.parts import quoted_in, text_of
 

@@ -10,17 +10,9 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from bot.domain.errors import ModelError, ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
-from bot.domain.model_messages import (
-    AssistantMessage,
-    Completion,
-    FinishReason,
-    Message,
-    ModelRequest,
-    ToolCall,
-    Usage,
-)
-from bot.domain.ports import ChatModel
+from frostagent.types.errors import ModelError, ModelOverloaded, ModelRejected, ModelStalled, ModelTransport
+from frostagent.types.messages import AssistantMessage, Completion, FinishReason, Message, ModelRequest, ToolCall, Usage
+from frostagent.types.ports import ChatModel
 
 FAILURES: dict[str, Callable[[str], ModelError]] = {
     "overloaded": ModelOverloaded,

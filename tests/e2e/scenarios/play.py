@@ -15,7 +15,7 @@ from unittest.mock import patch
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.formats import describe, picture_kind
 from adapters.simulator.call import Gesture, SentMessage
-from bot.domain.errors import MediaError
+from frostagent.types.errors import MediaError
 from tests.e2e.scenarios.doings import DOINGS, do, say
 from tests.e2e.scenarios.laws import broken_by
 from tests.e2e.scenarios.loop import ScriptedLoop

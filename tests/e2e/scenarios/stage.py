@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 from unittest.mock import patch
 
-from adapters.openai.client import OpenAIModel
 from adapters.simulator import shared_media
 from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Group, Person, World
 from bot.app import Service, open_service
-from bot.domain.events import Conversation
-from bot.domain.ports import ChatModel
 from bot.policy.new_groups import Mode
 from bot.runtime.reloading import ReloadResult
 from bot.runtime.watchdog import Watchdog
 from config.loading import load_settings
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import ChatModel
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.model import Named, StageModel
 from tests.e2e.scenarios.parts import quoted_in, text_of

@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from bot.domain.model_messages import (
+from bot.core.redaction import RECALLED
+from bot.policy.fallback_replies import ASK_AGAIN
+from frostagent.types.messages import (
     AssistantMessage,
     Completion,
     FinishReason,
@@ -25,8 +27,6 @@ from bot.domain.model_messages import (
     Usage,
     UserMessage,
 )
-from bot.domain.redaction import RECALLED
-from bot.policy.fallback_replies import ASK_AGAIN
 from tests.e2e.scenarios.doings import do, say
 from tests.e2e.scenarios.parts import quoted_in
 from tests.e2e.scenarios.stage import Stage

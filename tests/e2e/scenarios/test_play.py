@@ -9,7 +9,7 @@ import pytest
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
-from bot.domain.model_messages import AssistantMessage, ModelRequest, ToolCall, ToolMessage, UserMessage
+from frostagent.types.messages import AssistantMessage, ModelRequest, ToolCall, ToolMessage, UserMessage
 from tests.e2e.scenarios.laws import broken_by, unpaired
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.play import play

@@ -30,7 +30,7 @@ __all__ = ("town",)
 ROW = re.compile(r'name="account" value="(\d+)"><input type="hidden" name="name" value="(\w+)"')
 GONG = '''from pathlib import Path
 
-from bot.domain.tool import tool
+from frostagent import tool
 
 
 @tool(permission="require_approval", side_effects="external")

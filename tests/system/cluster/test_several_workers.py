@@ -24,7 +24,7 @@ from tests.system.cluster.cluster import Cluster
 from tests.system.processes.test_signals import ONE, PATIENCE, ROOT, TOKEN, Bot, forget, quoted
 
 ACCOUNTS = (10004, 10002, 10005, 10001)
-"""Of four partitions each is in one, in their order: tests/bot/domain/test_partitions.py."""
+"""Of four partitions each is in one, in their order: tests/bot/core/test_partitions.py."""
 
 NO_MORE = "All I may spend today is spent: please ask again tomorrow."
 FOUR = {"BROKER_PARTITIONS": "4"}

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import SecretStr
 
-from bot.domain.console_views import TurnQuery, TurnRows
+from bot.core.console_views import TurnQuery, TurnRows
 from tests.adapters.console.visiting import SAME, TOKEN
 from tests.e2e.town import Stage, open_town
 from tests.fakes import Step

@@ -19,14 +19,14 @@ from typing import Any, TypeAlias, TypeVar
 from PIL import Image
 from playwright.async_api import async_playwright
 
-from adapters.openai.client import OpenAIModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
-from bot.agent.scripted_model import call
 from bot.app import Service, open_service
-from bot.domain.errors import ModelAuth
-from bot.domain.model_messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from config.loading import load_settings
+from frostagent.models.openai.client import OpenAIModel
+from frostagent.testing.scripted_model import call
+from frostagent.types.errors import ModelAuth
+from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage
 from tests.ports import free_port
 from tests.tiers import CHROMIUM
 
@@ -37,7 +37,7 @@ OWNER, MING, HONG, ANN, QIANG = 20001, 20002, 20003, 20004, 20005
 TOOLS = '''
 import asyncio
 
-from bot.domain.tool import tool
+from frostagent import tool
 
 
 @tool

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from adapters.console.http import PageOrigin, cookie_name
-from bot.domain.console_views import (
+from bot.core.console_views import (
     AccountState,
     Chat,
     ChatLine,
@@ -28,10 +28,10 @@ from bot.domain.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
-from bot.domain.events import Conversation
-from bot.domain.query_results import UsageSum
-from bot.domain.trial_group import TrialLine, TrialOptions
+from bot.core.query_results import UsageSum
+from bot.core.trial_group import TrialLine, TrialOptions
 from bot.policy.calendar_days import midnight
+from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import NOW, silent, trace
 from tests.adapters.console.trials import CEILING
 from tests.adapters.console.visiting import Place

@@ -14,10 +14,10 @@ from yarl import URL
 
 from adapters.console import rendering
 from adapters.simulator.server import Simulator
-from bot.agent.scripted_model import call
-from bot.domain.errors import ModelAuth
-from bot.domain.journal import Audited, RequestMade
-from bot.runtime.clock import SystemClock
+from bot.core.journal import Audited, RequestMade
+from frostagent.clock import SystemClock
+from frostagent.testing.scripted_model import call
+from frostagent.types.errors import ModelAuth
 from tests.system.console.pictures import GAMES, HONG, MING, QIANG, STUDY, Scripted, Turn, play, serving, town
 
 EVENING = (

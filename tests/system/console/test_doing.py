@@ -17,7 +17,7 @@ import pytest_asyncio
 from adapters.console.health import RESTS
 from adapters.console.language import day
 from adapters.console.logins import CODE_SECONDS
-from bot.domain.console_views import (
+from bot.core.console_views import (
     Chat,
     ChatLine,
     ChatRows,
@@ -28,10 +28,10 @@ from bot.domain.console_views import (
     WaitingCall,
     WaitingDraft,
 )
-from bot.domain.events import Conversation
-from bot.domain.memories import MemoryKept, StoredFact
-from bot.domain.query_results import UsageSum
+from bot.core.memories import MemoryKept, StoredFact
+from bot.core.query_results import UsageSum
 from bot.policy.calendar_days import midnight
+from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import NOW
 from tests.adapters.console.test_totp import SECRET, code
 from tests.adapters.console.visiting import TOKEN, Place, visiting

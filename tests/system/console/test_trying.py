@@ -18,10 +18,10 @@ from pydantic import SecretStr
 
 from adapters.offline.server import OfflineModel
 from bot.app import Service, open_service
-from bot.domain.journal import TurnClosed, TurnOpened
-from bot.domain.model_messages import Usage, UserMessage
-from bot.domain.run import Stop
-from bot.runtime.clock import SystemClock
+from bot.core.journal import TurnClosed, TurnOpened
+from frostagent.clock import SystemClock
+from frostagent.types.messages import Usage, UserMessage
+from frostagent.types.runs import Stop
 from tests.e2e.test_watching import settings
 from tests.fakes import said, until
 from tests.ports import free_port

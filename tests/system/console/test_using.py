@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.console import live
-from bot.domain.console_views import ROWS
+from bot.core.console_views import ROWS
 from bot.memory.newest import KEPT
 from tests.adapters.console.visiting import TOKEN, Place, visiting
 from tests.bot.memory.test_newest import kept_silent

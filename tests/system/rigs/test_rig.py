@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.openai.stream import AnswerReader
+from frostagent.models.openai.stream import AnswerReader
 from tests.adapters.storage.conftest import POSTGRES
 from tests.bench import micro, report
 from tests.bench.__main__ import checked_out, measure_all, run_git

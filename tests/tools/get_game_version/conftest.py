@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.events import Conversation
-from bot.domain.ports import Web
-from bot.domain.run import Asker
-from bot.domain.tool import ToolContext
-from bot.engine.tool_execution import run_body
+from bot.core.ports import Web
+from frostagent.engine.tool_execution import run_body
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
+from frostagent.types.tools import ToolContext
 from tests.adapters.fetching.replay import StoppedClock
 from tools.get_game_version import appstore, get_game_version, steam
 from tools.get_game_version.games import Games

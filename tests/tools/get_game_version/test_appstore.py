@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.errors import ToolFailed
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_game_version.bodies import APPLE, APPLE_SEARCH, app, apps
 from tools.get_game_version.appstore import ask_appstore, search_appstore

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.errors import ToolFailed
-from bot.domain.ports import WebResponse
+from bot.core.ports import WebResponse
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.cases import each_case
 from tools.get_game_version.releases import BadPath, UnreadableAnswer, ask, link, pick, rows, tidy

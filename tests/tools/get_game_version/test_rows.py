@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from bot.domain.errors import Problem
+from frostagent.types.errors import Problem
 from tests.cases import each_case
 from tools.get_game_version.releases import pick
 from tools.get_game_version.rows import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.errors import ToolFailed
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_game_version.bodies import (
     APPLE,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.errors import ToolFailed
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_game_version.bodies import INFO, NEWS, STEAM_SEARCH, info, news, offers
 from tools.get_game_version.releases import Release

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bot.domain.errors import InvalidArguments, ToolFailed
-from bot.domain.ports import Web
+from bot.core.ports import Web
+from frostagent.types.errors import InvalidArguments, ToolFailed
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.tools.get_game_version.bodies import (
     APPLE,

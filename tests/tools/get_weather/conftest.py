@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.ports import Speaker, Web
-from bot.engine.tool_execution import run_body
+from bot.core.ports import Web
+from frostagent.engine.tool_execution import run_body
+from frostagent.types.ports import Speaker
 from tests.adapters.fetching.replay import StoppedClock
 from tests.fakes import tool_context
 from tests.tools.get_weather.bodies import QWEATHER_HOST

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.errors import ToolFailed
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay
 from tests.tools.get_weather.bodies import BEIJING, FORECAST, PLACES, QUOTA, forecast, row, rows
 from tools.get_weather.open_meteo import fetch_weather, find_places

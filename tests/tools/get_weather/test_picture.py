@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from bot.domain.actions import Attachment, Confirmed, Queued, Receipt, Refused, SendSegment, Unknown
-from bot.domain.errors import ToolDenied
+from frostagent.types.errors import ToolDenied
+from frostagent.types.speech import Attachment, Confirmed, Queued, Receipt, Refused, SendSegment, Unknown
 from tests.adapters.fetching.replay import Replay
 from tests.cases import each_case
 from tests.tools.get_weather.bodies import FORECAST, forecast

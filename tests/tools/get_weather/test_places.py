@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
-from bot.domain.errors import InvalidArguments
+from frostagent.types.errors import InvalidArguments
 from tests.cases import each_case
 from tools.get_weather.places import Ambiguous, Chosen, NotFound, Query, WeatherPlace, choose, merge, plain, read_query
 

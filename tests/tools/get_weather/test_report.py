@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.errors import InvalidArguments
+from frostagent.types.errors import InvalidArguments
 from tests.cases import each_case
 from tools.get_weather.places import Ambiguous, Chosen, NotFound, Query, WeatherPlace
 from tools.get_weather.report import (

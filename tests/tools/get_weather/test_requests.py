@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pydantic import SecretStr
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.ports import WebResponse
+from bot.core.ports import WebResponse
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
 from tests.cases import each_case

@@ -9,7 +9,7 @@ from email.utils import formatdate
 import pytest
 
 from adapters.fetching.client import HttpxWeb
-from bot.domain.errors import ToolFailed
+from frostagent.types.errors import ToolFailed
 from tests.adapters.fetching.replay import Replay, StoppedClock
 from tests.tools.get_weather.bodies import (
     AMAP,

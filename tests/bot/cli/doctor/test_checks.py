@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.cli.checks import Outcome, failure, failures, ok, warning
-from bot.domain.errors import Problem
-from bot.domain.language import Bilingual
+from frostagent.text.language import Bilingual
+from frostagent.types.errors import Problem
 
 
 def test_only_what_is_well_needs_no_fix() -> None:

@@ -9,10 +9,10 @@ from copy import deepcopy
 from pathlib import Path
 
 import config
-from adapters.openai.client import REASONS
 from bot.cli import doctor
 from bot.cli.checks import IN_CHINESE, Outcome
-from bot.domain.language import Bilingual, fill_pair
+from frostagent.models.openai.client import REASONS
+from frostagent.text.language import Bilingual, fill_pair
 
 MADE = {"ok", "warning", "failure", "judge"}
 HAN = re.compile("[\u4e00-\u9fff]")

@@ -19,10 +19,10 @@ from adapters.storage.url import read_url
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.run import probes
-from bot.domain.cluster_messages import ClusterPartition
-from bot.domain.errors import ConfigError, Problem
-from bot.runtime.clock import RandomIds
+from bot.core.cluster_messages import ClusterPartition
 from config.settings import Settings
+from frostagent.clock import RandomIds
+from frostagent.types.errors import ConfigError, Problem
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import Desk, worker_of
 from tests.cases import each_case

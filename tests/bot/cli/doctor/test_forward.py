@@ -14,8 +14,8 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.onebot import check_forward, check_name
-from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
+from frostagent.clock import RandomIds, SystemClock
 from tests.bot.cli.doctor.surroundings import BOT, TOKEN, answering, told
 
 

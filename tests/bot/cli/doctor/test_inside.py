@@ -5,10 +5,10 @@ from pathlib import Path
 from aiohttp import web
 
 from bot.cli.doctor.run import check_running_bot
-from bot.domain.console_views import Finding
-from bot.domain.model_messages import Usage
-from bot.runtime.clock import RandomIds, SystemClock
+from bot.core.console_views import Finding
 from config.settings import Settings
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.types.messages import Usage
 from tests.bot.cli.doctor.surroundings import answering, healthy, settings_of
 from tests.ports import free_port
 

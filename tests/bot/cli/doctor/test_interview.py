@@ -7,8 +7,8 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.onebot import check_forward
-from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
+from frostagent.clock import RandomIds, SystemClock
 from tests.bot.cli.doctor.surroundings import BOT, TOKEN, told
 
 OWNER = 20001

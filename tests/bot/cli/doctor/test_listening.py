@@ -11,8 +11,8 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.onebot import check_reverse, listen
-from bot.runtime.clock import RandomIds, SystemClock
 from config.settings import Settings
+from frostagent.clock import RandomIds, SystemClock
 from tests.bot.cli.doctor.surroundings import TOKEN, answering, told
 from tests.ports import free_port
 

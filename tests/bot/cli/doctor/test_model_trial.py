@@ -7,10 +7,10 @@ from pydantic import SecretStr
 from adapters.offline.server import OfflineModel
 from bot.cli.checks import Outcome
 from bot.cli.doctor.models import check_endpoint, check_trial, fix_of, models_at, try_endpoint, try_model, with_version
-from bot.domain import errors
-from bot.domain.errors import ModelError
-from bot.runtime.clock import SystemClock
 from config.endpoints import Endpoint
+from frostagent.clock import SystemClock
+from frostagent.types import errors
+from frostagent.types.errors import ModelError
 from tests.cases import each_case
 from tests.fakes import ManualClock, ScriptedModel, words
 

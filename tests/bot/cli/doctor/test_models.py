@@ -15,8 +15,8 @@ from adapters.media.decoder import write_jpeg
 from adapters.offline.server import OfflineModel
 from bot.cli.checks import Outcome
 from bot.cli.doctor.models import check_clock, check_coder, check_fallbacks, check_main_model, check_vision
-from bot.runtime.clock import SystemClock
 from config.settings import Settings
+from frostagent.clock import SystemClock
 from tests.bot.cli.doctor.surroundings import answering, told
 from tests.cases import each_case
 from tests.fakes import ManualClock

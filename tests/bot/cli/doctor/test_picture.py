@@ -14,7 +14,7 @@ from adapters.simulator.wire import Json
 from adapters.simulator.world import World, demo_world
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.interview import PICTURE, Ask, check_picture
-from bot.domain.errors import ActionUnanswered, NotConnected
+from bot.core.errors import ActionUnanswered, NotConnected
 from tests.cases import each_case
 
 OWNER = 20001

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bot.cli.checks import exit_code, failure, masked, ok, to_json, to_text, warning
-from bot.domain.language import Language
+from frostagent.text.language import Language
 
 CHECKS = [
     ok("clock", "agrees"),

@@ -19,8 +19,8 @@ from adapters.simulator.world import demo_world
 from adapters.web.file_offers import FileOffers
 from bot.cli.checks import Check, Outcome, ok
 from bot.cli.doctor.run import Probe, diagnose, run_probes
-from bot.runtime.clock import RandomIds, SystemClock
 from config.sources import read_env_file
+from frostagent.clock import RandomIds, SystemClock
 from tests.bot.cli.commands import PATIENCE, command, run
 from tests.bot.cli.doctor.surroundings import TOKEN, Surroundings, answering, healthy, settings_of, told
 from tests.bot.cli.doctor.test_media import web_server

@@ -11,8 +11,8 @@ from aiohttp import web
 from adapters.fetching.client import HttpxWeb
 from bot.cli.checks import Outcome
 from bot.cli.doctor.tools import check_games, check_versions, check_weather
-from bot.runtime.clock import SystemClock
 from config.settings import Settings
+from frostagent.clock import SystemClock
 from tests.bot.cli.doctor.surroundings import HOSTS, answering
 from tests.tools.get_weather.bodies import AMAP_BAD_KEY, QWEATHER_HOST, amap_casts, amap_live, met
 from tools.get_weather.requests import WeatherKeys

@@ -14,7 +14,7 @@ from adapters.storage.tables import REVISIONS
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor import storage
 from bot.cli.doctor.storage import check_folder, check_folders, check_store
-from bot.domain.language import in_chinese
+from bot.core.language import in_chinese
 from config.loading import load_settings
 from config.settings import Settings
 

@@ -8,7 +8,7 @@ from config.settings import Settings
 
 BROKEN = "1 / 0\n"
 MISSING = """
-from bot.agent.programs import command_tool
+from frostagent.programs import command_tool
 
 draw = command_tool("draw", "Draws.", ["no-such-program"])
 """

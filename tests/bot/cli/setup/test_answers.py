@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.cli.setup.answers import ASKED, check_answers, known_answers, with_tokens
-from bot.domain.errors import ConfigError
 from config.sources import EnvLine
+from frostagent.types.errors import ConfigError
 
 GOOD = {
     "LLM_BASE_URL": "https://api.deepseek.com/v1",

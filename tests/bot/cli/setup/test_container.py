@@ -11,9 +11,9 @@ import pytest
 
 from bot.cli.setup.container import FileOwner, _files_of, passed_on, prepare, read_owner, read_server
 from bot.cli.setup.files import Server
-from bot.domain.errors import ConfigError
 from config.loading import load_settings
 from config.settings import Settings
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 
 ENVIRON = {

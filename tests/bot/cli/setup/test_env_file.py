@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cli.setup.files import fill_env
-from bot.domain.errors import ConfigError
 from config.sources import read_env_file
+from frostagent.types.errors import ConfigError
 from tests.cases import each_case
 
 EXAMPLE = Path(__file__).parents[4] / ".env.example"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.setup.files import NewFile, read_text, write_files
-from bot.domain.errors import ConfigError
+from frostagent.types.errors import ConfigError
 
 
 def everything(folder: Path) -> list[str]:

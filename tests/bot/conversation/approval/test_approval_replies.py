@@ -4,10 +4,10 @@ import asyncio
 
 from msgspec.structs import replace
 
-from bot.domain.events import Conversation
-from bot.domain.segments import Quote, Text
-from bot.domain.suspension import Allow, Decision, Deny
 from bot.policy.approval import AGAIN, Answer
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Quote, Text
+from frostagent.types.suspension import Allow, Decision, Deny
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
 from tests.cases import each_case
 from tests.fakes import (

@@ -4,14 +4,14 @@ import base64
 
 from msgspec.structs import replace
 
-from bot.domain.actions import Attachment, send_prefix
-from bot.domain.errors import ActionRefused, ActionUnanswered
-from bot.domain.journal import SendQueued
-from bot.domain.language import Language
-from bot.domain.run import Asker
-from bot.domain.segments import Quote, Text
-from bot.domain.suspension import Allow, Deny
+from bot.core.actions import send_prefix
+from bot.core.errors import ActionRefused, ActionUnanswered
+from bot.core.journal import SendQueued
 from bot.policy.approval import NO_OWNER, TOO_LONG, UNREACHABLE
+from frostagent.text.language import Language
+from frostagent.types.runs import Asker
+from frostagent.types.speech import Attachment, Quote, Text
+from frostagent.types.suspension import Allow, Deny
 from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
 from tests.fakes import BOT, GROUP, said, until
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.conversation.approval.approvals import Approvers
-from bot.domain.suspension import Deny, Pending
 from bot.policy.approval import NO_OWNER
+from frostagent.types.suspension import Deny, Pending
 from tests.bot.desk import request
 from tests.cases import each_case
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.cancellation import background
-from bot.domain.segments import Picture, Quote, Text
+from bot.core.segments import Picture
+from frostagent.cancellation import background
+from frostagent.types.speech import Quote, Text
 from tests.bot.studio import OWNER, studio
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, until

@@ -7,12 +7,13 @@ import pytest
 
 from bot.conversation.approval.approvals import Approvers
 from bot.conversation.approval.group_approval import AGAIN, GroupApproval
-from bot.domain.errors import ActionRefused
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.segments import Quote, Text
+from bot.core.errors import ActionRefused
+from bot.core.events import MessageReceived
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
 from bot.speaking.postbox import Postbox
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Quote, Text
 from tests.bot.desk import OWNER, Desk, desk
 from tests.fakes import BOT, GROUP, said
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.approval.join_request_store import DAYS, MAX_OPEN, MAX_OPEN_EACH, JoinRequestStore
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.group_admin import JoinRequest
-from bot.domain.journal import PlaceSet
+from bot.core.cluster_messages import SubjectErased
+from bot.core.group_admin import JoinRequest
+from bot.core.journal import PlaceSet
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore
 
 FRIEND = JoinRequest(account=BOT, kind="friend", user_id=5, flag="f")

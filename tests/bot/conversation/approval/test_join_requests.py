@@ -10,15 +10,16 @@ from msgspec.structs import replace
 from bot.conversation.approval.join_request_store import DAYS, JoinRequestStore
 from bot.conversation.approval.join_requests import JoinRequests
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.cancellation import background
-from bot.domain.errors import ActionUnanswered, BotError, NotConnected
-from bot.domain.events import Requested
-from bot.domain.group_admin import Accept
-from bot.domain.journal import PlaceSet
-from bot.domain.segments import Quote, Text
+from bot.core.errors import ActionUnanswered, NotConnected
+from bot.core.events import Requested
+from bot.core.group_admin import Accept
+from bot.core.journal import PlaceSet
 from bot.memory.history import History
 from bot.policy.approval import Answer
 from bot.speaking.postbox import Postbox
+from frostagent.cancellation import background
+from frostagent.types.errors import BotError
+from frostagent.types.speech import Quote, Text
 from tests.bot.desk import OWNER
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from bot.conversation.approval.owner_replies import Meant, OwnerReplies
 from bot.conversation.intake.server_clock import ServerClock
-from bot.domain.events import MessageReceived
-from bot.domain.segments import Quote, Text
+from bot.core.events import MessageReceived
 from bot.memory.history import History
 from bot.policy.approval import message_words
 from bot.speaking.postbox import Postbox
+from frostagent.types.speech import Quote, Text
 from tests.bot.speaking.post import build_outbox
 from tests.bot.studio import lost
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from bot.domain.actions import Attachment, MergedForward, SendMessage
-from bot.domain.cancellation import background
-from bot.domain.errors import ActionRefused, ActionUnanswered
-from bot.domain.journal import MessageErased, SendChanged, SendQueued, SendState, Spoken
-from bot.domain.segments import Quote, Text
+from bot.core.actions import MergedForward, SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered
+from bot.core.journal import MessageErased, SendChanged, SendQueued, SendState, Spoken
 from bot.memory.drafts import LASTS
+from frostagent.cancellation import background
+from frostagent.types.speech import Attachment, Quote, Text
 from tests.bot.studio import QUESTION, Studio, studio
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingTransport, until

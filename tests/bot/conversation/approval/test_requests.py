@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.domain.suspension import Allow, Deny
 from bot.policy.approval import TOO_MANY
+from frostagent.types.suspension import Allow, Deny
 from tests.bot.desk import QUESTION, Desk, desk, waiting
 
 

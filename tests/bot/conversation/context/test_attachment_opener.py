@@ -6,13 +6,15 @@ from bot.conversation.context.attachment_opener import AttachmentOpener
 from bot.conversation.context.forwards import Forwards
 from bot.conversation.context.perception import NO_SENSES, Senses
 from bot.conversation.context.prompt_context import PromptContext
-from bot.domain.errors import InvalidArguments, Lack, MediaError, ToolDenied
-from bot.domain.events import Conversation, Role
-from bot.domain.ports import Seen
-from bot.domain.result import Image
-from bot.domain.segments import File, Forward, Picture, Record, Segment, Text
-from bot.domain.traits import Audience
+from bot.core.events import Role
+from bot.core.ports import Seen
+from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.history import History
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied
+from frostagent.types.results import Image
+from frostagent.types.speech import Text
+from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, said
 

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from bot.agent.scripted_model import ScriptedModel
 from bot.conversation.context.describing import MAX_WORDS, DescribedSight
-from bot.domain.errors import MediaError, ModelTransport
-from bot.domain.model_messages import UserMessage
-from bot.domain.ports import Seen
-from bot.domain.segments import Picture
+from bot.core.ports import Seen
+from bot.core.segments import Picture
+from frostagent.testing.scripted_model import ScriptedModel
+from frostagent.types.errors import MediaError, ModelTransport
+from frostagent.types.messages import UserMessage
 from tests.fakes import ManualClock, RecordingStore, words
 
 

@@ -5,11 +5,12 @@ import asyncio
 import pytest
 
 from bot.conversation.context.forwards import Forwards
-from bot.domain.events import MessageReceived
-from bot.domain.segments import Forward, Segment, Text
+from bot.core.events import MessageReceived
+from bot.core.segments import Forward, Segment
 from bot.policy.message_trimming import trim_message
-from bot.policy.tokens import estimate_text
 from bot.prompt.compose import MAX_ASIDE, Forwarded, ForwardedMessage
+from frostagent.models.tokens import estimate_text
+from frostagent.types.speech import Text
 from tests.fakes import BOT, RecordingTransport, inside, said
 
 MAX_MESSAGES, MAX_TOKENS, MAX_FETCHES = 60, 3000.0, 8

@@ -4,21 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from bot.conversation.context.group_admin import GroupAdmin
-from bot.domain.errors import (
-    ActionUnanswered,
-    ActionUnsupported,
-    InvalidArguments,
-    NotConnected,
-    ToolDenied,
-    ToolFailed,
-)
-from bot.domain.events import Conversation
-from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
-from bot.domain.language import Language
-from bot.domain.ports import Member
-from bot.domain.run import Asker
-from bot.domain.suspension import Suspend
-from bot.domain.tool import ToolContext
+from bot.core.errors import ActionUnanswered, ActionUnsupported, NotConnected
+from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.core.ports import Member
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
+from frostagent.types.runs import Asker
+from frostagent.types.suspension import Suspend
+from frostagent.types.tools import ToolContext
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, RecordingTransport, said, tool_context
 

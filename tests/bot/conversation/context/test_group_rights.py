@@ -1,15 +1,7 @@
 from __future__ import annotations
 
-from bot.conversation.context.group_admin import (
-    NOT_ABOVE,
-    NOT_ASKER,
-    NOT_BOT,
-    NOT_EQUALS,
-    NOT_ITSELF,
-    Roles,
-    against,
-)
-from bot.domain.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.conversation.context.group_admin import NOT_ABOVE, NOT_ASKER, NOT_BOT, NOT_EQUALS, NOT_ITSELF, Roles, against
+from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from tests.cases import each_case
 
 MUTE, CARD, RECALL, PIN = Mute(5, 60), SetCard(5, "x"), Recall("1"), Pin("1")

@@ -3,9 +3,10 @@ from __future__ import annotations
 import asyncio
 
 from bot.conversation.context.perception import MAX_VOICES, listened
-from bot.domain.errors import MediaError
-from bot.domain.segments import Record, Text
+from bot.core.segments import Record
 from bot.prompt.compose import Question
+from frostagent.types.errors import MediaError
+from frostagent.types.speech import Text
 from tests.fakes import said
 
 

@@ -6,13 +6,16 @@ import pytest
 from msgspec import structs
 
 from bot.conversation.context.perception import Perception, Senses
-from bot.domain.errors import ActionUnanswered, Lack, MediaError, NotConnected
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.ports import Seen
-from bot.domain.segments import Forward, Picture, Quote, Text
+from bot.core.errors import ActionUnanswered, NotConnected
+from bot.core.events import MessageReceived
+from bot.core.ports import Seen
+from bot.core.segments import Forward, Picture
 from bot.memory.history import MAX_KNOWN, History
 from bot.policy.message_trimming import trim_message
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture, user_message
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import Lack, MediaError
+from frostagent.types.speech import Quote, Text
 from tests.bot.prompt import VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, inside, said

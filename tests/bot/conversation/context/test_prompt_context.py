@@ -3,10 +3,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.context.prompt_context import LOOK_UPS, PromptContext
-from bot.domain.journal import MemberNumbered
-from bot.domain.segments import Mention, Quote, Text
+from bot.core.journal import MemberNumbered
 from bot.memory.history import History
 from bot.prompt.compose import OverheardTalk, Question
+from frostagent.types.speech import Mention, Quote, Text
 from tests.fakes import BOT, GROUP, RecordingStore, said
 
 

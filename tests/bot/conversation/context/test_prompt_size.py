@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from bot.agent.scripted_model import ScriptedModel
 from bot.conversation.context.prompt_size import history_room_of, longest_head, longest_head_of_all
-from bot.domain.model_messages import SystemMessage
-from bot.domain.tool import tool
-from bot.engine.toolset import Toolset
 from bot.memory.personas import Cast, Persona
-from bot.models.failover import Failover
-from bot.models.upstreams import Upstream
-from bot.runtime.clock import RandomIds, SystemClock
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.engine.toolset import Toolset
+from frostagent.models.failover import Failover
+from frostagent.models.upstreams import Upstream
+from frostagent.testing.scripted_model import ScriptedModel
+from frostagent.types.messages import SystemMessage
+from frostagent.types.tools import tool
 from tests.cases import each_case
 
 WHO = Persona("你是霜。", "霜")

@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.group_probe import MAX_GROUPS, BotDetection, GroupProbe
 from bot.conversation.intake.mutes import Mutes
-from bot.domain.cancellation import background
-from bot.domain.errors import BotError
-from bot.domain.events import Conversation, Muted
-from bot.domain.ports import JoinedGroup, Member
+from bot.core.events import Muted
+from bot.core.ports import JoinedGroup, Member
+from frostagent.cancellation import background
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
 from tests.fakes import BOT, RecordingTransport, SteppedClock, until
 
 

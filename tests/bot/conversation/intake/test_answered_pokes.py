@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.conversation.intake.pokes import APART, SETTING, TURNED_BACK, AnsweredPokes
-from bot.domain.events import Poked
-from bot.domain.journal import PlaceSet
+from bot.core.events import Poked
+from bot.core.journal import PlaceSet
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
 

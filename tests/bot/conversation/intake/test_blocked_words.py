@@ -5,8 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.intake.wake_classifier import BlockedWordFilter
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.segments import Mention, Picture, Quote, Segment, Text
+from bot.core.events import MessageReceived
+from bot.core.segments import Picture, Segment
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Mention, Quote, Text
 from tests.fakes import BOT, GROUP, said
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.conversation.intake.group_probe import MAX_ASKED, BotDetection
-from bot.domain.events import Conversation
+from frostagent.types.conversation import Conversation
 from tests.fakes import GROUP, PRIVATE, said
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.domain.segments import Text
+from frostagent.types.speech import Text
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, PRIVATE, said, words
 

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from bot.conversation.intake.group_probe import ABREAST, AGAIN, MAX_GROUPS, TRIES
 from bot.conversation.intake.mutes import UNCERTAIN_MUTE
-from bot.domain.errors import ActionRefused, ActionUnanswered, ActionUnsupported, BotError, NotConnected
-from bot.domain.events import Connected, Conversation, MemberChanged, Muted, Role
-from bot.domain.ports import JoinedGroup, Member
+from bot.core.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected
+from bot.core.events import Connected, MemberChanged, Muted, Role
+from bot.core.ports import JoinedGroup, Member
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
 from tests.bot.conversation.intake.office import office
 from tests.bot.hall import became
 from tests.cases import each_case

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from bot.conversation.intake.message_log import IGNORED
-from bot.domain.journal import MessageErased
-from bot.domain.model_messages import UserMessage
-from bot.domain.query_results import Ignored
+from bot.core.journal import MessageErased
+from bot.core.query_results import Ignored
 from bot.policy.wake import Rules
+from frostagent.types.messages import UserMessage
 from tests.bot.hall import hall, recalled
 from tests.fakes import GROUP, said, words
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bot.conversation.intake.pokes import HERE, HERE_IN_PRIVATE
-from bot.domain.events import Conversation, Poked
+from bot.core.events import Poked
 from bot.policy.wake import Rules
+from frostagent.types.conversation import Conversation
 from tests.bot.hall import Hall, hall, muted
 from tests.fakes import BOT, GROUP, PRIVATE
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.domain.traits import Audience
 from bot.memory.modes import Modes
 from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
 from bot.policy.new_groups import Mode
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules, Silence, Wake
+from frostagent.types.traits import Audience
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore, said, same_rules
 
 STRONG, WEAK, CHANCE = Wake("mention"), Wake("name", weak=True), Wake("chance", weak=True)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from bot.conversation.intake.message_log import SelfMessages
-from bot.domain.actions import Attachment, SendMessage
-from bot.domain.errors import ActionUnanswered
-from bot.domain.events import MessageReceived, MessageSent
-from bot.domain.journal import MessageErased
-from bot.domain.segments import File, Text
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionUnanswered
+from bot.core.events import MessageReceived, MessageSent
+from bot.core.journal import MessageErased
+from bot.core.segments import File
+from frostagent.types.speech import Attachment, Text
 from tests.bot.hall import Hall, hall
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words
 

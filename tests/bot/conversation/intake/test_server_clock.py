@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from bot.conversation.intake.server_clock import HEARD, ServerClock
-from bot.domain.events import MessageReceived
-from bot.domain.ports import Member
+from bot.core.events import MessageReceived
+from bot.core.ports import Member
 from tests.bot.hall import hall, muted
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, said

@@ -7,10 +7,10 @@ import pytest
 from msgspec import structs
 
 from bot.conversation.tasks import Task
-from bot.domain.model_messages import Completion, ModelRequest
-from bot.domain.segments import Mention, Quote, Text
 from bot.memory.quiet_overrides import QuietOverride
 from bot.policy.wake import Observe, Rules, Silence, Wake
+from frostagent.types.messages import Completion, ModelRequest
+from frostagent.types.speech import Mention, Quote, Text
 from tests.bot.conversation.intake.test_blocked_words import Loan
 from tests.bot.hall import Hall, hall, muted
 from tests.cases import each_case

@@ -4,11 +4,11 @@ import asyncio
 
 from msgspec import structs
 
-from bot.domain.command import Asked, Command
-from bot.domain.errors import ModelBilling
-from bot.domain.model_messages import Completion, ModelRequest
-from bot.domain.segments import Mention, Quote, Text
+from bot.core.command import Asked, Command
 from bot.policy.wake import Rules, Silence, Why
+from frostagent.types.errors import ModelBilling
+from frostagent.types.messages import Completion, ModelRequest
+from frostagent.types.speech import Mention, Quote, Text
 from tests.bot.hall import hall, muted
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, words

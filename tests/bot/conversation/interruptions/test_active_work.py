@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.events import Conversation
+from frostagent.types.conversation import Conversation
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said
 

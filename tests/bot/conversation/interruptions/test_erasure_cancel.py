@@ -6,14 +6,15 @@ from msgspec.structs import replace
 
 from bot.conversation.interruptions.erasure_cancel import ErasureCancel
 from bot.conversation.tasks import Task
-from bot.domain.cluster_messages import SubjectErased
-from bot.domain.events import Connected, Conversation
-from bot.domain.journal import TurnOpened
-from bot.domain.model_messages import Completion, ModelRequest, UserMessage
-from bot.domain.segments import Mention, Quote, Text
+from bot.core.cluster_messages import SubjectErased
+from bot.core.events import Connected
+from bot.core.journal import TurnOpened
 from bot.policy.fallback_replies import LOST
 from bot.policy.wake import Wake
 from bot.speaking.postbox import Postbox
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Completion, ModelRequest, UserMessage
+from frostagent.types.speech import Mention, Quote, Text
 from tests.bot.hall import Hall, hall
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.model_messages import Completion, ModelRequest
+from frostagent.types.messages import Completion, ModelRequest
 from tests.bot.hall import hall
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import calls, said, until, words

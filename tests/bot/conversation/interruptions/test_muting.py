@@ -7,19 +7,20 @@ import asyncio
 import pytest
 
 from bot.conversation.tasks import Task
-from bot.domain.cancellation import background
-from bot.domain.errors import ActionRefused
-from bot.domain.events import Connected, Conversation, MemberChange, MessageReceived, Muted, Role
-from bot.domain.journal import MessageObserved, TurnClosed
-from bot.domain.model_messages import ToolMessage
-from bot.domain.ports import JoinedGroup, Member
-from bot.domain.run import Stop
-from bot.domain.segments import Quote, Text
-from bot.domain.suspension import Allow
+from bot.core.errors import ActionRefused
+from bot.core.events import Connected, MemberChange, MessageReceived, Muted, Role
+from bot.core.journal import MessageObserved, TurnClosed
+from bot.core.ports import JoinedGroup, Member
 from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, waiting_line
 from bot.policy.wake import Silence, Wake
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
+from frostagent.cancellation import background
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import ToolMessage
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Quote, Text
+from frostagent.types.suspension import Allow
 from tests.bot.conversation.interruptions.test_stop_handler import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import Hall, became, hall, muted, recalled

@@ -8,12 +8,12 @@ import pytest
 
 from bot.conversation.tasks import Resume
 from bot.conversation.turns.turn_journal import GIVEN_UP
-from bot.domain.events import Conversation
-from bot.domain.journal import MessageErased, MessageObserved, Remembered, Round, TurnClosed, TurnSteered
-from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, UserMessage
-from bot.domain.run import Stop
-from bot.domain.suspension import Allow
-from bot.domain.tool import tool
+from bot.core.journal import MessageErased, MessageObserved, Remembered, Round, TurnClosed, TurnSteered
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, Completion, ModelRequest, UserMessage
+from frostagent.types.runs import Stop
+from frostagent.types.suspension import Allow
+from frostagent.types.tools import tool
 from tests.bot.conversation.interruptions.test_stop_handler import hanging
 from tests.bot.conversation.recovery.test_recovery import HELLO, turn
 from tests.bot.hall import Hall, hall, recalled

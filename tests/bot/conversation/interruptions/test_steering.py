@@ -8,14 +8,15 @@ from msgspec.structs import replace
 
 from bot.conversation.interruptions.steering import belongs
 from bot.conversation.tasks import Resume
-from bot.domain.errors import ModelAuth
-from bot.domain.events import Event, MessageReceived
-from bot.domain.journal import MessageTakenUp, TurnClosed, TurnOpened, TurnSteered, UsageAdded
-from bot.domain.model_messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
-from bot.domain.segments import Card, Mention, MentionAll, Quote, Text
-from bot.domain.suspension import Allow
-from bot.domain.tool import tool
+from bot.core.events import Event, MessageReceived
+from bot.core.journal import MessageTakenUp, TurnClosed, TurnOpened, TurnSteered, UsageAdded
+from bot.core.segments import Card
 from bot.policy.wake import Rules
+from frostagent.types.errors import ModelAuth
+from frostagent.types.messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
+from frostagent.types.speech import Mention, MentionAll, Quote, Text
+from frostagent.types.suspension import Allow
+from frostagent.types.tools import tool
 from tests.bot.hall import Hall, hall, muted, recalled
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first

@@ -9,18 +9,18 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from bot.conversation.interruptions.stop_handler import HEARD
-from bot.domain.actions import React, SendMessage
-from bot.domain.cancellation import BROKEN
-from bot.domain.errors import NotConnected
-from bot.domain.events import MessageReceived
-from bot.domain.journal import MessageErased, MessageObserved, SendChanged, SendState, TurnClosed
-from bot.domain.model_messages import UserMessage
-from bot.domain.run import Stop
-from bot.domain.segments import Quote, Text
-from bot.domain.tool import tool
+from bot.core.actions import React, SendMessage
+from bot.core.errors import NotConnected
+from bot.core.events import MessageReceived
+from bot.core.journal import MessageErased, MessageObserved, SendChanged, SendState, TurnClosed
 from bot.policy.wake import Rules, Silence
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
+from frostagent.cancellation import BROKEN
+from frostagent.types.messages import UserMessage
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Quote, Text
+from frostagent.types.tools import tool
 from tests.bot.hall import Hall, hall
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first

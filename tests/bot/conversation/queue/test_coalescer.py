@@ -16,14 +16,15 @@ from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain.events import MessageReceived
-from bot.domain.journal import MessageObserved, MessageOverheard, MessageTakenUp
-from bot.domain.segments import Mention, Picture, Quote, Segment, Text
+from bot.core.events import MessageReceived
+from bot.core.journal import MessageObserved, MessageOverheard, MessageTakenUp
+from bot.core.segments import Picture, Segment
 from bot.memory.history import History
 from bot.policy.incomplete_messages import message_words, shows_something
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
 from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox
+from frostagent.types.speech import Mention, Quote, Text
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said

@@ -3,13 +3,10 @@ from __future__ import annotations
 from msgspec import structs
 
 from bot.conversation.tasks import Task
-from bot.domain.errors import NotConnected
-from bot.domain.events import (
-    Connected,
-    MessageReceived,
-)
-from bot.domain.segments import Quote, Text
+from bot.core.errors import NotConnected
+from bot.core.events import Connected, MessageReceived
 from bot.policy.wake import Rules, Silence, Wake
+from frostagent.types.speech import Quote, Text
 from tests.bot.conversation.recovery.test_recovery import turn
 from tests.bot.hall import hall
 from tests.cases import each_case

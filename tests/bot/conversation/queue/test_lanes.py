@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from bot.conversation.queue.lanes import Lanes, Order
-from bot.domain.events import Conversation
+from frostagent.types.conversation import Conversation
 from tests.fakes import ManualClock
 
 A = Conversation(1, "group", 1)

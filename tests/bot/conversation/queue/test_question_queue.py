@@ -4,11 +4,9 @@ import asyncio
 
 from bot.conversation.queue.lanes import MAX_WAITING
 from bot.conversation.tasks import Resume
-from bot.domain.events import (
-    Connected,
-)
-from bot.domain.journal import MessageOverheard, OpenTurn
-from bot.domain.model_messages import Completion, ModelRequest, UserMessage
+from bot.core.events import Connected
+from bot.core.journal import MessageOverheard, OpenTurn
+from frostagent.types.messages import Completion, ModelRequest, UserMessage
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, PRIVATE, said, words
 

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.events import (
-    MessageReceived,
-)
-from bot.domain.journal import MessageOverheard
-from bot.domain.segments import Quote, Text
+from bot.core.events import MessageReceived
+from bot.core.journal import MessageOverheard
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
+from frostagent.types.speech import Quote, Text
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, words
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 from msgspec import structs
 
 from bot.conversation.tasks import Task
-from bot.domain.actions import React
-from bot.domain.events import Conversation
-from bot.domain.journal import OpenTurn
-from bot.domain.model_messages import Completion, ModelRequest, UserMessage
-from bot.domain.ports import Clock
-from bot.domain.traits import Rate
+from bot.core.actions import React
+from bot.core.journal import OpenTurn
 from bot.memory.spending import Spending
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.wake import Rules, Silence, Wake
 from bot.speaking.gestures import NOT_NOW
 from bot.speaking.postbox import MAX_LINES
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Completion, ModelRequest, UserMessage
+from frostagent.types.ports import Clock
+from frostagent.types.traits import Rate
 from tests.bot.hall import Hall, hall
 from tests.fakes import GROUP as HERE
 from tests.fakes import PRIVATE, said, until, words

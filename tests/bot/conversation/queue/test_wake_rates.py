@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.conversation.queue.rate_limiter import Courtesy, Notice, RecentWakes
-from bot.domain.traits import Rate
+from frostagent.types.traits import Rate
 
 
 @given(st.lists(st.floats(0, 20), max_size=40), st.integers(1, 4), st.integers(1, 10))

@@ -7,17 +7,12 @@ from contextlib import asynccontextmanager
 from msgspec import structs
 
 from bot.conversation.recovery.catchup import Catchup
-from bot.domain.actions import SendMessage
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.events import Connected, Conversation, MessageReceived
-from bot.domain.journal import (
-    MessageErased,
-    MessageObserved,
-    MessageOverheard,
-    SendState,
-    StoredSend,
-)
-from bot.domain.segments import Quote, Text
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import Connected, MessageReceived
+from bot.core.journal import MessageErased, MessageObserved, MessageOverheard, SendState, StoredSend
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Quote, Text
 from tests.bot.hall import Hall
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ScriptedModel, Step, SteppedClock, said, until, words

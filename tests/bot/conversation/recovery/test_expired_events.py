@@ -8,12 +8,13 @@ from msgspec import structs
 
 from bot.conversation.recovery.late_messages import TOLD
 from bot.conversation.tasks import YOUNG
-from bot.domain.actions import React
-from bot.domain.cancellation import background
-from bot.domain.events import Conversation, MessageLost, MessageWaited
-from bot.domain.journal import MessageObserved
+from bot.core.actions import React
+from bot.core.events import MessageLost, MessageWaited
+from bot.core.journal import MessageObserved
 from bot.policy.wake import Silence
 from bot.speaking.gestures import NOT_NOW
+from frostagent.cancellation import background
+from frostagent.types.conversation import Conversation
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, until, words
 

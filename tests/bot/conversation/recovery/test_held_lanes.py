@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.domain.errors import NotConnected
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import MessageOverheard, TurnClosed
-from bot.domain.run import Stop
+from bot.core.errors import NotConnected
+from bot.core.events import MessageReceived
+from bot.core.journal import MessageOverheard, TurnClosed
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Stop
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, answer, quotes, slow
 from tests.bot.conversation.recovery.test_recovery import turn
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from bot.domain.segments import Quote, Text
+from frostagent.types.speech import Quote, Text
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, back, quotes
 from tests.bot.hall import hall, muted, recalled
 from tests.cases import each_case

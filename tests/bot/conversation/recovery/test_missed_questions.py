@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from bot.domain.actions import SendMessage
-from bot.domain.journal import MessageObserved, SendChanged, SendQueued, SendState
-from bot.domain.segments import Quote, Text
+from bot.core.actions import SendMessage
+from bot.core.journal import MessageObserved, SendChanged, SendQueued, SendState
 from bot.policy.fallback_replies import SORRY
+from frostagent.types.speech import Quote, Text
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, answer, back, quotes, slow
 from tests.bot.hall import Hall
 from tests.cases import each_case

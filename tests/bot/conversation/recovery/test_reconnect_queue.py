@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.conversation.intake.active_conversations import Arrival
-from bot.domain.events import Conversation
+from frostagent.types.conversation import Conversation
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, back
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words
 

@@ -10,9 +10,9 @@ from bot.conversation.intake.active_conversations import Arrival
 from bot.conversation.intake.deduplicator import Past
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.turns.turn_journal import GIVEN_UP
-from bot.domain.actions import Refused, SendMessage
-from bot.domain.events import Connected, MessageRecalled, MessageReceived
-from bot.domain.journal import (
+from bot.core.actions import SendMessage
+from bot.core.events import Connected, MessageRecalled, MessageReceived
+from bot.core.journal import (
     MemberNumbered,
     OpenTurn,
     Recovery,
@@ -23,13 +23,13 @@ from bot.domain.journal import (
     TurnClosed,
     TurnOpened,
 )
-from bot.domain.model_messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from bot.domain.run import Stop
-from bot.domain.segments import Quote, Text
-from bot.domain.tool import tool
 from bot.policy.fallback_replies import SORRY
 from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
+from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Quote, Refused, Text
+from frostagent.types.tools import tool
 from tests.bot.conversation.recovery.test_unfinished import unfinished_of
 from tests.bot.hall import Hall
 from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words

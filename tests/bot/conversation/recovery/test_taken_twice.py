@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec import structs
 
-from bot.domain import codec
-from bot.domain.events import MessageReceived, Sender
-from bot.domain.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
-from bot.domain.model_messages import AssistantMessage, ToolCall, Usage, UserMessage
-from bot.domain.run import Asker, PendingCall, Stop, SuspendedRun
+from bot.core import codec
+from bot.core.events import MessageReceived, Sender
+from bot.core.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
 from bot.policy.fallback_replies import SORRY
+from frostagent.types.messages import AssistantMessage, ToolCall, Usage, UserMessage
+from frostagent.types.runs import Asker, PendingCall, Stop, SuspendedRun
 from tests.bot.conversation.recovery.test_recovery import HELLO, asked, blind, restarted, send, turn
 from tests.bot.hall import Hall
 from tests.fakes import GROUP, until, words

@@ -8,10 +8,10 @@ import pytest
 from msgspec import structs
 
 from bot.conversation.recovery.unconfirmed_checker import LAG, UnconfirmedChecker
-from bot.domain.actions import Confirmed, Refused, SendMessage
-from bot.domain.errors import ActionRefused, ActionUnanswered, BotError
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import (
+from bot.core.actions import SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered
+from bot.core.events import MessageReceived
+from bot.core.journal import (
     MessageErased,
     SendChanged,
     SendQueued,
@@ -22,13 +22,15 @@ from bot.domain.journal import (
     TurnOpened,
     Undelivered,
 )
-from bot.domain.model_messages import Usage, UserMessage
-from bot.domain.ports import Settled
-from bot.domain.run import Stop
-from bot.domain.segments import Quote, Text
+from bot.core.ports import Settled
 from bot.memory.history import History
 from bot.policy.fallback_replies import LOST, REST, SORRY, TOO_LONG, apology
 from bot.speaking.carrier import LOOK_AFTER
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import BotError
+from frostagent.types.messages import Usage, UserMessage
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Confirmed, Quote, Refused, Text
 from tests.bot.speaking.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
 

@@ -8,16 +8,18 @@ from msgspec.structs import replace
 
 from bot.conversation.context.perception import Senses
 from bot.conversation.recovery.unfinished import Unfinished
-from bot.domain.events import MessageReceived
-from bot.domain.journal import OpenTurn, Recovery, Remembered, Round, UsageAdded
-from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.domain.ports import ChatModel, Seen
-from bot.domain.segments import Picture, Text
-from bot.domain.task_context import current_run
+from bot.core.events import MessageReceived
+from bot.core.journal import OpenTurn, Recovery, Remembered, Round, UsageAdded
+from bot.core.ports import Seen
+from bot.core.segments import Picture
+from bot.core.task_context import current_run
 from bot.memory.personas import Cast, Persona
-from bot.models.failover import ANSWER, Failover
-from bot.models.upstreams import Upstream
-from bot.policy.tokens import PICTURE
+from frostagent.models.failover import ANSWER, Failover
+from frostagent.models.tokens import PICTURE
+from frostagent.models.upstreams import Upstream
+from frostagent.types.messages import AssistantMessage, UserMessage
+from frostagent.types.ports import ChatModel
+from frostagent.types.speech import Text
 from tests.bot.hall import Hall
 from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, said, until, words
 

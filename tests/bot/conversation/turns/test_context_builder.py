@@ -10,21 +10,17 @@ from msgspec.structs import replace
 
 from bot.conversation.turns.context_builder import spent_by
 from bot.conversation.turns.suspensions import WaitingTurn
-from bot.domain.events import Conversation, MessageReceived
-from bot.domain.journal import MemberNumbered, Remembered, Round
-from bot.domain.model_messages import (
-    AssistantMessage,
-    Message,
-    Usage,
-    UserMessage,
-)
-from bot.domain.run import Asker, Spent, SuspendedRun
-from bot.domain.segments import Mention, Quote, Text
-from bot.domain.traits import Audience
+from bot.core.events import MessageReceived
+from bot.core.journal import MemberNumbered, Remembered, Round
 from bot.memory.personas import Cast, Persona
-from bot.policy.tokens import estimate_messages
 from bot.prompt.compose import Question, user_message
 from bot.prompt.render import View
+from frostagent.models.tokens import estimate_messages
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, Message, Usage, UserMessage
+from frostagent.types.runs import Asker, Spent, SuspendedRun
+from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.traits import Audience
 from tests.bot.conversation.recovery.test_recovery import turn
 from tests.bot.conversation.turns.test_turn import OWNER, living, speak
 from tests.bot.prompt import VIEW

@@ -3,12 +3,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from bot.domain.errors import ActionRefused, ActionUnanswered, BotError, ModelBilling, NotConnected
-from bot.domain.journal import TurnClosed
-from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.domain.suspension import Allow
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.journal import TurnClosed
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.wording_zh import ZH
+from frostagent.types.errors import BotError, ModelBilling
+from frostagent.types.messages import AssistantMessage, UserMessage
+from frostagent.types.suspension import Allow
 from tests.bot.conversation.turns.test_turn import living, speak
 from tests.bot.speaking.post import Looking
 from tests.cases import each_case

@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from bot.conversation.turns.live import Line
-from bot.domain.events import MessageReceived
-from bot.domain.journal import TurnSteered
-from bot.domain.model_messages import Completion, ModelRequest
-from bot.domain.segments import Quote, Text
-from bot.domain.tool import Tool, tool
+from bot.core.events import MessageReceived
+from bot.core.journal import TurnSteered
 from bot.policy.wake import Silence
 from bot.prompt.compose import addition_line
+from frostagent.types.messages import Completion, ModelRequest
+from frostagent.types.speech import Quote, Text
+from frostagent.types.tools import Tool, tool
 from tests.bot.conversation.turns.test_turn import speak
 from tests.bot.hall import Hall, hall, recalled
 from tests.bot.prompt import VIEW

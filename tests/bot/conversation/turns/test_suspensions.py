@@ -3,12 +3,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.conversation.turns.suspensions import WaitingTurn
-from bot.domain import codec
-from bot.domain.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
-from bot.domain.model_messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from bot.domain.redaction import RECALLED, OwnWords
-from bot.domain.run import Stop, SuspendedRun
-from bot.domain.suspension import Allow
+from bot.core import codec
+from bot.core.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
+from bot.core.redaction import RECALLED, OwnWords
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from frostagent.types.runs import Stop, SuspendedRun
+from frostagent.types.suspension import Allow
 from tests.bot.conversation.turns.test_turn import living
 from tests.bot.desk import waiting
 from tests.e2e.test_suspended_turns import ask_first

@@ -23,35 +23,26 @@ from bot.conversation.turns.suspensions import Suspensions
 from bot.conversation.turns.turn import Turns
 from bot.conversation.turns.turn_budget import TurnBudget
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain.actions import (
-    Attachment,
-    MediaKind,
-    React,
-    SendMessage,
-)
-from bot.domain.errors import ActionRefused, ActionUnanswered, NotConnected
-from bot.domain.journal import Entry, TurnClosed
-from bot.domain.model_messages import (
-    Completion,
-    ModelRequest,
-    SystemMessage,
-    ToolMessage,
-)
-from bot.domain.ports import ChatModel, Media, PictureReader
-from bot.domain.run import Stop
-from bot.domain.segments import Quote, Text
-from bot.engine.engine import Engine, Run
-from bot.engine.toolset import Toolset
+from bot.core.actions import React, SendMessage
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.journal import Entry, TurnClosed
+from bot.core.ports import PictureReader
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
-from bot.policy.budget import NO_LIMITS, Budget, BudgetShare, Limits
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import LONG, WORKING, Gestures
 from bot.speaking.owner_alerts import Owner
 from bot.speaking.postbox import Postbox
+from frostagent.engine.budget import NO_LIMITS, Budget, BudgetShare, Limits
+from frostagent.engine.engine import Engine, Run
+from frostagent.engine.toolset import Toolset
+from frostagent.types.messages import Completion, ModelRequest, SystemMessage, ToolMessage
+from frostagent.types.ports import ChatModel, Media
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Attachment, MediaKind, Quote, Text
 from tests.bot.speaking.post import build_outbox, build_shadow
 from tests.cases import each_case
 from tests.fakes import (

@@ -5,14 +5,15 @@ from dataclasses import replace
 from msgspec.structs import replace as msgspec_replace
 
 from bot.conversation.turns.turn_budget import TurnBudget, told_on
-from bot.domain.model_messages import AssistantMessage, UserMessage
-from bot.domain.ports import Looking, Subagents
-from bot.domain.run import Asker, Terms
-from bot.domain.tool import tool
-from bot.engine.engine import Run
+from bot.core.ports import Looking
 from bot.memory.spending import Spending
-from bot.policy.budget import Room
 from bot.policy.day_limits import LimitLevel
+from frostagent.engine.budget import Room
+from frostagent.engine.engine import Run
+from frostagent.types.messages import AssistantMessage, UserMessage
+from frostagent.types.ports import Subagents
+from frostagent.types.runs import Asker, Terms
+from frostagent.types.tools import tool
 from tests.fakes import GROUP, ScriptedModel
 
 ROUNDS = tuple(

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.domain.journal import TurnClosed, TurnOpened, UsageReserved
-from bot.domain.model_messages import Completion, ModelRequest, Usage, UserMessage
-from bot.domain.run import Stop
+from bot.core.journal import TurnClosed, TurnOpened, UsageReserved
 from bot.memory.history import History
 from bot.models.meter import Meter
 from bot.policy.day_limits import Cap, DayLimits
+from frostagent.types.messages import Completion, ModelRequest, Usage, UserMessage
+from frostagent.types.runs import Stop
 from tests.bot.conversation.turns.test_turn import living
 from tests.bot.memory.till import Till
 from tests.fakes import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.command import Asked, command
+from bot.core.command import Asked, command
 
 
 @command("greet", "问好", about=("问个好", "greet"))

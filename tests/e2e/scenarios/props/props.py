@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.domain.tool import tool
+from frostagent.types.tools import tool
 
 
 @tool(side_effects="read")

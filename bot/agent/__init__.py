@@ -1,1 +1,0 @@
-"""The library's own rooms: agents, sessions, structured answers, tools that are programs."""

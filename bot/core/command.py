@@ -1,0 +1,87 @@
+"""Commands that people type in the chat: `/help`, answered without a model.
+
+    @command("roll", "掷骰子", about=("掷一个骰子", "roll a die"))
+    async def roll(asked: Asked) -> str:
+        return str(random.randint(1, 6))
+
+A file of an operator's own in TOOLS_DIR may hold such a function, as it may hold tools.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from frostagent.types.conversation import Conversation
+from frostagent.types.runs import Asker
+from frostagent.types.traits import Audience
+
+LONGEST_NAME = 32
+WITHIN = 10.0  # seconds for an answer
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A command as it was typed: where, by whom, in which language, and the `words` behind it.
+
+    `quoted` is the id of the message it quotes, empty where it quotes none. `now`, and when it was
+    `said` (by the server's clock), are in seconds since 1970.
+    """
+
+    where: Conversation
+    asker: Asker
+    words: tuple[str, ...]
+    quoted: str
+    now: float
+    chinese: bool
+    said: float = math.inf
+
+    def either(self, zh: str, en: str) -> str:
+        """The one in the asker's language."""
+        return zh if self.chinese else en
+
+
+Answering: TypeAlias = Callable[[Asked], Awaitable[str]]
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """A command: its `names` without the slash, who may use it, what it does (in Chinese and in
+    English, for /help) and who answers it, in a few short lines and `within` so many seconds. One
+    that `lasts` is wished still where its server tells it late; any other is talk then.
+
+    Raises ValueError for a name that nobody can type as one word.
+    """
+
+    names: tuple[str, ...]
+    about: tuple[str, str]
+    answer: Answering
+    audience: Audience = Audience.EVERYONE
+    within: float = WITHIN
+    lasts: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if not name or len(name) > LONGEST_NAME or name.split() != [name] or "/" in name:
+                raise ValueError(
+                    f"a command's name is one short word without a slash, not {name!r}"
+                )
+
+
+def command(
+    *names: str,
+    about: tuple[str, str],
+    audience: Audience | str = Audience.EVERYONE,
+    within: float = WITHIN,
+    lasts: bool = False,
+) -> Callable[[Answering], Command]:
+    """Make a command of an async function. Raises ValueError for a bad name or audience."""
+
+    def of(answer: Answering) -> Command:
+        allowed = Audience(audience)
+        return Command(
+            names=names, about=about, answer=answer, audience=allowed, within=within, lasts=lasts
+        )
+
+    return of

@@ -1,0 +1,269 @@
+"""Events, and where they happened.
+
+Everything is frozen; `type` is the tag by which `bot/core/codec.py` tells union members apart.
+Ids of people and groups are numbers (QQ numbers and group numbers, up to 10 digits, above 2**31 is
+normal); message ids are opaque text (OneBot servers use signed numbers that may repeat and do not
+last; `docs/protocol/onebot.md` 3.2).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
+
+from bot.core.segments import Segment
+from frostagent.types.conversation import Conversation, read_number
+
+Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
+MemberChange: TypeAlias = Literal["joined", "left", "promoted", "demoted"]
+
+Identity: TypeAlias = tuple[
+    int, str, int, str
+]  # account, message type, group or person, message id
+
+NO_IDS = ("", "0")  # ids that name no message: some servers give many messages the latter
+ANONYMOUS = 80_000_000  # the account in whose name a group's anonymous members speak
+_MASKS = 10**15  # numbers from here on tell them apart: no account has one
+
+
+def masked(number: int) -> int:
+    """Who speaks under this mask, the number of an anonymous member."""
+    return _MASKS + number % _MASKS
+
+
+def account_of(user_id: int) -> int:
+    """The account that QQ knows them by: of all anonymous members the same."""
+    return ANONYMOUS if user_id >= _MASKS else user_id
+
+
+def read_id(text: str) -> int | None:
+    """The number of a person or group, written in digits; None for anything else, 0 and beyond 64
+    bits.
+
+    Nobody is 0, and some servers take it for everybody (Lagrange, go-cqhttp: `at` with qq=0).
+    """
+    return read_number(text) or None
+
+
+class Sender(Struct, frozen=True):
+    """Who spoke. `card` is the name in the group, often empty; `role` is unknown while the server's
+    cache is cold.
+    """
+
+    user_id: int
+    nickname: str = ""
+    card: str = ""
+    role: Role = "unknown"
+
+    @property
+    def name(self) -> str:
+        """The name people see: the card, else the nickname, else the number."""
+        return self.card or self.nickname or str(self.user_id)
+
+
+class _Event(Struct, frozen=True, kw_only=True):
+    """`self_id` is the bot's own account the event is about; `time` is in seconds since 1970."""
+
+    self_id: int
+    time: float
+
+
+class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received"):
+    """Somebody said something where the bot can hear it.
+
+    `message_seq` is the server's real sequence number, empty where unknown. `unproven` are words of
+    the bot in a history that would hold them also if QQ had refused them.
+    """
+
+    conversation: Conversation
+    message_id: str
+    sender: Sender
+    segments: tuple[Segment, ...]
+    sub_type: str = ""
+    message_seq: str = ""
+    group_name: str = ""
+    unproven: bool = False
+    type: ClassVar[Literal["message_received"]] = "message_received"
+
+    @property
+    def identity(self) -> Identity:
+        """The same for an event that is delivered again (onebot.md 3.2)."""
+        return (
+            self.self_id,
+            self.conversation.message_type,
+            self.conversation.session_id,
+            self.message_id,
+        )
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether its id tells it apart."""
+        return self.message_id not in NO_IDS
+
+    @property
+    def is_own(self) -> bool:
+        return self.sender.user_id == self.self_id
+
+    def was_before(self, other: MessageReceived) -> bool:
+        """Whether it was said before the other one, of the same conversation: events that are
+        told again may come behind it. Within a second only sequence numbers tell.
+        """
+        if self.time != other.time:
+            return self.time < other.time
+        own, others = self.message_seq, other.message_seq
+        return own.isdecimal() and others.isdecimal() and int(own) < int(others)
+
+
+class MessageWaited(_Event, frozen=True, kw_only=True, tag="message_waited"):
+    """The same of a message that has waited on its way to us for so many seconds: in a broker from
+    which nobody took it.
+    """
+
+    message: MessageReceived
+    seconds: float
+    type: ClassVar[Literal["message_waited"]] = "message_waited"
+
+
+class MessageLost(_Event, frozen=True, kw_only=True, tag="message_lost"):
+    """A message that nobody will get, as there was no room for it on its way to us. Of those that
+    name the bot, or are for it alone, we hear so.
+    """
+
+    message: MessageReceived
+    type: ClassVar[Literal["message_lost"]] = "message_lost"
+
+
+class MessageSent(_Event, frozen=True, kw_only=True, tag="message_sent"):
+    """The bot's own account said something (from here or from the owner's phone): confirms a send,
+    never wakes.
+    """
+
+    conversation: Conversation
+    message_id: str
+    segments: tuple[Segment, ...]
+    type: ClassVar[Literal["message_sent"]] = "message_sent"
+
+    @property
+    def message(self) -> MessageReceived:
+        """The segments as others received them."""
+        return MessageReceived(
+            self_id=self.self_id,
+            time=self.time,
+            conversation=self.conversation,
+            message_id=self.message_id,
+            sender=Sender(self.self_id),
+            segments=self.segments,
+        )
+
+
+class MessageRecalled(_Event, frozen=True, kw_only=True, tag="message_recalled"):
+    conversation: Conversation
+    message_id: str
+    user_id: int
+    operator_id: int
+    type: ClassVar[Literal["message_recalled"]] = "message_recalled"
+
+
+class Poked(_Event, frozen=True, kw_only=True, tag="poked"):
+    """`user_id` poked `target_id`; the bot's own pokes are reported too."""
+
+    conversation: Conversation
+    user_id: int
+    target_id: int
+    type: ClassVar[Literal["poked"]] = "poked"
+
+
+class Muted(_Event, frozen=True, kw_only=True, tag="muted"):
+    """`user_id` may not speak for `seconds` (0: lifted; -1: until lifted); user 0 is the whole
+    group.
+    """
+
+    conversation: Conversation
+    user_id: int
+    operator_id: int
+    seconds: int
+    type: ClassVar[Literal["muted"]] = "muted"
+
+    @property
+    def mutes_the_bot(self) -> bool:
+        return self.user_id in (0, self.self_id)
+
+
+class MemberChanged(_Event, frozen=True, kw_only=True, tag="member_changed"):
+    """Somebody joined or left a group, or is one of its admins from now on (promoted) or no more
+    (demoted); `how` is the server's word (approve, kick, set, ...).
+    """
+
+    conversation: Conversation
+    user_id: int
+    operator_id: int
+    change: MemberChange
+    how: str = ""
+    type: ClassVar[Literal["member_changed"]] = "member_changed"
+
+
+class Requested(_Event, frozen=True, kw_only=True, tag="requested"):
+    """Somebody asks to be a friend, to join a group, or invites the bot; `flag` is needed to
+    answer.
+    """
+
+    kind: Literal["friend", "group"]
+    sub_type: str
+    user_id: int
+    group_id: int
+    comment: str
+    flag: str
+    type: ClassVar[Literal["requested"]] = "requested"
+
+
+class Connected(_Event, frozen=True, kw_only=True, tag="connected"):
+    """The OneBot server says hello on a new connection (lifecycle), or says enable/disable."""
+
+    change: str = "connect"
+    type: ClassVar[Literal["connected"]] = "connected"
+
+
+class Heartbeat(_Event, frozen=True, kw_only=True, tag="heartbeat"):
+    """`online` is None when the server does not say; `interval` in seconds, 0 unknown."""
+
+    online: bool | None
+    interval: float
+    type: ClassVar[Literal["heartbeat"]] = "heartbeat"
+
+
+class AccountChanged(_Event, frozen=True, kw_only=True, tag="account_changed"):
+    """The bot's own account went offline or came back (bot_offline, bot_online)."""
+
+    online: bool
+    reason: str = ""
+    type: ClassVar[Literal["account_changed"]] = "account_changed"
+
+
+class Noticed(_Event, frozen=True, kw_only=True, tag="noticed"):
+    """Any other notice, request or meta event: its wire names, so that logs can say what was
+    ignored.
+    """
+
+    kind: str
+    sub_type: str = ""
+    conversation: Conversation | None = None
+    user_id: int = 0
+    type: ClassVar[Literal["noticed"]] = "noticed"
+
+
+Event: TypeAlias = (
+    MessageReceived
+    | MessageWaited
+    | MessageLost
+    | MessageSent
+    | MessageRecalled
+    | Poked
+    | Muted
+    | MemberChanged
+    | Requested
+    | Connected
+    | Heartbeat
+    | AccountChanged
+    | Noticed
+)

@@ -1,0 +1,138 @@
+"""Which of a model's words are an answer of its own: without the frame of its prompt, no notice of
+ours said back, no mere receipt of what it sent, and not doubted, or doubted and nothing better
+said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+
+from msgspec.structs import replace
+
+from frostagent.engine.known_texts import KnownTexts, is_call_error
+from frostagent.engine.notices import Notices, without_run_id
+from frostagent.engine.run_state import Run, RunState
+from frostagent.models.request_repairs import is_told_call, with_notice
+from frostagent.text.similarity import letters_only
+from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from frostagent.types.runs import Outcome, Stop
+from frostagent.types.speech import SEND, SENT
+
+WORDS = frozenset(
+    map(
+        letters_only,
+        (
+            SENT,
+            "已发送",
+            "已发出",
+            "消息已发出",
+            "发送成功",
+            "消息发送成功",
+            "已回复",
+            "已回答",
+            "sent",
+            "message sent",
+            "messages sent",
+            "message delivered",
+            "the message was sent",
+            "the message has been sent",
+        ),
+    )
+)
+ID = re.compile(r"message_id: ?[\w-]+")
+LONGEST = 60  # characters
+
+
+def is_receipt(text: str) -> bool:
+    """Whether it only tells of a message that was sent, maybe with its id, in whatever brackets."""
+    return len(text) <= LONGEST and letters_only(ID.sub("", text)) in WORDS
+
+
+def next_request_messages(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
+    """The messages of the next request; to a model that has said something back examples, too,
+    before the question: the prompt begins as it did.
+    """
+    *before, question = run.transcript
+    examples = run.examples if state.is_spoilt else ()
+    return with_notice((*before, *examples, question, *state.messages), notice)
+
+
+def filter_answer(
+    run: Run, state: RunState, message: AssistantMessage
+) -> tuple[AssistantMessage, bool]:
+    """The message, tidied; without words that are silence, or only say a notice of ours or a call's
+    error back, or are doubted the first time, or a receipt to who has read what was sent. And
+    whether words were cut that were not meant as silence.
+    """
+    tidied = message if run.tidy is None else run.tidy(message)
+    if run.silence is not None and run.silence(tidied.text, state.silence):
+        state.silence = tidied.text
+        return replace(tidied, text=""), False
+    own = tidied if tidied.tool_calls else _own(run, state, tidied)
+    return own, own is not message
+
+
+def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessage:
+    if _is_said_back(run, state, without_run_id(tidied.text)):
+        return replace(tidied, text="")
+    if run.was_heard() and is_receipt(tidied.text) and _only_spoke_here(state):
+        return replace(tidied, text="")
+    if state.is_spoilt or run.was_heard():
+        return tidied
+    if run.doubts is not None and run.doubts(tidied.text):
+        state.doubted = tidied.text
+        return replace(tidied, text="")
+    return tidied
+
+
+def doubted_answer(run: Run, state: RunState) -> str:
+    """The answer that was doubted; none where something was said since."""
+    return "" if run.was_heard() else state.doubted
+
+
+def fallback_answer(run: Run, state: RunState, *, spoilt: bool) -> str:
+    """The answer that was doubted, once more was asked for and no words came (`spoilt`: none were
+    left); none where that is silence by choice.
+    """
+    is_asked_again = state.is_spoilt and not run.may_end_empty(spoilt=spoilt)
+    return doubted_answer(run, state) if is_asked_again else ""
+
+
+def failed_outcome(run: Run, state: RunState, error: str) -> Outcome:
+    """Ended by the error, or with what was doubted: that is better than no answer."""
+    if text := doubted_answer(run, state):
+        state.messages.append(AssistantMessage(text))
+        return state.outcome(Stop.ANSWERED, text)
+    return state.outcome(Stop.FAILED, error=error)
+
+
+def _is_said_back(run: Run, state: RunState, text: str) -> bool:
+    """Whether it only says what it was told: a notice of ours, or of a call that failed."""
+    if _notices(run.notices).has(text) or is_call_error(text) or is_told_call(text):
+        return True
+    errors = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
+    return bool(errors) and KnownTexts(*(one.content for one in errors)).has(text)
+
+
+def _only_spoke_here(state: RunState) -> bool:
+    """Whether the latest calls sent to this chat, and nothing else: that a mail was sent, or
+    something to another chat, is news to who asked.
+    """
+    said = (one.tool_calls for one in reversed(state.messages) if isinstance(one, AssistantMessage))
+    return all(call.name == SEND and not _session(call) for call in next(said, ()))
+
+
+def _session(call: ToolCall) -> bool:
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(given, dict) and bool(given.get("session"))
+
+
+@cache
+def _notices(notices: Notices) -> KnownTexts:
+    """All that we tell a model in its run's language, and people in any."""
+    return KnownTexts(notices.last_step, notices.empty, notices.no_conclusion, *notices.fallbacks)

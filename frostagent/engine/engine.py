@@ -1,0 +1,273 @@
+"""The run: step until words.
+
+A step is one model request and its tool calls. State goes in, run events and an outcome come out;
+nothing here knows of prompts, of delivery or of stored history.
+
+Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an
+assistant message with calls is added together with one result for each call, also when the run is
+cancelled in the middle. A step with a call that waits for somebody's word is not part of it: it
+lives in the `SuspendedRun` until it is whole. What people say meanwhile (`RunState.steer`,
+`follow_up`) comes after a whole step, never between a call and its result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Literal, TypeAlias, assert_never
+
+from msgspec.structs import replace
+
+from frostagent.engine.answer_filter import (
+    doubted_answer,
+    failed_outcome,
+    fallback_answer,
+    filter_answer,
+    next_request_messages,
+)
+from frostagent.engine.batches import Batches
+from frostagent.engine.registry import Registry
+from frostagent.engine.run_state import (
+    Run,
+    RunState,
+    ask_before_request,
+    complete,
+    completion_words,
+    current_request,
+    may_request,
+    request_tokens,
+)
+from frostagent.engine.step_calls import StepCalls, metadata_of_run
+from frostagent.engine.transcripts import close_interrupted
+from frostagent.types.errors import ContentFiltered, ModelError
+from frostagent.types.messages import AssistantMessage, FinishReason, ModelRequest
+from frostagent.types.ports import ChatModel, Clock, Observer
+from frostagent.types.runs import (
+    Outcome,
+    RunContinued,
+    RunFinished,
+    RunPaused,
+    RunStarted,
+    StepFinished,
+    Stop,
+    SuspendedRun,
+)
+from frostagent.types.suspension import BadSuspension, Decision, verify
+
+__all__ = ["Engine", "OnLimit", "Run", "RunState"]
+
+MAX_STEPS = 12
+DEADLINE = 300.0  # seconds for a run (a resumed one: from then on): a person is waiting
+
+OnLimit: TypeAlias = Literal["answer", "error"]
+
+
+class Engine:
+    """Lets the model speak and call tools until it answers in words, or a limit is reached.
+
+    At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`.
+    `batches` is how the calls of a step are run, plainly where it is None; hooks are those of the
+    toolset. The observer is told of all calls of a step together, in their order.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: ChatModel,
+        toolset: Registry,
+        clock: Clock,
+        observer: Observer,
+        batches: Batches | None = None,
+        max_steps: int = MAX_STEPS,
+        deadline: float = DEADLINE,
+        on_limit: OnLimit = "answer",
+    ) -> None:
+        self._model = model
+        self._toolset = toolset
+        self._calls = StepCalls(
+            toolset, batches or Batches(toolset.calls), clock=clock, observer=observer
+        )
+        self._clock = clock
+        self._observer = observer
+        self._max_steps = max_steps or MAX_STEPS
+        self._deadline = deadline
+        self._on_limit = on_limit
+
+    async def run(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
+        """Run to the end, or until a call waits for somebody's word; every failure is an outcome.
+
+        Only a cancellation gets out, and leaves `state` valid.
+        """
+        self._observer.notice(
+            RunStarted(run_id=run.id, conversation=run.conversation, asker=run.asker)
+        )
+        return await self._segment(run, state, self._steps(run, state))
+
+    async def resume(
+        self, run: Run, suspended: SuspendedRun, decisions: Mapping[str, Decision], state: RunState
+    ) -> Outcome | SuspendedRun:
+        """Go on with a suspended run, as `run` does; `decisions` are by call id, `state` is set to
+        where it stood.
+
+        `run` has the id, conversation and asker it had; its asker's authority and its ports are
+        today's. What is allowed is run now, denied or expired calls are told so, and what is left
+        undecided is waited for further: the model goes on only when nothing waits. Raises
+        BadSuspension, before anything was told, changed or run.
+
+        Whoever calls this has first written down that the run is resumed: an equal state resumes as
+        often as one asks.
+        """
+        verify(
+            suspended,
+            run_id=run.id,
+            conversation=run.conversation,
+            asker=run.asker.user_id,
+            decided=decisions.keys(),
+        )
+        if close_interrupted(suspended.messages) != suspended.messages:
+            raise BadSuspension(f"the transcript of run {run.id} is not whole")
+        state.restore(suspended)
+        self._observer.notice(
+            RunContinued(run_id=run.id, conversation=run.conversation, asker=run.asker)
+        )
+        return await self._segment(run, state, self._go_on(run, state, suspended, decisions))
+
+    async def _segment(
+        self, run: Run, state: RunState, steps: Awaitable[Outcome | SuspendedRun]
+    ) -> Outcome | SuspendedRun:
+        started = self._clock.monotonic()
+        deadline = asyncio.timeout(self._deadline)
+        ended: Outcome | SuspendedRun | None = None
+        try:
+            async with deadline:
+                ended = await steps
+        except ModelError as error:
+            ended = failed_outcome(run, state, f"{error.kind}: {error}")
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            ended = failed_outcome(run, state, f"deadline: not finished after {self._deadline:g} s")
+        finally:
+            seconds = self._clock.monotonic() - started
+            if isinstance(ended, SuspendedRun):
+                self._observer.notice(RunPaused(run_id=run.id, suspended=ended, seconds=seconds))
+            else:
+                outcome = state.outcome(Stop.STOPPED) if ended is None else ended
+                self._observer.notice(RunFinished(run_id=run.id, outcome=outcome, seconds=seconds))
+        return ended
+
+    def uses_tools(self, run: Run) -> bool:
+        """Whether the run's first request would offer tools, or it fails as one that it cannot do
+        without is away.
+        """
+        tools = self._toolset
+        return bool(tools.definitions(run.ports, run.terms)) or tools.lost(run.ports) is not None
+
+    async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
+        model, empty, notice = run.model or self._model, 0, ""
+        passed_over: tuple[str, ...] = ()
+        while True:
+            run, model = await current_request(run, state, model)
+            specs = state.shown = self._toolset.definitions(run.ports, run.terms)
+            if lost := self._toolset.lost(run.ports):
+                text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
+                return state.outcome(Stop.FAILED, error=text)
+            if state.steps >= self._max_steps and self._on_limit == "error":
+                text = f"limit: no answer after {self._max_steps} steps"
+                return state.outcome(Stop.FAILED, limit=True, error=text)
+            if not may_request(run, state, specs):
+                return self._give_up(run, state)
+            last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
+            messages = next_request_messages(run, state, run.notices.last_step if last else notice)
+            request = run.request(messages, () if last else specs)
+            if passed_over:
+                request = replace(request, passed_over=passed_over)
+            if hooks := self._toolset.hooks:
+                request, model = await ask_before_request(
+                    hooks, request, model, metadata_of_run(run, state.steps + 1)
+                )
+            asked = await self._ask(run, state, model, request)
+            if asked is None:
+                empty, notice = 0, ""
+                continue
+            answer, spoilt = asked
+            completion = answer.completion
+            text = completion_words(completion) or fallback_answer(run, state, spoilt=spoilt)
+            if completion.message.tool_calls and not completion.refusal and not last:
+                if ended := await self._calls.run(run, state, answer):
+                    return ended
+            elif text or run.may_end_empty(spoilt=spoilt):
+                goes_on = state.steps < self._max_steps and not run.share.is_over
+                if goes_on and run.inbox is not None and state.is_overtaken():
+                    empty, notice = 0, ""
+                    continue
+                if text:
+                    state.messages.append(
+                        AssistantMessage(text, reasoning=completion.message.reasoning)
+                    )
+                if goes_on and run.inbox is None and state.listen(state.steering, state.follow_ups):
+                    state.tally.is_over, empty = False, 0
+                    continue
+                limit = bool(text) and state.steps > self._max_steps
+                return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text, limit=limit)
+            elif last or (spoilt and state.is_spoilt):
+                return self._give_up(run, state)
+            else:
+                empty, state.is_spoilt = empty + 1, state.is_spoilt or spoilt
+                if not spoilt:
+                    passed_over += (completion.endpoint,)
+                notice = "" if spoilt and run.examples else run.notices.empty
+
+    async def _ask(
+        self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
+    ) -> tuple[StepFinished, bool] | None:
+        """The model's answer, tidied before anybody is told; and whether nothing was left of
+        its words then. None where it was broken off, or refused, to be asked anew.
+        """
+        state.steps += 1
+        started = self._clock.monotonic()
+        if (said := await complete(run, state, model, request)) is None:
+            return None
+        run.share.settle(request_tokens(request, said))
+        if said.usage is not None:
+            state.usage += said.usage
+        message, is_cut = filter_answer(run, state, said.message)
+        completion = said if message is said.message else replace(said, message=message)
+        answer = StepFinished(
+            run_id=run.id,
+            step=state.steps,
+            completion=completion,
+            seconds=self._clock.monotonic() - started,
+            response_id=completion.response_id or f"{run.id}-{state.steps}",
+        )
+        self._observer.notice(answer)
+        match completion.finish:
+            case FinishReason.CONTENT_FILTER:
+                raise ContentFiltered(completion.refusal or "the vendor filtered the answer")
+            case (
+                FinishReason.LENGTH
+                | FinishReason.STOP
+                | FinishReason.TOOL_CALLS
+                | FinishReason.UNKNOWN
+            ):
+                return answer, is_cut and bool(completion_words(said)) and not completion_words(
+                    completion
+                )
+            case _:
+                assert_never(completion.finish)
+
+    async def _go_on(
+        self, run: Run, state: RunState, suspended: SuspendedRun, decisions: Mapping[str, Decision]
+    ) -> Outcome | SuspendedRun:
+        """Finish the step that was left, then the next ones."""
+        ended = await self._calls.resume(run, state, suspended, decisions)
+        return ended or await self._steps(run, state)
+
+    def _give_up(self, run: Run, state: RunState) -> Outcome:
+        limit = state.steps > self._max_steps
+        if not doubted_answer(run, state):
+            if limit or state.tally.is_over:
+                return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
+            if run.may_be_silent:
+                return state.outcome(Stop.SILENT)
+        return failed_outcome(run, state, "empty: the model gave no answer, whatever it was told")

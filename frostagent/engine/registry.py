@@ -1,0 +1,175 @@
+"""The registry of tools: which there are, and which can be used now."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Hashable, Iterable
+
+from frostagent.engine.authority import is_sufficient
+from frostagent.engine.call_hooks import CallHooks
+from frostagent.engine.calls import Calls
+from frostagent.engine.external_tools import as_tool
+from frostagent.engine.permission_checks import PermissionChecks
+from frostagent.engine.tool_execution import Mask, unavailable_reason
+from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.hooks import Hooks
+from frostagent.types.messages import ToolSpec
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Terms
+from frostagent.types.tools import Tool, ToolStatus
+from frostagent.types.traits import Permission
+
+logger = logging.getLogger(__name__)
+
+EVERYWHERE = Terms()
+
+
+class Registry:
+    """Tools by name, and the way of their calls; a part of it goes by the same rules and quotas."""
+
+    def __init__(
+        self,
+        tools: Iterable[object],
+        *,
+        rules: PermissionChecks,
+        interception: CallHooks,
+        clock: Clock,
+        mask: Mask,
+    ) -> None:
+        """Raises TypeError for what is no tool, ConfigError for two tools of one name."""
+        self._tools: dict[str, Tool] = {}
+        self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
+        # of them, those that lack nothing and are allowed; by the ports and the terms of a run
+        self._allowed: dict[Hashable, tuple[Tool, ...]] = {}
+        self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
+        # tools of which the log knows that something they require is not configured
+        self._missed: set[str] = set()
+        self._rules = rules
+        self._interception = interception
+        self._clock = clock
+        self._mask = mask
+        self.calls = Calls(
+            self._tools, rules=rules, interception=interception, clock=clock, mask=mask
+        )
+        for tool in tools:
+            self.register(tool)
+
+    @property
+    def hooks(self) -> tuple[Hooks, ...]:
+        """Who has a say in calls and, in an engine, in its requests and steps."""
+        return self._interception.hooks
+
+    def register(self, source: object, *, replace: bool = False) -> None:
+        """Add a tool, whole or not at all.
+
+        Raises ConfigError for a second tool of one name, unless it replaces it on purpose,
+        TypeError (UnsuitableType) or ValueError for what cannot be one.
+        """
+        tool = as_tool(source)
+        if tool.name in self._tools and not (replace or tool.replaces):
+            raise ConfigError(
+                Problem(
+                    f"tool {tool.name}",
+                    "is registered twice",
+                    "Rename one, or register it with replace=True.",
+                )
+            )
+        self._tools[tool.name] = tool
+        self._offered = tuple(
+            tool
+            for tool in self._tools.values()
+            if self._rules.permission(tool) is not Permission.DENY
+        )
+        self._allowed.clear()
+        self._definitions.clear()
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of this name, if there is one."""
+        return self._tools.get(name)
+
+    def list(self) -> tuple[Tool, ...]:
+        """All tools, sorted by name."""
+        return tuple(self._tools[name] for name in sorted(self._tools))
+
+    def part(self, names: Collection[str]) -> Registry:
+        """The tools of these names, by the same rules and quotas."""
+        return Registry(
+            (tool for tool in self.list() if tool.name in names),
+            rules=self._rules,
+            interception=self._interception,
+            clock=self._clock,
+            mask=self._mask,
+        )
+
+    def permission_of(self, tool: Tool) -> Permission:
+        """The operator's word on this tool, else what it declares."""
+        return self._rules.permission(tool)
+
+    def unknown_names(self) -> tuple[str, ...]:
+        """The names the operator denies or wants approved that no tool has, sorted."""
+        return tuple(sorted(self._rules.named.difference(self._tools)))
+
+    def definitions(
+        self, ports: Collection[type] = (), terms: Terms = EVERYWHERE
+    ) -> tuple[ToolSpec, ...]:
+        """The definitions for the model: the tools that can be used with these ports now, are not
+        denied, and that somebody there may have called.
+
+        The same object for the same tools, so that adapters may remember how they wrote it.
+        """
+        audiences = tuple(terms.audiences.items())
+        there = tuple(ports), terms.denied, terms.highest, audiences
+        if (allowed := self._allowed.get(there)) is None:
+            allowed = self._allowed[there] = self._allowed_with(ports, terms)
+            self._tell_of_missed()
+        names = tuple([tool.name for tool in allowed if not unavailable_reason(tool)])
+        if (definitions := self._definitions.get(names)) is None:
+            definitions = self._definitions[names] = tuple(
+                tool.spec for tool in allowed if tool.name in names
+            )
+        return definitions
+
+    def _allowed_with(self, ports: Collection[type], terms: Terms) -> tuple[Tool, ...]:
+        """The tools that are there on these terms as long as they are available, by name."""
+        return tuple(
+            tool
+            for tool in sorted(self._offered, key=lambda tool: tool.name)
+            if not self._rules.lacks(tool, ports)
+            and tool.name not in terms.denied
+            and is_sufficient(terms.highest, terms.audience(tool.name, tool.audience))
+        )
+
+    def all_definitions(self) -> tuple[ToolSpec, ...]:
+        """Every tool as a model would see it, whether it can be used or not, sorted by name."""
+        return tuple(tool.spec for tool in self.list())
+
+    def check_availability(self, ports: Collection[type] | None = None) -> tuple[ToolStatus, ...]:
+        """Whether each tool can be used now, sorted by name; without `ports`, whatever capabilities
+        a run has.
+        """
+        statuses = []
+        for tool in self.list():
+            reason = self._why_not(tool, tool.needs if ports is None else ports)
+            statuses.append(ToolStatus(tool.name, tool.type, tool.about, not reason, reason))
+        return tuple(statuses)
+
+    def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
+        """The first critical tool that cannot be used with these ports now; what the operator
+        denies is not missed.
+        """
+        for tool in self._offered:
+            if tool.critical and (reason := self._why_not(tool, ports)):
+                return ToolStatus(tool.name, tool.type, tool.about, available=False, reason=reason)
+        return None
+
+    def _tell_of_missed(self) -> None:
+        """Tell the log, once for each, what is not offered since something it requires is not
+        configured.
+        """
+        for tool in self._offered:
+            if tool.name not in self._missed and (reason := self._rules.lacks(tool, tool.needs)):
+                self._missed.add(tool.name)
+                logger.warning("tool %s is not offered: it %s", tool.name, reason)
+
+    def _why_not(self, tool: Tool, ports: Collection[type]) -> str:
+        return self._rules.lacks(tool, ports) or unavailable_reason(tool)

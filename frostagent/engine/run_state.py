@@ -1,0 +1,363 @@
+"""A run from outside: what it is asked, what it has done so far, what people say into it meanwhile;
+and the parts of a step besides its calls: the request, its hooks, the words for people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from frostagent.cancellation import BROKEN, isolate
+from frostagent.engine.budget import Budget, BudgetShare, Room
+from frostagent.engine.call_state import MAX_RESULTS, CallTotals
+from frostagent.engine.forced_cancel import await_settled
+from frostagent.engine.notices import ENGLISH_NOTICES, Notices
+from frostagent.models.tokens import estimate, estimate_message
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import DaySpent
+from frostagent.types.hooks import (
+    Hooks,
+    MaybeAwaitable,
+    Metadata,
+    RequestEvent,
+    Reshape,
+    StepEvent,
+    StopRun,
+)
+from frostagent.types.messages import (
+    NOT_COUNTED,
+    AssistantMessage,
+    Completion,
+    Counted,
+    FinishReason,
+    Message,
+    ModelRequest,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+    joined,
+)
+from frostagent.types.ports import ChatModel, Observer
+from frostagent.types.runs import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
+
+logger = logging.getLogger(__name__)
+
+CUT_OFF = "…"
+
+Event = TypeVar("Event")
+Answer = TypeVar("Answer")
+
+
+def completion_words(completion: Completion) -> str:
+    """The model's words for people: its text, or its refusal; marked where the output limit cut it
+    off.
+    """
+    text = (completion.message.text or completion.refusal).strip()
+    return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
+
+
+def request_tokens(request: ModelRequest, completion: Completion) -> float:
+    """The tokens of a request and its answer; estimated where the vendor does not say."""
+    if usage := completion.usage:
+        return usage.prompt + usage.completion
+    return estimate(request) + estimate_message(completion.message)
+
+
+def drain(queue: deque[UserMessage]) -> UserMessage | None:
+    """All that waits in the queue as one message, since two in a row are one to most models; None
+    if nothing does.
+    """
+    if not queue:
+        return None
+    return joined([queue.popleft() for _ in range(len(queue))])
+
+
+async def ask_before_request(
+    hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
+) -> tuple[ModelRequest, ChatModel]:
+    """The request and the model as the hooks want them, each seeing what those before it made of
+    them.
+    """
+    for hook in hooks:
+        if hook.before_request is None:
+            continue
+        event = RequestEvent(messages=request.messages, model=model, metadata=metadata)
+        answer = await consult(hook.before_request, event)
+        if isinstance(answer, Reshape):
+            request = (
+                request if answer.messages is None else replace(request, messages=answer.messages)
+            )
+            model = answer.model or model
+    return request, model
+
+
+async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
+    """All hooks are asked; the first that wants the run to end is heard."""
+    answers = [
+        await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None
+    ]
+    return next((answer for answer in answers if isinstance(answer, StopRun)), None)
+
+
+async def consult(
+    hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event
+) -> Answer | None:
+    """The hook's answer; None where it breaks, since a run is never broken by one."""
+    try:
+        return await await_settled(hook(event), name=f"a hook on {type(event).__name__}")
+    except BROKEN as broken:
+        isolate(broken)
+        logger.exception("a hook broke on %s", type(event).__name__)
+        return None
+
+
+MAX_ANEW = 2  # times a request is broken off for what is said meanwhile
+MAX_OVERTAKEN = 2  # times final words are not said for what was said meanwhile
+
+
+class Inbox(Protocol):
+    """The lines people say into a run that is answered at its end, in a chat."""
+
+    async def read(self, run: Run, state: RunState) -> Run:
+        """Take in what was said so far, before the model reads it; the run as it is asked then."""
+        ...
+
+    def record_broken_off(self, model: str, usage: Usage, step: int) -> None:
+        """Count a request that was broken off at this step."""
+        ...
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One question to the engine. `transcript` is everything the model gets to read before its
+    first step, of which some is `counted`; `asked` are the messages of its asker's that it answers.
+
+    `heard` says whether the asker has already been told something: then an empty ending is fine.
+    `tidy` makes of what the model said what may be said and kept. `share` is what of its
+    question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
+    an end, too. With an `inbox` whatever steers it is read before its final words are said.
+    `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
+    `terms` say which tools are offered and run there. `leaner` makes it what its next request may
+    be. `notices` are in its language, `tongue` is its asker's. An answer that it `doubts`, or of
+    which nothing is left, is asked for once more, with the `examples` before the question. Words
+    that are `silence`, given what was taken for it before, are as good as none.
+    """
+
+    id: str
+    conversation: Conversation
+    asker: Asker
+    transcript: tuple[Message, ...]
+    counted: Counted = NOT_COUNTED
+    asked: tuple[str, ...] = ()
+    ports: Mapping[type, object] = msgspec.field(default_factory=dict)
+    heard: Callable[[], bool] | None = None
+    tidy: Callable[[AssistantMessage], AssistantMessage] | None = None
+    share: BudgetShare = msgspec.field(default_factory=lambda: Budget().share())
+    may_be_silent: bool = False
+    inbox: Inbox | None = None
+    model: ChatModel | None = None
+    temperature: float | None = None
+    terms: Terms = Terms()
+    tongue: Language = Language.CHINESE
+    leaner: Callable[[Run], Run] | None = None
+    notices: Notices = ENGLISH_NOTICES
+    doubts: Callable[[str], bool] | None = None
+    silence: Callable[[str, str], bool] | None = None
+    examples: tuple[Message, ...] = ()
+
+    def request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> ModelRequest:
+        """The request with these messages, which begin with the transcript."""
+        return ModelRequest(messages, tools, self.share, self.temperature, counted=self.counted)
+
+    def may_end_empty(self, *, spoilt: bool) -> bool:
+        """Whether it may end without words; `spoilt` are such that had to be cut."""
+        return self.was_heard() or (self.may_be_silent and not spoilt)
+
+    def was_heard(self) -> bool:
+        """Whether the asker has already been told something in this run."""
+        return self.heard is not None and self.heard()
+
+    def as_allowed_now(self) -> Run:
+        """The run as its next request may be made."""
+        return self if self.leaner is None else self.leaner(self)
+
+
+@dataclass(slots=True)
+class RunState:
+    """The progress of a run; owned by the caller, so that it is still there when the run is
+    cancelled.
+
+    While it goes on, people may be let in: what they say is read after the next tool calls
+    (`steer`), or once the model is done (`follow_up`; what is steered too late is one, too). What
+    comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
+    `model` was asked last, and offered the tools that are `shown`; None is the engine's own. Once
+    an answer was spoilt its like is asked for with examples; what was `doubted` is the answer where
+    no other comes, what was taken for `silence` is none.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    tally: CallTotals = field(default_factory=CallTotals, compare=False)
+    steering: deque[UserMessage] = field(default_factory=deque, compare=False)
+    follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
+    request: asyncio.Timeout | None = field(default=None, compare=False)
+    anew: int = field(default=0, compare=False)
+    overtaken: int = field(default=0, compare=False)
+    shown: tuple[ToolSpec, ...] = field(default=(), compare=False)
+    model: ChatModel | None = field(default=None, compare=False)
+    is_spoilt: bool = field(default=False, compare=False)
+    doubted: str = field(default="", compare=False)
+    silence: str = field(default="", compare=False)
+
+    def steer(self, message: UserMessage) -> None:
+        """Say something into the run: the model reads it with its next request, after the results
+        of its calls.
+        """
+        self.steering.append(message)
+
+    def follow_up(self, message: UserMessage) -> None:
+        """Ask something more, once what is asked now is answered."""
+        self.follow_ups.append(message)
+
+    def ask_anew(self, *, most: int = MAX_ANEW) -> None:
+        """Break off the request under way, as long as nothing was said or begun, so often at
+        most.
+        """
+        if self.request is not None and self.anew < most:
+            self.anew += 1
+            self.request.reschedule(asyncio.get_running_loop().time())
+            self.request = None
+
+    def is_overtaken(self) -> bool:
+        """Whether something was said meanwhile, so that final words are not said; which is
+        counted.
+        """
+        if not self.steering or self.overtaken == MAX_OVERTAKEN:
+            return False
+        self.overtaken += 1
+        return True
+
+    def listen(self, *queues: deque[UserMessage]) -> bool:
+        """Take in what was said; whether there was anything. It changes what a call may give."""
+        said = [message for queue in queues if (message := drain(queue)) is not None]
+        if said:
+            if self.messages and isinstance(last := self.messages[-1], UserMessage):
+                self.messages[-1] = joined((last, *said))
+            else:
+                self.messages.append(joined(said))
+            self.tally.repeats.forget()
+            self.forget_doubts()
+        return bool(said)
+
+    def forget_doubts(self) -> None:
+        """What was asked is not what it was: nothing that was answered before is an answer now."""
+        self.is_spoilt, self.doubted = False, ""
+
+    def restore(self, suspended: SuspendedRun) -> None:
+        """Stand where the run stood when it began to wait, with as much room for results as was
+        left.
+
+        Begun anew are the counting of repeats (something was done or said meanwhile) and the choice
+        of a model: hooks are asked before every request anyway.
+        """
+        self.messages[:] = suspended.messages
+        self.usage, self.steps = suspended.usage, suspended.steps
+        results = (
+            one for one in (*suspended.messages, *suspended.answers) if isinstance(one, ToolMessage)
+        )
+        self.tally.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
+
+    def outcome(
+        self, stop: Stop, text: str = "", *, limit: bool = False, error: str = ""
+    ) -> Outcome:
+        """How it ends, if it ends here."""
+        return Outcome(
+            stop, text, tuple(self.messages), self.usage, self.steps, limit=limit, error=error
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NestedObserver:
+    """Takes the events of runs inside a run: each is passed on under the outer one's name, and what
+    they took is its own, too.
+    """
+
+    run: Run
+    state: RunState
+    observer: Observer
+
+    def notice(self, event: RunEvent) -> None:
+        """Take in an event of an inner run."""
+        if isinstance(event, StepFinished) and event.completion.usage is not None:
+            self.state.usage += event.completion.usage
+        self.observer.notice(replace(event, parent=event.parent or self.run.id))
+
+
+async def current_request(run: Run, state: RunState, model: ChatModel) -> tuple[Run, ChatModel]:
+    """The run with what was said into it so far, as its next request may be made, and the model of
+    that: this one, unless the run has another one by now.
+    """
+    now = (await run.inbox.read(run, state) if run.inbox else run).as_allowed_now()
+    state.model = now.model
+    return now, model if now.model is run.model else now.model or model
+
+
+def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
+    """Whether the run's share has room for a request, which is counted; the last it has room for is
+    for words alone.
+    """
+    share, tokens = run.share, 0.0
+    if share.counts_tokens:
+        tokens = estimate(run.request((*run.transcript, *state.messages), tools))
+    room = share.begin(tokens)
+    state.tally.is_over |= room is not Room.MORE
+    return room is not Room.NONE
+
+
+async def complete(
+    run: Run, state: RunState, model: ChatModel, request: ModelRequest
+) -> Completion | None:
+    """The model's answer; None where the request was broken off for what was said meanwhile, or was
+    refused: then it was no step.
+    """
+    try:
+        return await _answer(run, state, model, request)
+    except DaySpent:
+        state.steps -= 1
+        run.share.take_back()
+        return None
+
+
+async def _answer(
+    run: Run, state: RunState, model: ChatModel, request: ModelRequest
+) -> Completion | None:
+    """In a chat whatever is broken off is counted."""
+    if run.inbox is None:
+        return await model.complete(request)
+    scope, run.share.step = asyncio.timeout(None), state.steps
+    state.request = None if state.messages else scope
+    try:
+        async with scope:
+            return await model.complete(request)
+    except (asyncio.CancelledError, TimeoutError) as broken:
+        if isinstance(broken, TimeoutError) and not scope.expired():
+            raise
+        name, usage = run.share.lost or (model.name, Usage(prompt=round(estimate(request))))
+        run.share.lost = None
+        run.share.settle(usage.prompt)
+        state.usage += usage
+        run.inbox.record_broken_off(name, usage, state.steps)
+        if isinstance(broken, TimeoutError):
+            return None
+        raise
+    finally:
+        state.request = None

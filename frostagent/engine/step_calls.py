@@ -1,0 +1,253 @@
+"""The calls of a step and what they mean for their run: how they enter its transcript, wait in a
+suspended run, or end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from frostagent.engine.authority import lower_authority
+from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED
+from frostagent.engine.registry import Registry
+from frostagent.engine.run_state import NestedObserver, Run, RunState, ask_after_step
+from frostagent.engine.threads import Progress
+from frostagent.types.errors import InvalidArguments, ToolDenied, ToolUnavailable
+from frostagent.types.hooks import Metadata, StepEvent
+from frostagent.types.messages import (
+    AssistantMessage,
+    FinishReason,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from frostagent.types.ports import Clock, Observer
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import (
+    Outcome,
+    PendingCall,
+    StepFinished,
+    Stop,
+    SuspendedRun,
+    ToolFinished,
+    ToolProgressed,
+    ToolStarted,
+)
+from frostagent.types.suspension import Allow, Decision, Deny
+from frostagent.types.tools import ToolContext
+
+NOBODY_ANSWERED = "nobody allowed it in time"
+NOT_ALONE = "{name} was not run: it is called alone, or not at all."
+CUT_OFF = 'the arguments for "{name}" were cut off (output limit). Send fewer or shorter arguments.'
+
+
+class StepCalls:
+    """Runs the calls of one answer of the model, and tells the observer of them in call order."""
+
+    def __init__(
+        self, toolset: Registry, batches: Batches, *, clock: Clock, observer: Observer
+    ) -> None:
+        self._toolset = toolset
+        self._batches = batches
+        self._clock = clock
+        self._observer = observer
+
+    async def run(
+        self, run: Run, state: RunState, answer: StepFinished
+    ) -> Outcome | SuspendedRun | None:
+        """Run the calls of an answer; None where the model is to be asked next."""
+        message = answer.completion.message
+        for call in message.tool_calls:
+            started = ToolStarted(
+                run_id=run.id, step=state.steps, call=call, response_id=answer.response_id
+            )
+            self._observer.notice(started)
+        batch = Batch(message.tool_calls)
+        for index, call in enumerate(batch.calls):
+            if len(batch.calls) > 1 and (tool := self._toolset.get(call.name)) and tool.alone:
+                batch.deny(index, ToolDenied(NOT_ALONE.format(name=call.name)))
+            if call.name in run.terms.denied:
+                batch.deny(index, ToolDenied(DENIED.format(name=call.name)))
+        if answer.completion.finish is FinishReason.LENGTH:
+            for index, call in enumerate(batch.calls):
+                batch.deny(index, InvalidArguments(CUT_OFF.format(name=call.name)))
+        return await self._run_batch(run, state, message, batch, answer.response_id)
+
+    async def resume(
+        self, run: Run, state: RunState, suspended: SuspendedRun, decisions: Mapping[str, Decision]
+    ) -> Outcome | SuspendedRun | None:
+        """Finish the step that was left, as `run` does; `decisions` are by call id."""
+        batch = Batch(suspended.message.tool_calls)
+        for index, answer in enumerate(suspended.answers):
+            match answer:
+                case ToolMessage():
+                    batch.keep(index, answer)
+                case PendingCall():
+                    self._decide(batch, index, answer, decisions.get(answer.call.id))
+                case _:
+                    assert_never(answer)
+        return await self._run_batch(run, state, suspended.message, batch, suspended.response_id)
+
+    def _decide(
+        self, batch: Batch, index: int, pending: PendingCall, decision: Decision | None
+    ) -> None:
+        if self._clock.now() >= pending.expires:
+            decision = Deny(NOBODY_ANSWERED)
+        match decision:
+            case Allow():
+                batch.allow(index, pending)
+            case Deny(reason=reason):
+                batch.deny(index, ToolDenied(NOT_ALLOWED.format(reason=reason)), pending)
+            case None:
+                batch.keep(index, pending)
+            case _:
+                assert_never(decision)
+
+    async def _run_batch(
+        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+    ) -> Outcome | SuspendedRun | None:
+        asker = lower_authority(run.asker, run.transcript, state.messages)
+        contexts = [
+            self._context(
+                replace(run, asker=asker),
+                state,
+                call,
+                response_id,
+                allowed=batch.waited(index) is not None,
+            )
+            for index, call in enumerate(batch.calls)
+        ]
+        try:
+            await self._batches.run(batch, contexts, state.tally)
+        finally:
+            suspended = self._settle(run, state, message, batch, response_id)
+        return suspended or await self._after(run, state, message, batch, response_id)
+
+    def _settle(
+        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+    ) -> SuspendedRun | None:
+        """The one place where calls enter the transcript: with all their results, at once; not
+        while one waits.
+
+        What was finished is told in either case: a wait can be long, and a result known now is not
+        lost in it.
+        """
+        results = batch.results()
+        if results is not None:
+            state.messages.append(message)
+            state.messages.extend(results)
+        for call, executed in batch.finished():
+            self._observer.notice(
+                ToolFinished(
+                    run_id=run.id,
+                    step=state.steps,
+                    call=call,
+                    result=executed.message,
+                    code=executed.code,
+                    seconds=executed.seconds,
+                    waited=executed.waited,
+                    response_id=response_id,
+                    details=executed.details,
+                    arguments=executed.arguments,
+                    coerced=executed.coerced,
+                )
+            )
+        return None if results is not None else _suspended(run, state, message, batch, response_id)
+
+    async def _after(
+        self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+    ) -> Outcome | None:
+        """The end of the run, where the results of a whole step call for it; else None."""
+        for call, executed in batch.finished():
+            tool = self._toolset.get(call.name)
+            if executed.code == ToolUnavailable.code and tool is not None and tool.critical:
+                return state.outcome(
+                    Stop.FAILED, error=f"tool: {tool.name} is critical: {executed.message.content}"
+                )
+        event = StepEvent(
+            message=message,
+            results=batch.results() or (),
+            metadata=metadata_of_run(run, state.steps, response_id),
+        )
+        asked = await ask_after_step(self._toolset.hooks, event)
+        if stop := state.tally.stop or asked:
+            return state.outcome(Stop.STOPPED, error=f"hook: {stop.reason}")
+        if batch.is_terminal():
+            return self._terminate(run, state, event.results)
+        state.listen(state.steering)
+        return None
+
+    def _terminate(self, run: Run, state: RunState, results: tuple[ToolMessage, ...]) -> Outcome:
+        """The tools have said it all: to the asker, or else in their results."""
+        text = "" if run.was_heard() else "\n".join(result.content for result in results)
+        if text:
+            state.messages.append(AssistantMessage(text))
+        return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text)
+
+    def _context(
+        self, run: Run, state: RunState, call: ToolCall, response_id: str, *, allowed: bool
+    ) -> ToolContext:
+        step, tool = state.steps, self._toolset.get(call.name)
+
+        def tell(partial: ToolResult) -> None:
+            event = ToolProgressed(
+                run_id=run.id, step=step, call=call, partial=partial, response_id=response_id
+            )
+            self._observer.notice(event)
+
+        return ToolContext(
+            run_id=run.id,
+            step=step,
+            call_id=call.id,
+            conversation=run.conversation,
+            asker=run.asker,
+            deadline=self._clock.monotonic() + (tool.timeout if tool else 0.0),
+            response_id=response_id,
+            asked=asked_in(run, state),
+            ports=run.ports,
+            allowed=allowed,
+            reports=Progress(tell),
+            inner=NestedObserver(run, state, self._observer).notice,
+            share=run.share,
+            terms=run.terms,
+            tongue=run.tongue,
+        )
+
+
+def asked_in(run: Run, state: RunState) -> tuple[str, ...]:
+    """The messages that a run answers, by their ids: its question's, and what steered it since."""
+    said = (one.sources for one in state.messages if isinstance(one, UserMessage))
+    return tuple(dict.fromkeys(chain(run.asked, *said)))
+
+
+def metadata_of_run(run: Run, step: int, response_id: str = "") -> Metadata:
+    """Where a hook is asked: the run, its step, and the model's answer."""
+    return {
+        "run": run.id,
+        "step": step,
+        "call": "",
+        "response": response_id,
+        "conversation": str(run.conversation),
+        "asker": run.asker.user_id,
+    }
+
+
+def _suspended(
+    run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
+) -> SuspendedRun:
+    return SuspendedRun(
+        run_id=run.id,
+        conversation=run.conversation,
+        asker=run.asker,
+        messages=tuple(state.messages),
+        message=message,
+        answers=batch.answers(),
+        usage=state.usage,
+        steps=state.steps,
+        response_id=response_id,
+        spent=run.share.budget.spent,
+    )

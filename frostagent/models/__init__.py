@@ -1,0 +1,1 @@
+"""Whom to ask, what it costs, and the client."""

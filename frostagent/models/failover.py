@@ -1,0 +1,460 @@
+"""A ChatModel over ChatModels: who is asked next, and what each attempt cost.
+
+An adapter's client makes one attempt and classifies its error; `ErrorReactions` has one action for
+each class. No class can loop: each form of the request is tried once, an upstream fails only so
+often, and all waits share one patience. Somebody in a chat hears nothing meanwhile: whoever stalls
+is not asked again, and after a while nobody who failed is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from frostagent.models.attempts import BRIEF, PendingRequest, RequestForm, Route
+from frostagent.models.request_repairs import has_pictures, with_call_error
+from frostagent.models.upstreams import ModelLine, RefusedBeginnings, Upstream
+from frostagent.text.language import Language, NotifyOwners, Pair, fill_pair
+from frostagent.text.masking import Quoting, text_for_log
+from frostagent.types.errors import (
+    EMPTY_ANSWER,
+    BadHistory,
+    ContentFiltered,
+    ContextOverflow,
+    DaySpent,
+    ImagesUnsupported,
+    ModelAuth,
+    ModelBilling,
+    ModelError,
+    ModelNotFound,
+    ModelOverloaded,
+    ModelRateLimited,
+    ModelRejected,
+    ModelStalled,
+    ModelTransport,
+    ToolsUnsupported,
+    ToolUseFailed,
+)
+from frostagent.types.messages import (
+    Allowance,
+    Attempt,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    Usage,
+)
+from frostagent.types.ports import Clock, Ids
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 4  # failures of one upstream, for one request
+SLOW = 20.0  # seconds; who fails after that is not asked again while there is another
+LONG_ENOUGH = 150.0  # seconds from the question on; whoever has failed is not asked again then
+STALLS = 3  # upstreams, for one request, that are waited for in vain
+# seconds; who asks for more has a clock of its own, or will be asked in vain once an hour
+LONGEST_REST = 3600.0
+SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of something else
+CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
+BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
+KIND_OF_PICTURE = "image_kind"  # and so that picture's format or size
+UNEXPLAINED = 500  # a status that some servers have for whatever is wrong, also with a request
+TRIED_AS_IT_IS = 2  # times, before a server that says no more than that is asked otherwise
+OF_PICTURES = re.compile(
+    r"image|picture|vision|\bmedia|\bmime|multi-?modal|图片|图像|多模态|视觉", re.IGNORECASE
+)
+TOO_LARGE = 413
+
+ANY_CAUSE = (RequestForm.WITHOUT_PICTURES, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
+HISTORY = (RequestForm.WITHOUT_OWN_FIELDS, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
+
+KEY_REFUSED = (
+    (
+        "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，"
+        "请检查密钥和余额 ({kind}: {reason})"
+    ),
+    (
+        "Key {number} of the model {name} is refused; another key, or a model that stands in, is "
+        "asked instead. Please look after the key and its balance ({kind}: {reason})"
+    ),
+)
+NOT_FOUND = (
+    "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})",
+    (
+        "There is no model {name}, or not for this account; one that stands in is asked instead. "
+        "Please look after its name and address ({kind}: {reason})"
+    ),
+)
+MAX_REASON = 200  # characters of an error that somebody reads on a phone
+
+
+def no_owner(line: Pair) -> None:
+    """There is no owner to tell, so the log has to do."""
+    logger.warning("%s", text_for_log(line[Language.ENGLISH]))
+
+
+class ErrorReactions:
+    """Changes the errand, or closes whoever is not to be asked again for it; `tell` reaches the
+    owner.
+    """
+
+    def __init__(self, *, clock: Clock, ids: Ids, tell: NotifyOwners, attempts: int) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._tell = tell
+        self._attempts = attempts
+
+    def react(
+        self,
+        errand: PendingRequest,
+        way: Route,
+        error: ModelError,
+        *,
+        request: ModelRequest,
+        seconds: float,
+    ) -> None:
+        """The one action of each class (vendors.md section 7); where it leaves nothing to be done,
+        the next upstream.
+        """
+        upstream, line, now = way.upstream, way.line, self._clock.monotonic()
+        going_on = True
+        match error:
+            case ModelAuth() | ModelBilling():
+                line.breaker.fail(now)
+                errand.closed.add(line)
+                self._report(errand, way, error, KEY_REFUSED)
+            case ModelNotFound():
+                upstream.breaker.fail(now, at_once=True)
+                errand.closed.add(upstream)
+                self._report(errand, way, error, NOT_FOUND)
+            case ModelRateLimited():
+                going_on = self._postpone(errand, upstream, line, error.retry_after)
+            case ModelStalled():
+                upstream.breaker.fail(now, at_once=True)
+                going_on = False
+                errand.stalls += 1
+                if errand.stalls >= STALLS:
+                    errand.closed.update(errand.upstreams)
+            case ModelOverloaded() | ModelTransport():
+                upstream.breaker.fail(now, at_once=seconds >= SLOW)
+                after = error.retry_after if isinstance(error, ModelOverloaded) else None
+                going_on = self._postpone(errand, upstream, upstream, after)
+                if error.code == EMPTY_ANSWER:  # the next model is asked first
+                    errand.not_before[upstream] = max(errand.not_before[upstream], now + 2 * BRIEF)
+                if isinstance(error, ModelOverloaded):
+                    self._doubt_request(errand, upstream, request, error)
+            case ContextOverflow():
+                if error.limit and error.limit >= SMALLEST_WINDOW:
+                    upstream.learn_window(error.limit, now)
+                going_on = (
+                    error.status == TOO_LARGE
+                    and errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
+                ) or errand.shorten(upstream)
+            case ContentFiltered():
+                if not errand.clean():
+                    errand.closed.update(errand.upstreams)
+            case ToolsUnsupported():
+                upstream.refuse_tools(now)
+                going_on = bool(request.tools) or errand.try_next_form(
+                    upstream, request, now, RequestForm.CALLS_IN_WORDS
+                )
+            case ImagesUnsupported() if error.code.startswith(BAD_PICTURE):
+                going_on = errand.try_next_form(
+                    upstream, request, now, RequestForm.WITHOUT_THESE_PICTURES, *ANY_CAUSE[1:]
+                )
+            case ImagesUnsupported() if error.code.startswith(KIND_OF_PICTURE):
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE)
+            case ImagesUnsupported() if has_pictures(request) and not request.about_pictures:
+                upstream.refuse_pictures(now)
+            case ImagesUnsupported():
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE[1:])
+            case ToolUseFailed():
+                going_on = errand.change(with_call_error, times=CALLED_AGAIN)
+            case BadHistory():
+                going_on = errand.try_next_form(upstream, request, now, *HISTORY)
+            case ModelRejected() if error.status is not None and error.took is None:
+                going_on = errand.try_next_form(upstream, request, now, *ANY_CAUSE)
+            case _:
+                going_on = False
+        if not going_on:
+            errand.closed.add(upstream)
+
+    def _doubt_request(
+        self,
+        errand: PendingRequest,
+        upstream: Upstream,
+        request: ModelRequest,
+        error: ModelOverloaded,
+    ) -> None:
+        """Some servers call themselves broken for what is wrong with a request."""
+        now = self._clock.monotonic()
+        if error.status in {None, UNEXPLAINED} and OF_PICTURES.search(str(error)):
+            errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
+        elif error.status == UNEXPLAINED and errand.failures[upstream] >= TRIED_AS_IT_IS:
+            errand.doubt(upstream, request, now, *ANY_CAUSE[:2])
+
+    def _postpone(
+        self,
+        errand: PendingRequest,
+        upstream: Upstream,
+        busy: Upstream | ModelLine,
+        after: float | None,
+    ) -> bool:
+        """Come back later; False where that was done often or long enough."""
+        errand.failures[upstream] += 1
+        failures, now = errand.failures[upstream], self._clock.monotonic()
+        errand.not_before[busy] = now + 2.0 ** (failures - 1) * (0.75 + self._ids.jitter() / 2)
+        if after is not None:
+            busy.busy_until = max(busy.busy_until, now + min(after, LONGEST_REST))
+        return (
+            failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
+        )
+
+    def _report(self, errand: PendingRequest, way: Route, error: ModelError, line: Pair) -> None:
+        if errand.choose(self._clock.monotonic()) is None:
+            return  # the error gets out, and whoever gets it tells the owner
+        name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
+        reason = " ".join(str(error).split())[:MAX_REASON]
+        zh, en = fill_pair(line, name=name, number=number, kind=error.kind, reason=reason)
+        self._tell((Quoting(zh), Quoting(en)))
+
+
+PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is
+ANSWER = 300  # tokens; what is reserved for an answer
+
+
+class UsageMeter(Protocol):
+    """Counts requests, and what they take, for whoever pays for them."""
+
+    async def reserve(
+        self, model: str, estimate: Callable[[], Usage], allowance: Allowance | None = None
+    ) -> int:
+        """Note what a request will take, before it is made; the number of the note, 0 where none
+        was made. Raises DaySpent where the request may not be made.
+        """
+        ...
+
+    def release(self, number: int) -> None:
+        """The request with this note took nothing."""
+        ...
+
+    def charge(self, model: str, usage: Usage, allowance: Allowance | None = None) -> None:
+        """A request took this, and nobody gets its answer."""
+        ...
+
+    def count(self, attempt: Attempt) -> None:
+        """An attempt ended."""
+        ...
+
+
+class Failover:
+    """Asks upstreams in order until one answers; every other end is one ModelError.
+
+    Retry-After is honoured up to `patience` seconds, counted over all waits of one request; without
+    it the waits are about 1, 2, 4 s, and with it no shorter. An answer is only handed on whole, so
+    asking again never repeats anything said.
+    """
+
+    def __init__(
+        self,
+        upstreams: Sequence[Upstream],
+        *,
+        clock: Clock,
+        ids: Ids,
+        vision: Sequence[Upstream] = (),
+        tell: NotifyOwners = no_owner,
+        meter: UsageMeter | None = None,
+        attempts: int = ATTEMPTS,
+        patience: float = PATIENCE,
+    ) -> None:
+        """`vision` are asked, in order, where the request has pictures; empty: the same as for any
+        other.
+
+        `tell` reaches the owner: what only they can mend, where the request could go on by another
+        way; else the error that gets out tells it. `meter` counts every attempt, and what it took.
+        """
+        self._upstreams = tuple(upstreams)
+        self._vision = tuple(vision)
+        self._clock = clock
+        self._reactions = ErrorReactions(clock=clock, ids=ids, tell=tell, attempts=attempts)
+        self._meter = meter
+        self._patience = patience
+        self._spoilt = RefusedBeginnings()
+
+    @property
+    def name(self) -> str:
+        """Whom it asks first."""
+        return self._upstreams[0].name
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """All it asks, in order; those for pictures last."""
+        return (*self._upstreams, *self._vision)
+
+    def first(self, request: ModelRequest) -> Upstream:
+        """Who would be asked first."""
+        return self._order(request)[0]
+
+    def estimate(self, request: ModelRequest) -> tuple[str, Usage]:
+        """Who would be asked first, and what is reserved for that."""
+        upstream = self.first(request)
+        fitting = upstream.fit(request, self._clock.monotonic())
+        return upstream.name, upstream.reading(fitting, answer=ANSWER)
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """Answer, whoever does. Raises the last ModelError; DaySpent at once."""
+        errand = PendingRequest(
+            self._spoilt.left_out_of(request),
+            self._order(request),
+            patience=self._patience,
+            began=self._clock.monotonic(),
+        )
+        while way := errand.choose(self._clock.monotonic()):
+            if errand.error is not None and not request.may_be_made_again():
+                break
+            if not await self._wait(errand, way):
+                break
+            if completion := await self._ask(errand, way):
+                return completion
+        if errand.error is None:
+            raise RuntimeError("there is nobody to ask")
+        raise errand.error
+
+    def _order(self, request: ModelRequest) -> tuple[Upstream, ...]:
+        """Whom to ask; last of all those whose answer to this was empty."""
+        asked = self._vision if self._vision and has_pictures(request) else self._upstreams
+        if not request.passed_over:
+            return asked
+        return tuple(sorted(asked, key=lambda upstream: upstream.name in request.passed_over))
+
+    async def _wait(self, errand: PendingRequest, way: Route) -> bool:
+        """Wait until that way is open; False where that would be too long. Nobody is refused
+        without being tried.
+        """
+        if way.wait <= 0 or (errand.error is None and way.wait > self._patience):
+            return True
+        if errand.waited + way.wait > self._patience:
+            return False
+        errand.waited += way.wait
+        logger.info("%s: asking in %.1f s", way.upstream.name, way.wait)
+        await self._clock.sleep(way.wait)
+        return True
+
+    async def _ask(self, errand: PendingRequest, way: Route) -> Completion | None:
+        """One attempt; None where there is to be another."""
+        upstream, line = way.upstream, way.line
+        started = self._clock.monotonic()
+        request = errand.request_for(upstream, started)
+        said = upstream.busy_until, line.busy_until
+        try:
+            completion = await self._attempt(way, request)
+        except DaySpent:
+            raise
+        except ModelError as error:
+            way.hear(*said)
+            logger.info(
+                "%s: %s (status %s, code %s)",
+                upstream.name,
+                error.kind,
+                error.status,
+                error.code or "-",
+            )
+            if (words := str(error)) not in errand.reported:
+                errand.reported.add(words)
+                # the vendor's words, who may repeat what people said
+                logger.debug("%s: %s", upstream.name, words)
+            errand.error = error
+            seconds = self._clock.monotonic() - started
+            self._reactions.react(errand, way, error, request=request, seconds=seconds)
+            return None
+        way.hear(*said)
+        upstream.breaker.succeed()
+        line.breaker.succeed()
+        if completion.finish is FinishReason.CONTENT_FILTER and errand.clean():
+            if completion.usage:  # nobody gets it
+                self._charge(upstream.name, completion.usage, request.allowance)
+            errand.error = ContentFiltered(completion.refusal or "the vendor filtered the answer")
+            return None
+        self._remember(errand, completion)
+        if form := errand.remember(upstream, self._clock.monotonic()):
+            name = form.name.lower().replace("_", " ")
+            logger.warning("%s takes the request in another form: %s", upstream.name, name)
+        if upstream is not errand.upstreams[0]:
+            logger.info("%s answered instead of %s", upstream.name, errand.upstreams[0].name)
+        return (
+            completion
+            if completion.endpoint == upstream.name
+            else replace(completion, endpoint=upstream.name)
+        )
+
+    async def _attempt(self, way: Route, request: ModelRequest) -> Completion:
+        """The answer, with what it cost; it is counted, whatever comes of it."""
+        upstream = way.upstream
+        estimate = partial(upstream.reading, request, answer=ANSWER)
+        meter, reserved = self._meter, 0
+        if meter is not None:
+            reserved = await meter.reserve(upstream.name, estimate, request.allowance)
+        started, outcome, status = self._clock.monotonic(), "crashed", 0
+        completion: Completion | None = None
+        try:
+            with upstream.breaker.asking(), way.line.breaker.asking():
+                said = await way.line.model.complete(request)
+            upstream.learn(request, said)
+            completion = upstream.counted(request, said, reserved=reserved)
+        except ModelError as error:
+            outcome, status = error.kind, error.status or 0
+            if error.took is None:
+                self._release(reserved)
+            else:
+                answer = 0 if isinstance(error, ModelStalled) else ANSWER
+                usage = upstream.taken(error.took, request, answer=answer, reserved=reserved)
+                if error.asked_twice:
+                    usage = replace(usage + estimate(), reserved=reserved)
+                self._charge(upstream.name, usage, request.allowance)
+            raise
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            self._break_off(way, request, reserved)
+            raise
+        else:
+            outcome = "ok"
+            return completion
+        finally:
+            if outcome == "crashed":
+                self._release(reserved)
+            seconds = self._clock.monotonic() - started
+            if meter is not None:
+                meter.count(Attempt(upstream.name, outcome, seconds, completion, status))
+
+    def _break_off(self, way: Route, request: ModelRequest, reserved: int) -> None:
+        """Count an attempt that somebody broke off, who may do that himself."""
+        name, usage = way.upstream.name, way.upstream.reading(request, reserved=reserved)
+        if request.allowance is None or not request.allowance.record_broken_off(name, usage):
+            self._charge(name, usage)
+
+    def _release(self, number: int) -> None:
+        if number and self._meter is not None:
+            self._meter.release(number)
+
+    def _charge(self, name: str, usage: Usage, allowance: Allowance | None = None) -> None:
+        if self._meter is not None:
+            self._meter.charge(name, usage, allowance)
+
+    # --- beginnings that a vendor refuses ---------------------------------------------------------
+
+    def _remember(self, errand: PendingRequest, completion: Completion) -> None:
+        """Note the rounds that the filter refused: they are left out from now on, else each step
+        is asked twice.
+        """
+        if errand.spoilt and completion.finish is not FinishReason.CONTENT_FILTER:
+            logger.warning(
+                "%s: %d messages are left out, a content filter refuses them",
+                self.name,
+                len(errand.spoilt),
+            )
+            self._spoilt.add(errand.spoilt)

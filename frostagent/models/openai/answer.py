@@ -1,0 +1,545 @@
+"""One raw answer, gathered from deltas or from one whole message; nothing is interpreted here.
+
+Every vendor's way of cutting an answer into deltas ends in the same `RawAnswer`; what it means to
+us is read in `wire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeAlias
+
+import orjson
+from msgspec import Meta, MsgspecError, Struct
+from msgspec.json import Decoder
+
+from frostagent.models.openai.vendor_text import repair_text, short_word, to_json
+
+SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
+CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """A tool call as it came: `id` and `name` may be empty, `arguments` is None where the vendor
+    sent none.
+
+    `extras` are the vendor's own fields beside the call, which it may want back (Gemini's
+    signatures).
+    """
+
+    id: str
+    name: str
+    arguments: str | None
+    extras: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CallDraft:
+    """A call that is still growing. Id and name are set once and never added to (2.8, 2.11)."""
+
+    __slots__ = ("_pieces", "_size", "extras", "id", "index", "name")
+
+    def __init__(self, index: int | None) -> None:
+        """`index` is the one it came under."""
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.extras: dict[str, Any] = {}
+        self._pieces: list[str] = []
+        self._size = 0
+
+    @property
+    def arguments(self) -> str | None:
+        """The arguments so far, None where none came."""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else None
+
+    def add(self, call: Mapping[str, Any], identity: str, name: str, arguments: object) -> None:
+        self.id = self.id or identity
+        self.name = self.name or name
+        if isinstance(arguments, str):
+            if not self.says(arguments):
+                self._pieces.append(arguments)
+                self._size += len(arguments)
+        elif isinstance(arguments, dict | list):  # 3.4
+            self._pieces = [to_json(arguments)]
+            self._size = len(self._pieces[0])
+        if not CALL_FIELDS.issuperset(call):
+            self.extras.update(
+                {key: value for key, value in call.items() if key not in CALL_FIELDS and value}
+            )
+
+    def is_whole(self) -> bool:
+        return _canonical(self.arguments) is not None
+
+    def says(self, arguments: object) -> bool:
+        """Whether these are its own arguments once more, all of them, however they are spelt."""
+        again = _canonical(arguments) if self._size else None
+        return (
+            again is not None
+            and self._size < SPREAD * len(again)
+            and again == _canonical(self.arguments)
+        )
+
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """The same for the same call, sent once more: under its id, or without any under its
+        index.
+        """
+        said = _canonical(self.arguments)
+        known = self.id or self.index is not None
+        return (
+            (self.id, None if self.id else self.index, self.name, said)
+            if known and said is not None
+            else None
+        )
+
+    def freeze(self) -> RawCall:
+        arguments = self.arguments
+        return RawCall(
+            self.id, self.name, None if arguments is None else repair_text(arguments), self.extras
+        )
+
+
+class CallDrafts:
+    """Which call a delta belongs to: by id first, then by index, then by order (2.9-2.14).
+
+    Neither is to be trusted alone: ids come empty or twice, indexes come missing, with gaps, or all
+    zero.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[CallDraft] = []
+        self._by_id: dict[str, CallDraft] = {}
+        self._by_index: dict[int, CallDraft] = {}
+        self._are_whole = False
+
+    def add(self, call: Mapping[str, Any], *, whole: bool) -> None:
+        """Take one delta of a call, or (`whole`) one call of a whole message, which is nobody
+        else's.
+        """
+        function = call.get("function")
+        if not isinstance(function, dict):
+            function = {}
+        identity, name, index = (
+            short_word(call.get("id")),
+            short_word(function.get("name")),
+            call.get("index"),
+        )
+        if not isinstance(index, int):
+            index = None
+        arguments = function.get("arguments")
+        draft = None if whole else self._find(identity, index, name, arguments)
+        if draft is None:
+            draft = CallDraft(index)
+            self._calls.append(draft)
+            self._are_whole |= whole
+        draft.add(call, identity, name, arguments)
+        if draft.id:
+            self._by_id[draft.id] = draft
+        if index is not None:
+            self._by_index[index] = draft
+
+    def freeze(self) -> tuple[RawCall, ...]:
+        """The calls; one that a stream sent twice is one, as what it does must be done once."""
+        if self._are_whole or len(self._calls) < 2:
+            return tuple(draft.freeze() for draft in self._calls)
+        kept: dict[object, CallDraft] = {}
+        for draft in self._calls:
+            kept.setdefault(draft.key or draft, draft)
+        return tuple(draft.freeze() for draft in kept.values())
+
+    def _find(
+        self, identity: str, index: int | None, name: str, arguments: object
+    ) -> CallDraft | None:
+        at_index = None if index is None else self._by_index.get(index)
+        if draft := self._by_id.get(identity):
+            return (
+                None
+                if _is_another(draft, name, arguments, elsewhere=at_index is not draft)
+                else draft
+            )
+        if identity:
+            return (
+                at_index if at_index and not (at_index.id and name) else None
+            )  # an id alone begins nothing
+        if index is not None:
+            return (
+                at_index
+                if at_index and not _is_another(at_index, name, arguments, elsewhere=False)
+                else None
+            )
+        if not self._calls or (name and self._calls[-1].name):
+            return None
+        return self._calls[-1]
+
+
+def _is_another(draft: CallDraft, name: str, arguments: object, *, elsewhere: bool) -> bool:
+    """Whether a delta under a known id or index begins a call of its own all the same.
+
+    It does when it names another function, or names the same one again when that call is already
+    whole: parallel calls that all have one id or all have index 0 (2.13, 2.14). A whole call said
+    twice stays one.
+    """
+    if not name or not draft.name:
+        return False
+    if name != draft.name:
+        return True
+    if not (arguments or elsewhere) or arguments == draft.arguments:
+        return False
+    return draft.is_whole()
+
+
+def _canonical(arguments: object) -> bytes | None:
+    """One spelling for all of the same object; None for anything else."""
+    if isinstance(arguments, str) and (bare := arguments.strip())[:1] + bare[-1:] != "{}":
+        # As every piece of them is: to read it would take longer than all the rest.
+        return None
+    try:
+        value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if isinstance(value, dict) else None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
+
+
+NoText: TypeAlias = Annotated[str, Meta(max_length=0)] | None
+NoList: TypeAlias = Annotated[list[Any], Meta(max_length=0)] | None
+
+
+class UsualDelta(Struct):
+    """Words, thoughts under either of their names, or nothing."""
+
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: NoList = None
+    refusal: NoText = None
+    tool_calls: NoList = None
+    function_call: None = None
+
+
+class UsualChoice(Struct):
+    """A candidate's delta, and how it ended."""
+
+    delta: UsualDelta
+    index: int | None = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    usage: None = None
+    error: None = None
+
+
+class UsualEnvelope(Struct):
+    """What stands around a chunk besides: no usage yet."""
+
+    usage: None = None
+
+
+class UsualChunk(Struct):
+    """The candidates; in some chunks, usage."""
+
+    choices: list[UsualChoice]
+    usage: dict[str, Any] | None = None
+    error: None = None
+    x_groq: UsualEnvelope | None = None
+    id: str | None = None
+    model: str | None = None
+
+
+_decode = Decoder(UsualChunk).decode
+
+
+def read_usual(data: bytes) -> UsualChunk | None:
+    """The chunk, or None where it is of another kind, or none at all."""
+    try:
+        return _decode(data)
+    except (MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+# Two names of one text where both are there: read one.
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+MAX_SAID = 200_000  # characters of text and arguments: more is a model that does not end
+MAX_THOUGHT = 1_000_000
+WORD_FIELDS = frozenset({"role", "content"})
+
+
+class RawAnswer(Struct, frozen=True, kw_only=True):
+    """A whole answer in the vendor's own terms.
+
+    `done` says whether the stream ended with its marker (None for an answer that was no stream);
+    `reasoning_field` is the wire name the reasoning came under; `leaked` says that a call stands in
+    the text as the model's own markup, or stood there, and could not be taken as one; `unexplained`
+    that a stream ended without a word on why.
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    reasoning_field: str = ""
+    reasoning_details: tuple[dict[str, Any], ...] = ()
+    refusal: str = ""
+    tool_calls: tuple[RawCall, ...] = ()
+    function_call: RawCall | None = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    usage: Mapping[str, Any] | None = None
+    model: str = ""
+    id: str = ""
+    done: bool | None = None
+    leaked: bool = False
+    unexplained: bool = False
+
+
+class AnswerDraft:
+    """The answer so far. Every field of a delta counts, whatever else is in it (2.17)."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._reasoning_field = ""
+        self._details: list[dict[str, Any]] = []
+        self._detail: list[str] = []  # pieces of the last one that are to be joined to it
+        self._said = 0
+        self._thought = 0
+        self._refusal: list[str] = []
+        self._calls: CallDrafts | None = None
+        self._function_call: CallDraft | None = None
+        self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
+
+    def take(self, delta: UsualDelta) -> None:
+        """Take one that is of words, thoughts or nothing."""
+        if content := delta.content:
+            self.pieces += 1
+            self._text.append(content)
+            self._said += len(content)
+        if delta.reasoning_content:
+            self._think(delta.reasoning_content, "reasoning_content")
+        elif delta.reasoning:
+            self._think(delta.reasoning, "reasoning")
+
+    def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
+        """Take one delta, or one whole message, which has the same fields."""
+        if content := delta.get("content"):
+            self.pieces += 1
+            if isinstance(content, str):
+                self._text.append(content)
+                self._said += len(content)
+            else:
+                self._add_content(content)
+            if len(delta) == 1:
+                return  # nearly all deltas
+        if delta.keys() <= WORD_FIELDS:
+            return
+        details = delta.get("reasoning_details")
+        for name in REASONING_FIELDS:
+            if (thought := delta.get(name)) and isinstance(thought, str):
+                self._think(thought, name)
+                break
+        else:
+            if details:
+                self._think(_thought(details), "reasoning_details")
+        if details:
+            self._add_details(details, whole=whole)
+        if (refusal := delta.get("refusal")) and isinstance(refusal, str):
+            self.pieces += 1
+            self._refusal.append(refusal)
+            self._said += len(refusal)
+        if isinstance(calls := delta.get("tool_calls"), list):
+            for call in calls:
+                if isinstance(call, dict):
+                    self.pieces += 1
+                    self._calls = self._calls or CallDrafts()
+                    self._calls.add(call, whole=whole)
+                    self._said += _size(call.get("function"))
+        if (call := delta.get("function_call")) and isinstance(call, dict):
+            self._function_call = self._function_call or CallDraft(None)
+            self.pieces += bool(self._function_call.name or call.get("name"))
+            self._function_call.add({}, "", short_word(call.get("name")), call.get("arguments"))
+            self._said += _size(call)
+
+    @property
+    def has_words_only(self) -> bool:
+        """Whether there is text, and no call."""
+        return bool(self._text) and not (
+            self._calls or (self._function_call and self._function_call.name)
+        )
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it is longer than any answer; text of parts counts as well."""
+        return self._said > MAX_SAID or self._thought > MAX_THOUGHT
+
+    def freeze(
+        self,
+        *,
+        finish_reason: str | None,
+        native_finish_reason: str | None,
+        usage: Mapping[str, Any] | None,
+        model: str,
+        identity: str,
+        done: bool | None,
+        unexplained: bool = False,
+    ) -> RawAnswer:
+        """The answer, with what only the end of it tells."""
+        self._end_detail()
+        return RawAnswer(
+            text=repair_text("".join(self._text)),
+            reasoning=repair_text("".join(self._reasoning)) if self._reasoning else "",
+            reasoning_field=self._reasoning_field,
+            reasoning_details=tuple(self._details),
+            refusal=repair_text("".join(self._refusal)) if self._refusal else "",
+            tool_calls=self._calls.freeze() if self._calls else (),
+            # 1.11
+            function_call=call.freeze() if (call := self._function_call) and call.name else None,
+            finish_reason=finish_reason,
+            native_finish_reason=native_finish_reason,
+            usage=usage,
+            model=model,
+            id=identity,
+            done=done,
+            unexplained=unexplained,
+        )
+
+    def _think(self, thought: str, name: str) -> None:
+        if thought:
+            self.pieces += 1
+            self._reasoning.append(thought)
+            self._thought += len(thought)
+            self._reasoning_field = self._reasoning_field or name
+
+    def _add_content(self, content: object) -> None:
+        """Content that is no string: parts (1.2), or a JSON object that was asked for (1.3)."""
+        if isinstance(content, dict):
+            self._text.append(to_json(content))
+            self._said += len(self._text[-1])
+        elif isinstance(content, list):
+            for part in content:
+                match part:
+                    case str(text) | {"type": "text" | "output_text", "text": str(text)}:
+                        self._text.append(text)
+                        self._said += len(text)
+                    case {"type": "refusal", "refusal": str(text)}:
+                        self._refusal.append(text)
+                        self._said += len(text)
+                    case {"type": "thinking" | "reasoning" as kind}:
+                        self._think(_thought(part.get(kind) or part.get("text")), "content")
+                    case _:
+                        pass  # audio, references: nothing a chat could show
+
+    def _add_details(self, details: object, *, whole: bool) -> None:
+        """Pieces of one detail become one again, so that it goes back as it would have come
+        unstreamed (section 5).
+        """
+        for detail in details if isinstance(details, list) else ():
+            if not isinstance(detail, dict):
+                continue
+            self.pieces += 1
+            last = self._details[-1] if self._details and not whole else {}
+            key = _growing(last)
+            if key and _is_piece(detail, last):
+                self._detail.append(piece := short_word(detail.get(key), strip=False))
+                self._thought += len(piece)
+                last.update(
+                    {name: value for name, value in detail.items() if value and name != key}
+                )
+            else:
+                self._end_detail()
+                self._details.append(dict(detail))
+
+    def _end_detail(self) -> None:
+        """Join the pieces of the last detail to it, all at once: one by one takes quadratic
+        time.
+        """
+        if self._detail and (key := _growing(last := self._details[-1])):
+            last[key] = "".join([last[key], *self._detail])
+        self._detail = []
+
+
+class GatheredAnswer:
+    """A draft, and the fields that stand around its choices.
+
+    Public and plain, for the readers of streams and of whole bodies: they write while it grows.
+    """
+
+    def __init__(self) -> None:
+        self.draft = AnswerDraft()
+        self.finish_reason: str | None = None
+        self.usage: Mapping[str, Any] | None = None
+        self.is_framed = False  # whether its id and model are known; they are the same in all
+        self._native_finish_reason: str | None = None
+        self._model = ""
+        self._id = ""
+
+    def read_end(self, choice: Mapping[str, Any]) -> None:
+        """Take the finish reason of a choice."""
+        reason, native = choice.get("finish_reason"), choice.get("native_finish_reason")
+        self.finish_reason = reason if isinstance(reason, str) else None
+        self._native_finish_reason = native if isinstance(native, str) else None
+
+    def end(self, reason: str, native: str | None) -> None:
+        """It ended so."""
+        self.finish_reason, self._native_finish_reason = reason, native
+
+    def frame(
+        self, usage: Mapping[str, Any] | None, identity: str | None, model: str | None
+    ) -> None:
+        """Take usage, id and model, where there are any. The last usage wins, they are never added
+        up (2.5).
+        """
+        self.usage = usage or self.usage
+        self._id = self._id or identity or ""
+        self._model = self._model or model or ""
+        self.is_framed = bool(self._id and self._model)
+
+    def read_frame(self, body: Mapping[str, Any]) -> None:
+        """Take them from a body of any kind."""
+        usage, identity, model = body.get("usage"), body.get("id"), body.get("model")
+        if not usage and isinstance(inner := body.get("x_groq"), dict):
+            usage = inner.get("usage")
+        self.frame(
+            usage if isinstance(usage, dict) else None,
+            identity if isinstance(identity, str) else None,
+            model if isinstance(model, str) else None,
+        )
+
+    def freeze(self, *, done: bool | None, unexplained: bool) -> RawAnswer:
+        """The answer; `done` and `unexplained` as there."""
+        return self.draft.freeze(
+            finish_reason=self.finish_reason,
+            native_finish_reason=self._native_finish_reason,
+            usage=self.usage,
+            model=self._model,
+            identity=self._id,
+            done=done,
+            unexplained=unexplained,
+        )
+
+
+def _growing(detail: Mapping[str, Any]) -> str | None:
+    """The field of a detail that its next piece is added to."""
+    return next((key for key in ("text", "summary") if isinstance(detail.get(key), str)), None)
+
+
+def _size(function: object) -> int:
+    """How many characters the arguments of a function have, where they are text."""
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    return len(arguments) if isinstance(arguments, str) else 0
+
+
+def _is_piece(detail: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    same = all(detail.get(key) == last.get(key) for key in ("type", "index"))
+    return same and detail.get("id") in {None, last.get("id")}
+
+
+def _thought(value: object) -> str:
+    """The words of reasoning that came as a string or as parts."""
+    if isinstance(value, str):
+        return value
+    parts = value if isinstance(value, list) else ()
+    return "".join(
+        short_word(part.get("text") or part.get("summary"), strip=False)
+        for part in parts
+        if isinstance(part, dict)
+    )

@@ -1,0 +1,390 @@
+"""The one place where we talk HTTP to a model server, and where aiohttp's errors become ours.
+
+One attempt, then a class that says what to do: waiting and trying again is decided in
+`frostagent/models/failover.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from io import BytesIO
+from typing import Final
+
+import aiohttp
+from msgspec.structs import replace
+
+from bot.core.language import bilingual, text_of
+from frostagent.models.openai.deadlines import Deadline, Timeouts
+from frostagent.models.openai.dialects import choose_dialect, named_dialect
+from frostagent.models.openai.endpoint import find_proxy, join_url
+from frostagent.models.openai.errors import classify, clean_words
+from frostagent.models.openai.history import Origin
+from frostagent.models.openai.stream import AnswerReader
+from frostagent.models.openai.wire import read_answer, read_usage, write_request
+from frostagent.text.language import Pair, fill_pair
+from frostagent.text.masking import Mask
+from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
+from frostagent.types.messages import Completion, ModelRequest, Usage
+
+logger = logging.getLogger(__name__)
+
+UNEXPLAINED = (
+    "it never says why its answers end: they are taken as whole, and one that was cut cannot be "
+    "told"
+)
+
+
+class Endings:
+    """Good for one server and model. It is believed to be one that never says why after two streams
+    in a row.
+
+    From the first on that does, it is one that does as a rule: what comes without was cut, and is
+    not believed again.
+    """
+
+    def __init__(self, name: str) -> None:
+        """`name` is for the log."""
+        self._name = name
+        self._explains: bool | None = None
+
+    @property
+    def go_unexplained(self) -> bool:
+        """Whether a stream that does not say why it ended is taken as whole."""
+        return self._explains is False
+
+    def doubts(self, reader: AnswerReader) -> bool:
+        """Whether this stream should be asked for once more, because nothing is known of others."""
+        return self._explains is None and reader.is_unexplained
+
+    def learn(self, reader: AnswerReader) -> None:
+        """Take note of how a stream ended, one that was asked for once more where it was in
+        doubt.
+        """
+        if self._explains:
+            return
+        if reader.is_explained:
+            self._explains = True
+        elif self.doubts(reader):
+            self._explains = False
+            logger.warning("%s: %s", self._name, UNEXPLAINED)
+
+
+MODELS_PATH = "/models"
+MAX_LIST = 8 * 2**20  # bytes of a list of models; the longest known has 0.6 MB
+MAX_NAME = 200  # characters
+MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
+MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
+LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
+SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
+ACCEPTED = "text/event-stream, application/json"
+BROKEN: Final = ("{name}：{reason}", "{name}: {reason}")
+IN_ITS_WORDS: Final = ("{reason}（{words}）", "{reason} ({words})")
+CONNECTION_FAILED: Final = ("连接失败", "the connection failed")
+REASONS: tuple[tuple[type[BaseException], Pair], ...] = (
+    (
+        aiohttp.ClientConnectorDNSError,
+        (
+            "找不到这个域名，请检查接口地址和 DNS",
+            "its name was not found, check the base URL and the DNS",
+        ),
+    ),
+    (
+        aiohttp.ClientProxyConnectionError,
+        (
+            "连不上代理，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
+            "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
+        ),
+    ),
+    (
+        aiohttp.ClientHttpProxyError,
+        (
+            "代理拒绝了，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
+            "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
+        ),
+    ),
+    (
+        aiohttp.ClientConnectorCertificateError,
+        (
+            "证书不受信任，请检查接口地址和时钟",
+            "its certificate is not trusted, check the base URL and the clock",
+        ),
+    ),
+    (
+        aiohttp.ClientSSLError,
+        (
+            "建立不了 TLS 连接，请看接口地址该用 http 还是 https",
+            "no TLS with it, check whether the base URL should begin with http or https",
+        ),
+    ),
+    (
+        aiohttp.ConnectionTimeoutError,
+        (
+            "连接超时，请检查接口地址、网络和代理",
+            "it cannot be reached in time, check the base URL, the network and the proxy",
+        ),
+    ),
+    (
+        aiohttp.ClientConnectorError,
+        (
+            "连不上，请检查接口地址，看看服务开着没有",
+            "it cannot be reached, check the base URL and that the server runs",
+        ),
+    ),
+    (aiohttp.ServerDisconnectedError, ("没有答复就挂断了", "it hung up before it answered")),
+    (aiohttp.ClientPayloadError, ("答复没发完就断了", "the answer was cut off")),
+)
+
+
+def make_session() -> aiohttp.ClientSession:
+    """A session for all models of this process; the caller closes it. Must be called with a loop
+    running.
+
+    It follows no proxy of its own accord: each model looks its proxy up once, and servers near us
+    need none.
+    """
+    connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=30)
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": "FrostAgent"},
+    )
+
+
+async def list_models(
+    session: aiohttp.ClientSession, *, base_url: str, api_key: str, seconds: float
+) -> tuple[str, ...]:
+    """The names of the models that a service lists, in alphabetical order; none if it lists none
+    within that time.
+
+    Not every service does, so a failure is no error: asking a model tells what is wrong.
+    """
+    try:
+        url = join_url(base_url, path=MODELS_PATH)
+        headers = {"Accept": "application/json"}
+        if api_key:
+            headers["Authorization"] = f"Bearer {api_key}"
+        async with (
+            asyncio.timeout(seconds),
+            session.get(
+                url, headers=headers, proxy=find_proxy(url), allow_redirects=False
+            ) as response,
+        ):
+            if response.status != 200:
+                return ()
+            body = await response.content.read(MAX_LIST)
+            while not response.content.at_eof() and len(body) < MAX_LIST:
+                body += await response.content.read(MAX_LIST - len(body))
+        found = json.loads(body)
+    except (aiohttp.ClientError, OSError, ValueError, RecursionError):
+        return ()
+    rows = found.get("data") if isinstance(found, dict) else found
+    names = (
+        (row.get("id") for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ()
+    )
+    good = {name for name in names if isinstance(name, str) and _is_name(name)}
+    return tuple(sorted(good, key=str.casefold))
+
+
+def _is_name(text: str) -> bool:
+    """Whether a terminal can show it: a service may write anything."""
+    return bool(text.strip()) and text.isprintable() and len(text) <= MAX_NAME
+
+
+class OpenAIModel:
+    """A `ChatModel` over any server that speaks `/chat/completions`."""
+
+    def __init__(
+        self,
+        *,
+        session: aiohttp.ClientSession,
+        base_url: str,
+        api_key: str,
+        model: str,
+        timeouts: Timeouts | None = None,
+        dialect: str = "",
+        now: Callable[[], float] = time.time,  # noqa: TID251  # the library needs no Clock
+        new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
+    ) -> None:
+        """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect`
+        is found if empty.
+
+        `now` is in seconds since 1970, `new_id` names calls that came without an id. Raises
+        ValueError where the base URL is none, or the dialect unknown.
+        """
+        self._key = "".join(api_key.split())
+        url = join_url(base_url)
+        self._url = (
+            url.with_user(None) if self._key else url
+        )  # aiohttp takes one authority, not two
+        self._session = session
+        self._timeouts = timeouts or Timeouts()
+        self._connecting = aiohttp.ClientTimeout(total=None, connect=self._timeouts.connect)
+        self._origin = Origin(endpoint=self._url.host_port_subcomponent or "", model=model)
+        self._dialect = named_dialect(dialect) if dialect else choose_dialect(url.host or "", model)
+        self._proxy = find_proxy(url)
+        secrets = (self._key, url.user or "", url.password or "", *url.query.values())
+        self._mask = Mask(secret for secret in secrets if len(secret) >= SECRET)
+        self._now = now
+        self._new_id = new_id
+        self._stream_options = True
+        self._endings = Endings(self.name)
+        self._headers = {"Content-Type": "application/json", "Accept": ACCEPTED}
+        if self._key:
+            self._headers["Authorization"] = f"Bearer {self._key}"
+
+    @property
+    def name(self) -> str:
+        """Model and host, for logs."""
+        return self._origin.name
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """Answer, whole and finished, in one attempt. Raises ModelError, which repeats none of our
+        secrets.
+        """
+        try:
+            return await self._complete(request)
+        except ModelError as error:
+            error.args = (text_of(error).each(self._mask),)
+            error.code = self._mask(error.code)
+            raise
+
+    async def _complete(self, request: ModelRequest) -> Completion:
+        """One attempt.
+
+        A stream that ends with its marker and without a reason is asked for once more: a server
+        that never gives one is known by that, and believed from then on. Where it does as a rule,
+        it was cut.
+        """
+        reader, first_token = await self._ask(request)
+        first, again = reader, self._endings.doubts(reader) and request.may_be_made_again()
+        try:
+            if again:
+                reader, first_token = await self._ask(request)
+            self._endings.learn(reader)
+            said = read_answer(
+                reader.finish(unexplained=self._endings.go_unexplained),
+                request=request,
+                origin=self._origin,
+                dialect=self._dialect,
+                new_id=self._new_id,
+                first_token=first_token,
+            )
+        except ModelError as error:
+            if isinstance(error, ModelTransport) and reader.is_done and not reader.pieces:
+                error.code = error.code or EMPTY_ANSWER
+            if reader is not first:
+                error.took = error.took or _taken(reader)
+            error.asked_twice = again and error.took is not None
+            error.took = error.took or _taken(first)
+            raise
+        return replace(said, asked_twice=True) if again else said
+
+    async def _ask(self, request: ModelRequest) -> tuple[AnswerReader, float | None]:
+        """The server's answer, and the seconds until it began.
+
+        A server too old for `stream_options` is asked once more without, and never again with
+        (2.19).
+        """
+        counted = self._stream_options  # as it was when we asked: requests run side by side
+        try:
+            return await self._post(request, stream_options=counted)
+        except ModelError as error:
+            if not counted or error.status not in {400, 422} or "stream_options" not in str(error):
+                raise
+            self._stream_options = False
+            if not request.may_be_made_again():
+                raise
+            return await self._post(request, stream_options=False)
+
+    async def _post(
+        self, request: ModelRequest, *, stream_options: bool
+    ) -> tuple[AnswerReader, float | None]:
+        body = write_request(
+            request, origin=self._origin, dialect=self._dialect, stream_options=stream_options
+        )
+        reader = AnswerReader()
+        deadline = Deadline(self._timeouts)
+        asking = self._session.post(
+            self._url,
+            data=body if len(body) < LARGE_REQUEST else BytesIO(body),
+            headers=self._headers,
+            proxy=self._proxy,
+            allow_redirects=False,
+            timeout=self._connecting,
+        )
+        try:
+            async with deadline.timer, asking as response:
+                if not 200 <= response.status < 300:
+                    raise await self._read_refusal(response)
+                content = response.content
+                while chunk := await content.readany():
+                    if content.total_bytes > MAX_ANSWER:
+                        raise ModelTransport(
+                            f"{self.name}: the answer is larger than {MAX_ANSWER >> 20} MiB"
+                        )
+                    reader.feed(chunk)
+                    deadline.hear(reader)
+                    if content.at_eof():
+                        break
+                    deadline.go_on(reader)
+            reader.end()
+        except ModelError as error:
+            error.took = _taken(reader)
+            raise
+        except (
+            aiohttp.ClientError,
+            OSError,
+        ) as error:  # OSError holds TimeoutError and ssl.SSLError
+            if not (reader.is_complete or reader.is_done):
+                raise self._broken(reader, deadline, error) from error
+            reader.end()
+        return reader, deadline.first_token
+
+    def _broken(
+        self, reader: AnswerReader, deadline: Deadline, error: BaseException
+    ) -> ModelTransport:
+        """The line broke, or a deadline passed, before the answer was whole."""
+        kind = ModelStalled if deadline.has_no_answer else ModelTransport
+        reason = deadline.explain() if deadline.timer.expired() else _explain(error)
+        broken = kind(bilingual(fill_pair(BROKEN, name=self.name, reason=reason)).each(clean_words))
+        broken.took = _taken(reader) or broken.took
+        return broken
+
+    async def _read_refusal(self, response: aiohttp.ClientResponse) -> ModelError:
+        """The error a status and its body are; a body that does not come is none."""
+        body = b""
+        with contextlib.suppress(aiohttp.ClientError, OSError):
+            async with asyncio.timeout(self._timeouts.closing):
+                async for chunk in response.content.iter_any():
+                    body += chunk
+                    if len(body) > MAX_REFUSAL:
+                        break
+        text = self._mask(body.decode("utf-8", "replace"))
+        return classify(response.status, text.encode(), response.headers, now=self._now())
+
+
+def _taken(reader: AnswerReader) -> Usage | None:
+    """The usage of an answer that is none in the end; None where it had not begun."""
+    if not reader.has_begun:
+        return None
+    if not reader.usage:
+        return Usage()
+    usage = read_usage(reader.usage)
+    if usage.completion or not reader.is_stream:
+        return usage
+    return replace(usage, completion=reader.pieces)  # of a stream each is about a token
+
+
+def _explain(error: BaseException) -> Pair:
+    """The failure of the line and what to check, and the library's own words, unless they may
+    quote the body.
+    """
+    reason = next((words for kind, words in REASONS if isinstance(error, kind)), CONNECTION_FAILED)
+    words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)
+    return fill_pair(IN_ITS_WORDS, reason=reason, words=words or type(error).__name__)

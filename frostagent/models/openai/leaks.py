@@ -1,0 +1,582 @@
+"""Text that a model wrote for its server, which should have taken it out: thoughts,
+calls and citations (section 4).
+
+A pure stage behind the reader. It sees whole texts only, so it does not matter how a stream was
+cut. Nobody in a chat should see markup; but markup is executed only where it can be nothing else
+than a call, because the text of a model may repeat what anybody wrote: outside code, closed, the
+last thing said, to tools that were offered, with arguments that parse, in an answer that is
+complete, and not a quotation of what the model was given.
+
+Marks count outside code only: in code they are somebody's example. Thoughts go with the reasoning.
+Citation marks, which a vendor's own service turns into links, are cut unless the answer has the
+list of sources that they point to; the words they stand around stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+from msgspec.structs import replace
+
+from frostagent.models.openai.answer import AnswerDraft, RawAnswer, RawCall
+from frostagent.models.openai.markup import NOISE, MarkupBlock, find_blocks
+from frostagent.models.openai.vendor_text import CODE, end_of_code, to_json, without_code
+from frostagent.models.openai.written_calls import fits
+from frostagent.text.visible_text import visible_text
+from frostagent.types.messages import ToolSpec
+
+SOURCES = (
+    *("search", "news", "view", "fetch", "image", "file", "forecast", "finance", "sports"),
+    *("product", "reddit", "academia", "maps", "business", "video", "msearch", "msg"),
+)
+KINDS = rf"(?:{'|'.join(SOURCES)})"
+TURN = rf"turn\d+{KINDS}\d+(?:[A-Z]\d+(?:-[A-Z]?\d+)?)?"
+"""What a service calls its sources by: `turn0search3`, `turn0file1L5-L9`."""
+
+MARKS = (
+    # between characters of private use: a kind, and what belongs to it
+    r"\ue200(?P<marked>[^\ue200\ue201\n]{0,1000})(?:\ue201|\Z|(?=\n))",
+    r"[\ue200-\ue206]",
+    # the same without those characters
+    rf"(?:(?:file)?(?:cite|navlist|nav)|(?<![A-Za-z])(?:image|i))(?:\d*{TURN})+(?:navlist)?",
+    rf"[\[【(（]\s?{TURN}(?:\s?[,，、]\s?{TURN})*\s?[\]】)）]|(?<![A-Za-z0-9]){TURN}(?![A-Za-z0-9])",
+    r"[\[【](?P<dagger>\d{1,3}(?::\d{1,3})?)†[^\]】\n]{1,200}[\]】]",
+    r"[\[【]citations?\s?[:：]\s?(?P<cited>\d{1,3}(?:\s?[,，、-]\s?\d{1,3})*)[\]】]",
+    r"\[\^(?P<raised>\d{1,3})\^\](?:\[\d{1,3}\])?",
+    r"[\[【]ref_(?P<ref>\d{1,3})[\]】]",
+    r":?contentReference\[oaicite:(?P<oaicite>\d{1,3})\](?:\{index=\d{1,3}\})?|[\[【]oaicite:\d{1,3}[\]】]",
+    # around words, which stay
+    r"</?co(?::\s?\d{1,3}(?:\s?,\s?\d{1,3})*)>|<cite\s+index=[^<>\n]{0,100}>|(?P<closed></cite>)",
+    r"<grok:render\b[^<>\n]{0,300}>(?:(?!<grok:render).){0,600}?</grok:render>",
+    r"</?grok:render\b[^<>\n]{0,300}>",
+)  # fmt: skip
+MARK = re.compile("|".join(f"(?:{mark})" for mark in MARKS), re.DOTALL)
+WORTH = re.compile(
+    rf"[\ue200-\ue206†]|turn\d+{KINDS}|citation|\[\^\d|[\[【]ref_|oaicite|<co:|<cite\s|<grok:"
+)
+"""Everything that can be found has one of these in it."""
+
+SOURCE = re.compile(
+    r"^[ \t>*-]{0,8}[\[【(（]?\^?(?:citation\s?[:：]\s?|ref_)?"
+    rf"(?P<id>\d{{1,3}}(?::\d{{1,3}})?|{TURN})"
+    r"(?:†[^\]】\n]{0,200})?\^?[\]】)）]?(?P<rest>[^\n]{0,1000})",
+    re.MULTILINE,
+)
+HEADING = re.compile(
+    r"^[\s#*【\[]{0,8}(?:参考(?:资料|文献|来源|链接)?|(?:信息|资料)?来源|引用|出处"
+    r"|sources?|references?|citations?|links?)"
+    r"[\s*】\]]{0,8}[:：]?[\s*]{0,8}$",
+    re.MULTILINE | re.IGNORECASE,
+)
+ADDRESS = re.compile(r"https?://|www\.|\.(?:com|cn|org|net|pdf|docx?|txt|md)\b")
+NUMBER = re.compile(r"\d+(?::\d+)?")
+WORDS_KEPT = ("entity", "url", "link")  # kinds of marks that hold words of the answer
+QUOTED = re.compile(r'"((?:[^"\\]|\\.){0,200})"')
+AFTER = re.compile(r"[\s,.;:!?，。；：！？、)）\]】」”…]|\Z")
+
+
+def has_citations(text: str) -> bool:
+    """Whether a look is worth it."""
+    return WORTH.search(text) is not None
+
+
+def without_citations(text: str, given: Sequence[str] = ()) -> str:
+    """The text without such marks; the same object where there are none. `given` is what others
+    than the model said.
+    """
+    if not has_citations(text):
+        return text
+    listed = _listed(text)
+    kept = ""
+    at = 0
+    for found in _marks(text):
+        if _ids(found) & listed or any(found[0] in one for one in given):
+            continue
+        kept = _joined(kept, text[at : found.start()])
+        if AFTER.match(text, found.end()):
+            kept = kept.rstrip(" \t")
+        kept += _words_of(found["marked"] or "")
+        at = found.end()
+    return _joined(kept, text[at:]).strip() if at else text
+
+
+def _joined(before: str, after: str) -> str:
+    """Both, with the blank that stood on either side of what was cut once."""
+    return before + (after.lstrip(" \t") if before[-1:] in {" ", "\t"} else after)
+
+
+def _marks(text: str) -> Iterator[re.Match[str]]:
+    """The marks outside code."""
+    at = 0
+    code = CODE.search(text)
+    cited = False
+    while found := MARK.search(text, at):
+        while code and code.start() < found.start():
+            end = end_of_code(text, code)
+            at = max(at, end)
+            code = CODE.search(text, end)
+        if found.start() < at:
+            continue
+        at = found.end()
+        cited = cited or found[0].startswith("<cite")
+        if found["closed"] is None or cited:
+            yield found
+
+
+def _listed(text: str) -> frozenset[str]:
+    """What the sources are called that the text lists: by lines with an address, or under a heading
+    that says so.
+    """
+    heading = HEADING.search(text)
+    return frozenset(
+        found["id"]
+        for found in SOURCE.finditer(text)
+        if ADDRESS.search(found["rest"]) or (heading and heading.end() <= found.start())
+    )
+
+
+def _ids(found: re.Match[str]) -> frozenset[str]:
+    groups = ("dagger", "cited", "raised", "ref", "oaicite")
+    said = next((found[name] for name in groups if found[name]), "")
+    ids = NUMBER.findall(said) or re.findall(TURN, found[0])
+    return frozenset(ids)
+
+
+def _words_of(marked: str) -> str:
+    """The words of the answer in a mark between characters of private use."""
+    kind, *parts = marked.split("\ue202")
+    if kind.strip() not in WORDS_KEPT or not parts:
+        return ""
+    quoted = QUOTED.findall(parts[0])
+    if kind.strip() == "entity":
+        return quoted[1] if len(quoted) > 1 else ""
+    return parts[0] if not re.fullmatch(TURN, parts[0]) else ""
+
+
+TAG = r"(?:(?:seed:|mm:)?think|thinking|thought|reasoning)"
+WORD_TAG = r"(?:analysis|scratchpad|reflection)"
+"""Tags that are words of other markup too: they count at the beginning, closed, and where nobody
+has written of them.
+"""
+SPECIAL = (
+    (r"(?-i:\[THINK\])", r"(?-i:\[/THINK\])"),
+    (r"◁think▷", r"◁/think▷"),
+    (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+)
+"""How a thought opens and closes in tokens, which are no prose: what they open is a thought to the
+end.
+"""
+
+SPECIAL_OPENS = "|".join(opens for opens, _ in SPECIAL)
+SPECIAL_CLOSES = "|".join(closes for _, closes in SPECIAL)
+FORMS = ((rf"<(?P<tag>{TAG})[ \t]?>", r"</(?P=tag)[ \t]?>"), *SPECIAL)
+THOUGHT = re.compile(
+    r"\s*(?:"
+    + "|".join(
+        rf"{opens}(?P<at{index}>.*?)(?:{closes}|\Z)" for index, (opens, closes) in enumerate(FORMS)
+    )
+    + ")",
+    re.DOTALL | re.IGNORECASE,
+)
+EDGE_OF_THOUGHT = re.compile(
+    rf"(?P<special>{SPECIAL_OPENS})|(?P<opens><{TAG}[ \t]?>)|"
+    rf"(?P<closes></{TAG}[ \t]?>|{SPECIAL_CLOSES})",
+    re.IGNORECASE,
+)
+WORD_THOUGHT = re.compile(
+    rf"\s*<(?P<tag>{WORD_TAG})>(?P<words>.*?)</(?P=tag)>", re.DOTALL | re.IGNORECASE
+)
+LONE_END = re.compile(rf"</(?P<tag>{WORD_TAG})>[ \t]*\n", re.IGNORECASE)
+ANSWER = re.compile(
+    r"\s*<(?P<tag>(?:final_)?answer)>(?:(?P<words>.*?)</(?P=tag)>|(?![ \t])(?P<open>\s*\S.*))\s*\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+END_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
+BARE_CHANNEL = re.compile(r"assistant(?:final|commentary(?=.{0,3}to=))", re.DOTALL)
+"""A channel whose tokens the server took off and whose words it left."""
+
+GLUED = re.compile(rf"(?<![\s\w`\"“「]){BARE_CHANNEL.pattern}(?![ \t])", re.DOTALL)
+CHANNEL = re.compile(
+    r"(?:<\|start\|>\w*+)?<\|channel\|>\s*+(\w++)([^<]*+(?:<\|constrain\|>[^<]*+)?)<\|message\|>"
+    r"(.*?)(?=<\|(?:end|call|return|start|channel)\|>|\Z)(?:<\|(?:end|call|return)\|>)?",
+    re.DOTALL,
+)
+FIRST_CHANNEL = re.compile(r"(?:<\|start\|>\w*)?<\|channel\|>")
+
+# Where the answer begins, and where somebody else's turn does, which the model then went on to
+# write.
+OWN_TURN = re.compile(
+    r"(?:\s*(?:<\|im_start\|>(?!\s*(?:user|system|tool)\b)(?:assistant)?|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>"
+    r"|<start_of_turn>(?!\s*user\b)(?:model)?|<[|｜](?:Assistant|CHATBOT_TOKEN|START_OF_TURN_TOKEN|begin_of_text)[|｜]>"
+    r"|<[|｜]begin▁of▁sentence[|｜]>|<bos>|<s>))+",
+    re.IGNORECASE,
+)
+OTHER_TURN = re.compile(
+    r"<\|im_start\|>\s*(?:user|system|tool)\b|<\|start_header_id\|>\s*(?:user|system|tool|ipython)\b"
+    r"|<start_of_turn>\s*user\b|<[|｜](?:user|system|observation|USER_TOKEN|SYSTEM_TOKEN)[|｜]>|\[INST\]",
+    re.IGNORECASE,
+)
+
+
+def split_thoughts(answer: RawAnswer, given: Sequence[str] = ()) -> RawAnswer:
+    """The answer's own words, and its thoughts with the reasoning. A call that has a channel of its
+    own is left at the end of the words; `given` is what others than the model said.
+    """
+    return _split_words(_split_tags(_split_channels(_own_words(answer))), given)
+
+
+def moved(answer: RawAnswer, text: str, thoughts: list[str]) -> RawAnswer:
+    """The answer with this text, and with these thoughts behind its reasoning."""
+    reasoning = "\n\n".join(
+        filter(None, [answer.reasoning, *(thought.strip() for thought in thoughts)])
+    )
+    return replace(
+        answer,
+        text=text.strip(),
+        reasoning=reasoning,
+        reasoning_field=answer.reasoning_field or "content",
+    )
+
+
+def _own_words(answer: RawAnswer) -> RawAnswer:
+    text = answer.text
+    begin = OWN_TURN.match(text)
+    other = (
+        OTHER_TURN.search(without_code(text), begin.end() if begin else 0)
+        if OTHER_TURN.search(text)
+        else None
+    )
+    if not (begin or other):
+        return answer
+    return replace(
+        answer,
+        text=text[begin.end() if begin else 0 : other.start() if other else len(text)].strip(),
+    )
+
+
+def _split_channels(answer: RawAnswer) -> RawAnswer:
+    """Text in channels: what is not the final one, nor a word to people beside calls, are thoughts.
+
+    What stands before them is one too where a final one follows: of the first channel servers take
+    the marks off.
+    """
+    first = (
+        FIRST_CHANNEL.search(without_code(answer.text))
+        if FIRST_CHANNEL.search(answer.text)
+        else None
+    )
+    if first is None:
+        return _split_bare_channels(answer)
+    before, text = answer.text[: first.start()], answer.text[first.start() :]
+    said: list[str] = []
+    thoughts: list[str] = []
+    calls: list[str] = []
+    is_final = False
+    for found in CHANNEL.finditer(text):
+        channel, recipient, words = found.groups()
+        is_final |= channel == "final"
+        if " to=" in recipient:
+            calls.append(found[0])
+        else:
+            (thoughts if channel == "analysis" else said).append(words)
+    if before.strip():
+        (thoughts if is_final else said).insert(0, before.strip())
+    rest = CHANNEL.sub("", text)
+    return moved(answer, "\n\n".join([*said, *filter(str.strip, [rest]), *calls]), thoughts)
+
+
+def _split_bare_channels(answer: RawAnswer) -> RawAnswer:
+    if not BARE_CHANNEL.search(answer.text):
+        return answer
+    text = answer.text.lstrip()
+    begun = text.startswith("analysis")
+    first = (BARE_CHANNEL if begun else GLUED).search(without_code(text))
+    if first is None:
+        return answer
+    thought = text[: first.start()].removeprefix("analysis")
+    *between, words = text[first.end() :].split("assistantfinal")
+    return moved(answer, words, [thought, *between])
+
+
+def _split_tags(answer: RawAnswer) -> RawAnswer:
+    """Thoughts at the beginning (4.1) may be cut off; later only what is closed counts, or is a
+    token.
+
+    An end before any beginning ends what a template began.
+    """
+    thoughts: list[str] = []
+    at = 0
+    while found := THOUGHT.match(answer.text, at):
+        thoughts += [
+            words
+            for name, words in found.groupdict().items()
+            if name != "tag" and words is not None
+        ]
+        at = found.end()
+    text = answer.text[at:]
+    edges = (
+        list(EDGE_OF_THOUGHT.finditer(without_code(text))) if EDGE_OF_THOUGHT.search(text) else []
+    )
+    said: list[str] = []
+    at, begin = 0, None
+    for index, edge in enumerate(edges):
+        if not edge["closes"]:
+            begin = begin or edge
+        elif begin is None and _is_last_word(answer, text, edge):
+            said.append(text[at : edge.start()])
+            at = edge.end()
+        elif begin or (index == 0 and not thoughts and _ends_thought(answer, text, edge)):
+            said += [text[at : begin.start()]] if begin else []
+            thoughts.append(text[begin.end() if begin else 0 : edge.start()])
+            at, begin = edge.end(), None
+    if begin and begin["special"]:
+        said.append(text[at : begin.start()])
+        thoughts.append(text[begin.end() :])
+        at = len(text)
+    if not (thoughts or said):
+        return answer
+    return moved(answer, _join([*said, text[at:]]), thoughts)
+
+
+def _ends_thought(answer: RawAnswer, text: str, edge: re.Match[str]) -> bool:
+    """Whether a lone end closes the thoughts before it: with a field for those an end that stands
+    at an end of its line does, as within a line it is spoken of.
+    """
+    is_alone = text[: edge.start()].endswith("\n") or END_OF_LINE.match(text, edge.end())
+    return not (answer.reasoning and text[: edge.start()].strip()) or bool(is_alone)
+
+
+def _is_last_word(answer: RawAnswer, text: str, edge: re.Match[str]) -> bool:
+    """Whether it is the end of a thought that came as such, behind all that was said."""
+    return (
+        bool(answer.reasoning)
+        and bool(text[: edge.start()].strip())
+        and not text[edge.end() :].strip()
+    )
+
+
+def _split_words(answer: RawAnswer, given: Sequence[str]) -> RawAnswer:
+    """Thoughts in tags that are words, and the answer out of its own."""
+    text, thoughts = answer.text, list[str]()
+    while (found := WORD_THOUGHT.match(text)) and not _is_spoken_of(found["tag"], given):
+        thoughts.append(found["words"])
+        text = text[found.end() :]
+    lone = LONE_END.search(without_code(text)) if not thoughts and LONE_END.search(text) else None
+    if lone and f"<{lone['tag']}>" not in text and not _is_spoken_of(lone["tag"], given):
+        thoughts.append(text[: lone.start()])
+        text = text[lone.end() :]
+    if (found := ANSWER.match(text)) and not _is_spoken_of(found["tag"], given):
+        text = found["open"] if found["words"] is None else found["words"]
+    if text == answer.text:
+        return answer
+    return moved(answer, text, thoughts) if thoughts else replace(answer, text=text.strip())
+
+
+def _is_spoken_of(tag: str, given: Sequence[str]) -> bool:
+    mark = f"<{tag}".lower()
+    return any(mark in one.lower() for one in given)
+
+
+def _join(pieces: list[str]) -> str:
+    """The pieces as one text, with the space between two of them once."""
+    joined: list[str] = []
+    for piece in pieces:
+        if more := piece.lstrip() if joined and joined[-1][-1].isspace() else piece:
+            joined.append(more)
+    return "".join(joined)
+
+
+MAX_BLOCKS = 32  # of calls in one text that are read
+NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("▁"): "_", ord("‖"): "|"}
+MAX_PARTS = 8192  # characters of a text that is looked at as a list of parts
+
+LEAKY = re.compile(
+    r"[<\[◁{_✿【]|Action|invoke name|assistant(?:final|commentary)|to=|调用|使用(?:工具|函数)"
+)
+PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal"})
+
+
+def may_leak(answer: RawAnswer) -> bool:
+    """Whether a look is worth it: everything that could be found has one of these in it, in the
+    text or, where there is none, in the thoughts.
+    """
+    text = answer.text.strip() or ("" if answer.tool_calls else answer.reasoning)
+    return bool(LEAKY.search(text)) or text.rstrip().endswith(")")
+
+
+def split_leaks(
+    answer: RawAnswer,
+    *,
+    tools: Sequence[ToolSpec],
+    given: Sequence[str] = (),
+    names: Collection[str] = (),
+    is_marked: bool = True,
+) -> RawAnswer:
+    """The answer without markup in its text: thoughts with the reasoning, calls with the calls;
+    where nothing `is_marked`, only calls without any mark are looked for.
+
+    `tools` are those that may be called, none where the answer is not complete; `given` is what
+    others than the model said in the request, `names` are all it may know tools by.
+    `Answer.leaked` is set where tools were offered and a call could not be taken as one.
+    """
+    answer = _unwrap_parts(answer) if is_marked else answer
+    if not may_leak(answer):
+        return answer
+    answer = split_thoughts(_without_noise(answer), given) if is_marked else answer
+    offered = {tool.name: tool for tool in tools}
+    marks = list(find_blocks(answer.text, offered, names=names, is_marked=is_marked))
+    answer = _split_calls(answer, marks, tools, given)
+    if answer.text or answer.tool_calls or answer.function_call or answer.leaked or answer.refusal:
+        return answer
+    return _call_of_thoughts(answer, offered, given, names, is_marked=is_marked)
+
+
+def _without_noise(answer: RawAnswer) -> RawAnswer:
+    """The answer without tokens that say nothing; code may be about them."""
+    if not NOISE.search(without_code(answer.text)):
+        return answer
+    return replace(answer, text=NOISE.sub("", answer.text).strip())
+
+
+def _call_of_thoughts(
+    answer: RawAnswer,
+    tools: Mapping[str, ToolSpec],
+    given: Sequence[str],
+    names: Collection[str],
+    *,
+    is_marked: bool,
+) -> RawAnswer:
+    """The answer with the call that ends its thoughts, where it says nothing else: some servers
+    take all for a thought that comes before its end.
+
+    It has to fit its tool: a model that only thinks of calling it writes less.
+    """
+    if not (tools and answer.reasoning):
+        return answer
+    thoughts = replace(answer, text=NOISE.sub("", answer.reasoning).strip(), reasoning="")
+    marks = list(find_blocks(thoughts.text, tools, names=names, is_marked=is_marked))
+    silences = {mark.start for mark in marks if mark.sign == ""}
+    marks = [mark for mark in marks if mark.start not in silences]
+    inner = _split_calls(thoughts, marks, tuple(tools.values()), given)
+    are_valid = all(
+        fits(name, arguments, tools) for mark in marks for name, arguments in mark.calls or ()
+    )
+    if inner.tool_calls and are_valid:
+        return replace(answer, reasoning=inner.text, tool_calls=inner.tool_calls)
+    return replace(answer, leaked=inner.leaked or bool(inner.tool_calls))
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def _split_calls(
+    answer: RawAnswer, marks: list[MarkupBlock], tools: Sequence[ToolSpec], given: Sequence[str]
+) -> RawAnswer:
+    text = answer.text
+    blocks = [mark for mark in marks if not mark.is_stray]
+    are_few = len(blocks) <= MAX_BLOCKS  # more is a model gone wild, and much to be looked for
+    if blocks and are_few:
+        said = "\n".join(map(_bare, given))
+        marks = [mark for mark in marks if mark.is_stray or not _is_quoted(text, mark, said)]
+        blocks = [mark for mark in marks if not mark.is_stray]
+    calls = _calls(blocks) if are_few and _are_last(text, blocks, marks) else []
+    tried = answer.leaked or _is_attempt(text, blocks, marks)
+    return replace(
+        answer,
+        text=_cut(text, marks) if marks else text,
+        tool_calls=answer.tool_calls or tuple(calls),
+        leaked=tried and bool(tools) and not (calls or answer.tool_calls),
+    )
+
+
+def _calls(blocks: list[MarkupBlock]) -> list[RawCall]:
+    """The calls of all blocks; none where one of them cannot be read."""
+    calls: list[RawCall] = []
+    for block in blocks:
+        if block.calls is None:
+            return []
+        calls += (RawCall("", name, to_json(arguments)) for name, arguments in block.calls)
+    return calls
+
+
+def _is_quoted(text: str, mark: MarkupBlock, said: str) -> bool:
+    """Whether it is of somebody's own words, `said` as letters alone."""
+    sign = text[mark.start : mark.end] if mark.sign is None else mark.sign
+    return any(one and _bare(one) in said for one in (sign, mark.body))
+
+
+def _bare(text: str) -> str:
+    """A text as its letters alone: without blanks and what nobody sees, in one case and
+    width.
+
+    A model that repeats what somebody wrote may space it otherwise: that is no call of its own
+    either.
+    """
+    return "".join(NOISE.sub("", visible_text(text)).translate(NARROW).lower().split())
+
+
+def _are_last(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:
+    """Whether there are blocks, and from the first one on nothing else."""
+    start = blocks[0].start if blocks else len(text)
+    return bool(blocks) and not _cut(
+        text, [MarkupBlock(0, start), *(mark for mark in marks if mark.start >= start)]
+    )
+
+
+def _is_attempt(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:
+    """Whether the model meant to call something: it could have been understood, or it said nothing
+    more.
+    """
+    readable = any(block.calls is not None for block in blocks)
+    return (
+        readable or any(not block.is_closed for block in blocks) or _are_last(text, blocks, marks)
+    )
+
+
+def _cut(text: str, marks: list[MarkupBlock]) -> str:
+    kept, at = [], 0
+    for mark in marks:
+        kept.append(text[at : mark.start])
+        at = mark.end
+    return "".join([*kept, text[at:]]).strip()
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+def _unwrap_parts(answer: RawAnswer) -> RawAnswer:
+    """A text that holds a list of parts, as JSON or as Python writes it, is those parts (1.4)."""
+    text = answer.text.strip()
+    if not (text.startswith("[{") and text.endswith("}]") and len(text) <= MAX_PARTS):
+        return answer
+    parts = _literal(text)
+    if not isinstance(parts, list) or not all(map(_is_part, parts)):
+        return answer
+    draft = AnswerDraft()
+    draft.add({"content": parts}, whole=True)
+    inner = draft.freeze(
+        finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None
+    )
+    return moved(
+        replace(answer, refusal=answer.refusal or inner.refusal), inner.text, [inner.reasoning]
+    )
+
+
+def _is_part(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in PART_KINDS and len(part) in {2, 3}
+
+
+def _literal(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None

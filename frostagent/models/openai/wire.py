@@ -1,0 +1,406 @@
+"""Domain <-> wire: a `ModelRequest` as the body of a request, an `RawAnswer` as a `Completion`.
+
+The body is the intersection of what every vendor takes (vendors.md section 9): no tool choice but
+`none`, no sampling, no limits.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, TypeGuard, assert_never
+
+import orjson
+from msgspec.structs import replace
+
+from frostagent.models.openai.answer import RawAnswer
+from frostagent.models.openai.dialects import Dialect
+from frostagent.models.openai.history import Origin, parse, prepare_history, prepare_tools, written
+from frostagent.models.openai.leaks import has_citations, may_leak, split_leaks, without_citations
+from frostagent.models.openai.tool_names import names_back, read_name
+from frostagent.models.openai.vendor_text import repair_text, to_json
+from frostagent.types.errors import (
+    ContextOverflow,
+    ModelError,
+    ModelOverloaded,
+    ModelTransport,
+    ToolUseFailed,
+)
+from frostagent.types.messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    Message,
+    ModelRequest,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    ToolSpec,
+    Usage,
+    UserMessage,
+)
+
+MAX_COUNT = 2**53  # more is no count of tokens, and no database could hold it
+TICKS = 1e10  # ticks in a US dollar, as xAI counts
+
+FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
+    "stop": FinishReason.STOP,
+    "eos": FinishReason.STOP,
+    "end": FinishReason.STOP,
+    "end_turn": FinishReason.STOP,
+    "stop_sequence": FinishReason.STOP,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "tool_use": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+    "length": FinishReason.LENGTH,
+    "max_tokens": FinishReason.LENGTH,
+    "content_filter": FinishReason.CONTENT_FILTER,
+    "sensitive": FinishReason.CONTENT_FILTER,
+    "model_context_window_exceeded": ContextOverflow,
+    "network_error": ModelTransport,
+    "malformed_function_call": ModelTransport,
+    "insufficient_system_resource": ModelOverloaded,
+    "error": ModelOverloaded,
+}
+
+COMPLETE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.UNKNOWN})
+
+LARGEST = sys.float_info.max  # a whole number may be longer, and is no figure
+
+CACHED = (
+    "prompt_cache_hit_tokens",
+    "cached_tokens",
+    "cache_read_input_tokens",
+    "num_cached_tokens",
+)
+
+
+# --- domain -> wire -------------------------------------------------------------------------------
+
+
+def write_request(
+    request: ModelRequest, *, origin: Origin, dialect: Dialect, stream_options: bool
+) -> bytes:
+    """The body of the request, as JSON; its history is prepared here, so that none leaves as it
+    came.
+
+    `stream_options` asks for the usage at the end of the stream.
+    """
+    messages: list[Message] = []
+    if (words := written(request.messages)) is None:
+        messages = prepare_history(request.messages, origin=origin, dialect=dialect)
+    body: dict[str, Any] = {
+        "model": origin.model,
+        "messages": words or _write_messages(messages, dialect),
+        "stream": True,
+    }
+    if stream_options:
+        body["stream_options"] = {"include_usage": True}
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.tools:
+        body["tools"] = _write_tools(request.tools, dialect)
+        if not request.calls:
+            body["tool_choice"] = "none"
+    elif dialect.tools_stay and (tools := _tools_of(messages)):
+        body["tools"] = _write_tools(tools, dialect)
+        body["tool_choice"] = "none"
+    return _encode(body)
+
+
+@lru_cache(maxsize=64)
+def _write_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> orjson.Fragment:
+    """The tools as JSON; a bot offers the same ones in every request."""
+    return orjson.Fragment(
+        orjson.dumps([_scrub(_write_tool(tool, dialect)) for tool in prepare_tools(tools, dialect)])
+    )
+
+
+def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
+    """The tools a history has called, for a vendor that refuses calls without tools (4.8)."""
+    calls = (
+        call
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+    )
+    nothing = {"type": "object", "properties": {}}
+    return tuple(
+        ToolSpec(name, "Not to be called now.", nothing)
+        for name in dict.fromkeys(call.name for call in calls)
+    )
+
+
+def _write_messages(messages: Iterable[Message], dialect: Dialect) -> list[dict[str, Any]]:
+    bodies: list[dict[str, Any]] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                content = _write_parts(message) if message.images else message.text
+                bodies.append({"role": "user", "content": content})
+            case AssistantMessage():
+                body: dict[str, Any] = {"role": "assistant", "content": message.text}
+                if message.tool_calls:
+                    body["tool_calls"] = [_write_call(call) for call in message.tool_calls]
+                    body |= _write_reasoning(message.reasoning, dialect)
+                bodies.append(body)
+            case ToolMessage():
+                bodies.append(
+                    {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
+                )
+            case SystemMessage():
+                bodies.append({"role": "system", "content": message.text})
+            case _:
+                assert_never(message)
+    return bodies
+
+
+def _write_parts(message: UserMessage) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+    parts += ({"type": "image_url", "image_url": {"url": url}} for url in message.images)
+    return parts
+
+
+def _write_call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": call.arguments}
+    extras = _scrub(parse(call.extras)) if call.extras else {}
+    return {**extras, "id": call.id, "type": "function", "function": function}
+
+
+def _write_reasoning(reasoning: Reasoning | None, dialect: Dialect) -> dict[str, Any]:
+    """The reasoning that goes back, under its vendor's field; what may is decided in
+    `prepare_history`.
+    """
+    if reasoning is None:
+        return {}
+    match dialect.reasoning:
+        case "none":
+            return {}
+        case "reasoning_details":
+            return (
+                {"reasoning_details": _scrub(parse(reasoning.details))} if reasoning.details else {}
+            )
+        case "reasoning_content":
+            return (
+                {"reasoning_content": reasoning.text}
+                if reasoning.text or dialect.backfill is not None
+                else {}
+            )
+
+
+def _write_tool(tool: ToolSpec, dialect: Dialect) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": tool.name, "description": tool.description}
+    if tool.parameters["properties"] or dialect.empty_parameters:
+        function["parameters"] = tool.parameters
+    return {"type": "function", "function": function}
+
+
+def _encode(body: dict[str, Any]) -> bytes:
+    """JSON; where it cannot be written, without the halves of characters in it, which come from QQ
+    (6.18).
+    """
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return orjson.dumps(_scrub(body))
+
+
+def _scrub(value: Any) -> Any:
+    """The JSON without what breaks servers, NUL and halves of characters (6.18)."""
+    match value:
+        case str():
+            return repair_text(value.replace("\0", ""))
+        case dict():
+            return {_scrub(key): _scrub(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_scrub(item) for item in value]
+        case _:
+            return value
+
+
+# --- wire -> domain -------------------------------------------------------------------------------
+
+
+def read_answer(
+    answer: RawAnswer,
+    *,
+    request: ModelRequest,
+    origin: Origin,
+    dialect: Dialect,
+    new_id: Callable[[], str],
+    first_token: float | None = None,
+) -> Completion:
+    """The answer to that request in our words. `new_id` makes ids for calls without one, or with
+    another's.
+
+    `first_token` is in seconds from the request to the first piece of the answer, where that is
+    known.
+
+    Raises ModelError where the finish reason says that this is no answer (1.8), ModelTransport for
+    an empty answer that does not say why it ended (1.7), ToolUseFailed where all there is are calls
+    without a name (4.7), or a call that was written as text and cannot be taken as one (4.4).
+    """
+    finish = _read_finish(answer)
+    if may_leak(answer):
+        whole = finish in COMPLETE and not answer.unexplained
+        answer = split_leaks(
+            answer,
+            tools=prepare_tools(request.tools, dialect) if whole else (),
+            given=_given(request),
+            names=_names(request),
+            is_marked=dialect.leaks,
+        )
+    if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
+        answer = replace(answer, text=answer.reasoning, reasoning="")
+    calls = _read_calls(answer, request.tools, new_id)
+    text = _said(answer.text, request) or answer.refusal
+    if not calls and answer.leaked:
+        raise ToolUseFailed("the model wrote a tool call as text")
+    if not calls and not text and finish is not FinishReason.LENGTH:
+        if answer.tool_calls:
+            raise ToolUseFailed("the model called a tool without naming it")
+        if finish is FinishReason.UNKNOWN:
+            raise ModelTransport("the answer was empty and gave no reason", code="empty")
+    if calls and finish in {FinishReason.STOP, FinishReason.UNKNOWN}:  # 1.6
+        finish = FinishReason.TOOL_CALLS
+    elif not calls and finish is FinishReason.TOOL_CALLS:
+        finish = FinishReason.STOP
+    return Completion(
+        message=AssistantMessage(text, calls, _read_reasoning(answer, origin)),
+        finish=finish,
+        usage=read_usage(answer.usage) if answer.usage else None,
+        refusal=answer.refusal,
+        model=answer.model,
+        response_id=answer.id,
+        endpoint=origin.name,
+        first_token=first_token,
+    )
+
+
+def _said(text: str, request: ModelRequest) -> str:
+    """The text without marks of citation, but for those that somebody wrote."""
+    if not has_citations(text):
+        return text
+    asked = [one.text for one in request.messages if isinstance(one, UserMessage)]
+    return without_citations(text, asked)
+
+
+def _names(request: ModelRequest) -> frozenset[str]:
+    """All that tools are called by in the request: those offered, and those that were."""
+    called = (
+        call.name
+        for message in request.messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+    )
+    return frozenset((*(tool.name for tool in request.tools), *called))
+
+
+def _given(request: ModelRequest) -> tuple[str, ...]:
+    """The words of others than the model in a request: repeating it is quoting, not calling."""
+    said = (
+        message for message in request.messages if isinstance(message, UserMessage | ToolMessage)
+    )
+    return tuple(
+        message.text if isinstance(message, UserMessage) else message.content for message in said
+    )
+
+
+def _read_finish(answer: RawAnswer) -> FinishReason:
+    """The meaning of the finish reason; where a gateway tells the native one as well, that may say
+    it was a failure.
+    """
+    finish = FinishReason.UNKNOWN
+    for reason in (answer.native_finish_reason, answer.finish_reason):
+        meaning = (
+            FINISHES.get(reason.lower(), FinishReason.UNKNOWN) if reason else FinishReason.UNKNOWN
+        )
+        if not isinstance(meaning, FinishReason):
+            raise meaning(f"the vendor gave up on the answer: {reason}", code=reason or "")
+        finish = meaning
+    return finish
+
+
+def _read_calls(
+    answer: RawAnswer, tools: tuple[ToolSpec, ...], new_id: Callable[[], str]
+) -> tuple[ToolCall, ...]:
+    """The calls that name a tool, each with our name of it and an id of its own (2.10, 2.14, 4.6,
+    4.7).
+    """
+    raw = answer.tool_calls or ((answer.function_call,) if answer.function_call else ())
+    if not raw:
+        return ()
+    back = names_back(tools)
+    calls: list[ToolCall] = []
+    taken: set[str] = set()
+    for call in raw:
+        if not call.name:
+            continue
+        identity = call.id if call.id and call.id not in taken else new_id()
+        taken.add(identity)
+        extras = to_json(call.extras) if call.extras else ""
+        calls.append(ToolCall(identity, read_name(call.name, back), call.arguments or "", extras))
+    return tuple(calls)
+
+
+def _read_reasoning(answer: RawAnswer, origin: Origin) -> Reasoning | None:
+    """The thoughts, and whose the answer is where fields of its calls may have to go back
+    (section 5).
+    """
+    owned = answer.tool_calls and any(call.extras for call in answer.tool_calls)
+    if not (answer.reasoning or answer.reasoning_details or owned):
+        return None
+    return Reasoning(
+        text=answer.reasoning,
+        endpoint=origin.endpoint,
+        model=origin.model,
+        field=answer.reasoning_field,
+        details=to_json(answer.reasoning_details) if answer.reasoning_details else "",
+    )
+
+
+def read_usage(usage: Mapping[str, Any]) -> Usage:
+    """Tokens under whichever names a vendor counts them (section 8); what is missing or null counts
+    as 0.
+    """
+    return Usage(
+        prompt=_count(usage, "prompt_tokens"),
+        completion=_count(usage, "completion_tokens"),
+        cached=_count(usage.get("prompt_tokens_details"), "cached_tokens")
+        or _count(usage, *CACHED),
+        reasoning=_count(usage.get("completion_tokens_details"), "reasoning_tokens")
+        or _count(usage, "reasoning_tokens"),
+        cost=_read_cost(usage),
+    )
+
+
+def _count(figures: object, *names: str) -> int:
+    """The first of the figures of these names that is more than 0."""
+    if isinstance(figures, dict):
+        for name in names:
+            if not (value := figures.get(name)):
+                continue
+            if type(value) is int and 0 < value < MAX_COUNT:  # nearly all
+                return value
+            if _is_figure(value) and value >= 1:
+                return int(min(value, MAX_COUNT))
+    return 0
+
+
+def _read_cost(usage: Mapping[str, Any]) -> float | None:
+    """US dollars, where a vendor says them."""
+    cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
+    if cost is None and ticks is None:
+        return None
+    if isinstance(cost, dict):  # Perplexity's is itemised
+        cost = cost.get("total_cost", cost.get("usd"))
+    if _is_figure(cost):
+        return float(cost)
+    return float(ticks) / TICKS if _is_figure(ticks) else None
+
+
+def _is_figure(value: object) -> TypeGuard[int | float]:
+    """Whether it can be counted with; vendors send null, NaN and negative numbers too."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST

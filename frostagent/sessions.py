@@ -1,0 +1,241 @@
+"""The runs of an agent: what a question's run begins with, what it leaves in its session, and the
+reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from cachetools import LRUCache
+
+from frostagent.engine.callbacks import HookSpeaker
+from frostagent.engine.engine import Engine, Run, RunState
+from frostagent.reply import Reply, RunFailed, StepLimitReached, Waiting
+from frostagent.types.conversation import Conversation, NotAConversation
+from frostagent.types.messages import Message, SystemMessage, UserMessage
+from frostagent.types.ports import Ids, Speaker
+from frostagent.types.runs import Asker, Outcome, Stop, SuspendedRun
+from frostagent.types.suspension import Decision
+
+SESSIONS = 1000
+ROUNDS = 50
+
+
+class Memory(Protocol):
+    """Where sessions are kept. What is given to `append` is a whole round: a question and all that
+    came of it.
+    """
+
+    async def load(self, session: str) -> Sequence[Message]:
+        """The messages of the session, oldest first; valid as a transcript."""
+        ...
+
+    async def append(self, session: str, messages: Sequence[Message]) -> None:
+        """Add a round at the end."""
+        ...
+
+
+class InMemory:
+    """Keeps the latest sessions, and the latest rounds of each; a call is never parted from its
+    result.
+    """
+
+    def __init__(self, *, rounds: int = ROUNDS, sessions: int = SESSIONS) -> None:
+        self._rounds = rounds
+        self._sessions: LRUCache[str, tuple[tuple[Message, ...], ...]] = LRUCache(sessions)
+
+    async def load(self, session: str) -> tuple[Message, ...]:
+        """The messages of the session, oldest first."""
+        return tuple(message for each in self._sessions.get(session, ()) for message in each)
+
+    async def append(self, session: str, messages: Sequence[Message]) -> None:
+        """Add a round; the oldest ones beyond the limit are forgotten. Raises ValueError for one
+        without a question.
+        """
+        if not messages or not isinstance(messages[0], UserMessage):
+            raise ValueError("a round begins with what somebody asked")
+        self._sessions[session] = (*self._sessions.get(session, ()), tuple(messages))[
+            -self._rounds :
+        ]
+
+
+class Sessions:
+    """The sessions in which something goes on; nothing is kept of the others."""
+
+    def __init__(self) -> None:
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._running: dict[str, list[RunState]] = {}
+
+    def turn(self, session: str) -> asyncio.Lock:
+        """The lock that a question of the session holds while it is answered."""
+        return self._turns.setdefault(session, asyncio.Lock())
+
+    @contextmanager
+    def running(self, session: str | None, state: RunState) -> Iterator[None]:
+        """The run goes on in the session while the block runs; where that is None, nobody can say
+        anything into it.
+        """
+        if session is None:
+            yield
+            return
+        states = self._running.setdefault(session, [])
+        states.append(state)
+        try:
+            yield
+        finally:
+            states[:] = [each for each in states if each is not state]
+            if not states:
+                self._running.pop(session, None)
+
+    def runs(self, session: str) -> tuple[RunState, ...]:
+        """The runs that go on in the session, the oldest first."""
+        return tuple(self._running.get(session, ()))
+
+
+CHAT = ""  # the session of `Agent.chat`
+
+
+class SessionRuns:
+    """Runs questions through an engine; those of one session one after the other.
+
+    Without `memory`, sessions are kept in the process. `writer` is an engine without tools. `speak`
+    makes what hears the tools of one run, `ports` its other capabilities.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        writer: Engine,
+        memory: Memory | None,
+        system: str,
+        asker: Asker,
+        ids: Ids,
+        speak: Callable[[], HookSpeaker],
+        ports: Callable[[], Mapping[type, object]],
+    ) -> None:
+        self._engine = engine
+        self._writer = writer
+        self._memory = InMemory() if memory is None else memory
+        self.of_chat = None if memory is None else CHAT  # the session of a question that names none
+        self.system = (SystemMessage(system),) if system else ()
+        self._asker = asker
+        self._ids = ids
+        self._speak = speak
+        self._ports = ports
+        self._going = Sessions()
+
+    def in_session(self, session: str) -> tuple[RunState, ...]:
+        """The runs that go on in the session, the oldest first."""
+        return self._going.runs(session)
+
+    async def ask(
+        self,
+        question: UserMessage,
+        session: str | None = None,
+        *,
+        asker: Asker | None = None,
+        heard_in: str | None = CHAT,
+    ) -> Reply:
+        """Run a question to its end, or until it waits for somebody's word.
+
+        What is said into `heard_in` reaches a run that has no session. Raises RunFailed.
+        """
+        if session is None:
+            return await self._ask(question, None, asker, heard_in=heard_in)
+        async with self._going.turn(session):
+            return await self._ask(question, session, asker, heard_in=session)
+
+    async def resume(self, waiting: Waiting, decisions: Mapping[str, Decision]) -> Reply:
+        """Go on with a run that waits. Raises BadSuspension, RunFailed."""
+        question, session, asker = waiting.question, waiting.session, waiting.suspended.asker
+        going_on = waiting.suspended, decisions
+        if session is None:
+            return await self._ask(question, None, asker, heard_in=CHAT, going_on=going_on)
+        async with self._going.turn(session):
+            return await self._ask(question, session, asker, heard_in=session, going_on=going_on)
+
+    def uses_tools(self, asker: Asker | None = None) -> bool:
+        """Whether a question of theirs would be asked with tools now."""
+        return self._engine.uses_tools(self._run("", (), CHAT, asker))
+
+    async def write(self, transcript: tuple[Message, ...], *, asker: Asker | None = None) -> Reply:
+        """One answer in words to a whole transcript, without tools or session. Raises RunFailed."""
+        run = self._run(self._ids.trace(), transcript, CHAT, asker)
+        state = RunState()
+        return reply_of(run, state, await self._writer.run(run, state), None, UserMessage(""))
+
+    async def _ask(
+        self,
+        question: UserMessage,
+        session: str | None,
+        asker: Asker | None,
+        *,
+        heard_in: str | None,
+        going_on: tuple[SuspendedRun, Mapping[str, Decision]] | None = None,
+    ) -> Reply:
+        history = () if session is None else await self._memory.load(session)
+        transcript = (*self.system, *history, question)
+        run_id = self._ids.trace() if going_on is None else going_on[0].run_id
+        run = self._run(run_id, transcript, session or CHAT, asker)
+        state = RunState()
+        ended: Outcome | SuspendedRun | None = None
+        try:
+            with self._going.running(heard_in, state):
+                ended = await (
+                    self._engine.run(run, state)
+                    if going_on is None
+                    else self._engine.resume(run, *going_on, state)
+                )
+        finally:
+            is_over = bool(state.messages) and not isinstance(ended, SuspendedRun)
+            if session is not None and is_over:
+                await self._memory.append(session, (question, *state.messages))
+        return reply_of(run, state, ended, session, question)
+
+    def _run(
+        self, run_id: str, transcript: tuple[Message, ...], session: str, asker: Asker | None
+    ) -> Run:
+        speaker = self._speak()
+        return Run(
+            id=run_id,
+            conversation=conversation_of(session),
+            asker=asker or self._asker,
+            transcript=transcript,
+            ports={Speaker: speaker, **self._ports()},
+            heard=lambda: bool(speaker.said),
+        )
+
+
+def reply_of(
+    run: Run,
+    state: RunState,
+    ended: Outcome | SuspendedRun,
+    session: str | None,
+    question: UserMessage,
+) -> Reply:
+    """The reply to a question whose run ended, or waits. Raises RunFailed for one that failed."""
+    unheard = (*state.steering, *state.follow_ups)
+    if isinstance(ended, SuspendedRun):
+        waiting = Waiting(session=session, question=question, suspended=ended)
+        return Reply.to(waiting, unheard=unheard)
+    reply = Reply.of(run.id, ended, unheard=unheard)
+    if ended.stop is Stop.FAILED:
+        raise StepLimitReached(reply) if reply.limit else RunFailed(reply)
+    return reply
+
+
+def conversation_of(session: str) -> Conversation:
+    """A session as the engine knows places: what is written as one of ours is that one, others get
+    a number.
+    """
+    try:
+        return Conversation.parse(session)
+    except NotAConversation:
+        digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).digest()
+        return Conversation(0, "private", int.from_bytes(digest[:7]) if session else 0)

@@ -1,0 +1,164 @@
+"""An answer as a value: what the model is asked for, how its words are read, and the one chance to
+mend them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from jsonschema.protocols import Validator
+from pydantic import TypeAdapter, ValidationError
+
+from frostagent.engine.json_schemas import describe, fill_defaults, validator_of
+from frostagent.models.request_repairs import with_notice
+from frostagent.reply import Reply, Structured, UnfitAnswer
+from frostagent.text.lenient_json import loads
+from frostagent.types.messages import Message
+
+T = TypeVar("T")
+
+Write = Callable[[tuple[Message, ...]], Awaitable[Reply]]
+"""A run without tools over a whole transcript."""
+
+ASK = (
+    "Now give what you have found as one JSON value that fits this JSON schema. "
+    "Answer with the JSON alone: no other words, no code fence.\n{schema}"
+)
+ASK_AT_ONCE = (
+    "Answer with one JSON value that fits this JSON schema, and with the JSON alone: "
+    "no other words, no code fence.\n{schema}"
+)
+MEND = (
+    "Your answer does not fit the schema: {problems}. "
+    "Answer once more, with the whole corrected JSON value alone."
+)
+
+FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+SHOWN = 80  # characters of a wrong value that are told
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[T]):
+    """A form to be filled in. `check` gives the typed value, or raises _Misfit."""
+
+    schema: Mapping[str, Any]
+    check: Callable[[Any], T]
+
+    @property
+    def text(self) -> str:
+        """The schema as a model reads it."""
+        return json.dumps(self.schema, ensure_ascii=False)
+
+    def read(self, text: str) -> T:
+        """The value in an answer. Raises UnfitAnswer."""
+        try:
+            return self.check(find_json(text))
+        except _Misfit as misfit:
+            raise UnfitAnswer(text, misfit.problems) from None
+
+
+class _Misfit(Exception):
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+
+
+def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
+    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a
+    schema that is none.
+    """
+    if isinstance(schema, Mapping):
+        whole = dict(schema)
+        validator = validator_of(whole, "the schema of the answer")
+        return Form(whole, lambda value: _check_by_schema(validator, whole, value))
+    adapter: TypeAdapter[T] = TypeAdapter(schema)
+    return Form(adapter.json_schema(), lambda value: _check_by_type(adapter, value))
+
+
+async def fill_in(
+    form: Form[T], found: Reply, transcript: tuple[Message, ...], write: Write
+) -> Structured[T]:
+    """Ask for the value that was found, once more if it does not fit. Raises UnfitAnswer, and what
+    `write` raises.
+    """
+    asked = with_notice(transcript, ASK.format(schema=form.text))
+    reply = await write(asked)
+    return await _mended(form, _added(found, reply), asked, reply, write)
+
+
+async def fill_in_at_once(
+    form: Form[T], question: tuple[Message, ...], write: Write
+) -> Structured[T]:
+    """Ask the question and for its value in one request, once more if it does not fit. An answer
+    in words is what was found: the value is asked for as after a run with tools. Raises the same
+    as `fill_in`.
+    """
+    asked = with_notice(question, ASK_AT_ONCE.format(schema=form.text))
+    reply = await write(asked)
+    try:
+        find_json(reply.text)
+    except _Misfit:
+        return await fill_in(form, reply, (*question, *reply.messages), write)
+    return await _mended(form, reply, asked, reply, write)
+
+
+async def _mended(
+    form: Form[T], found: Reply, asked: tuple[Message, ...], reply: Reply, write: Write
+) -> Structured[T]:
+    """The value in the reply to what was `asked`, which is sent back once if it does not fit."""
+    try:
+        return Structured(value=form.read(reply.text), reply=found)
+    except UnfitAnswer as misfit:
+        notice = MEND.format(problems=misfit)
+    again = await write(with_notice((*asked, *reply.messages), notice))
+    return Structured(value=form.read(again.text), reply=_added(found, again))
+
+
+def _added(found: Reply, reply: Reply) -> Reply:
+    """What was found, with the words of a later reply and the cost of both."""
+    usage, steps = found.usage + reply.usage, found.steps + reply.steps
+    return replace(found, text=reply.text, usage=usage, steps=steps)
+
+
+def find_json(text: str) -> Any:
+    """The JSON value in the words of a model: all of them, what stands in a fence, or what begins
+    with a bracket.
+    """
+    for candidate in _candidates(text):
+        try:
+            return loads(candidate)
+        except ValueError:
+            continue
+    raise _Misfit("it is not JSON")
+
+
+def _candidates(text: str) -> Iterator[str]:
+    yield text.strip()
+    yield from FENCE.findall(text)
+    for first, last in ("{}", "[]"):
+        if first in text and last in text:
+            yield text[text.index(first) : text.rindex(last) + 1]
+
+
+def _check_by_schema(validator: Validator, schema: dict[str, Any], value: Any) -> Any:
+    filled = fill_defaults(value, schema, schema)
+    errors = list(validator.iter_errors(filled))
+    if errors:
+        raise _Misfit(*(line for error in errors for line in describe(error)))
+    return filled
+
+
+def _check_by_type(adapter: TypeAdapter[T], value: Any) -> T:
+    try:
+        return adapter.validate_json(json.dumps(value))
+    except ValidationError as error:
+        raise _Misfit(*(_line(dict(item)) for item in error.errors(include_url=False))) from None
+
+
+def _line(error: dict[str, Any]) -> str:
+    path = ".".join(map(str, error["loc"])) or "answer"
+    got = repr(error["input"])
+    return f"{path}: {error['msg']}, got {got if len(got) <= SHOWN else got[: SHOWN - 3] + '...'}"

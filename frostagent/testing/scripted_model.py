@@ -1,0 +1,90 @@
+"""A model that says what it is told to: tools and agents are tested with it, without a network and
+without a key.
+
+with ScriptedModel(call("get_weather", city="北京"), "It is sunny in Beijing.") as model:
+    reply = await Agent(model=model, tools=[get_weather]).chat("How is the weather in Beijing?")
+assert "sunny" in model.requests[1].messages[-1].content
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
+from typing import Any, Self, TypeAlias
+
+from msgspec.structs import replace
+
+from frostagent.types.errors import BotError
+from frostagent.types.messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    ToolCall,
+)
+
+Step: TypeAlias = (
+    "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
+)
+"""One step of the model when it is asked: say words, make a call or several, give a whole answer,
+fail, or whatever a coroutine function of the request gives."""
+
+Answering: TypeAlias = Callable[[ModelRequest], Awaitable[Completion]]
+
+
+def call(name: str, /, raw: str | None = None, **arguments: Any) -> ToolCall:
+    """A call of this tool with these arguments, or with this raw text for them. The model gives it
+    an id.
+    """
+    return ToolCall("", name, json.dumps(arguments, ensure_ascii=False) if raw is None else raw)
+
+
+class ScriptedModel:
+    """Answers with the next step of its script and keeps every request in `requests`.
+
+    Raises AssertionError when it is asked more than it was told, and, used as a context manager,
+    when steps were left.
+    """
+
+    name = "scripted"
+
+    def __init__(self, *steps: Step) -> None:
+        self._steps = list(steps)
+        self._ids = count(1)
+        self.requests: list[ModelRequest] = []
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """The next step as an answer. Raises it where it is an error."""
+        self.requests.append(request)
+        if not self._steps:
+            raise AssertionError(
+                f"an unexpected model request, number {len(self.requests)}: {request.messages[-1]}"
+            )
+        step = self._steps.pop(0)
+        match step:
+            case str():
+                return Completion(AssistantMessage(step), FinishReason.STOP)
+            case ToolCall():
+                return self._calling([step])
+            case Completion():
+                return step
+            case BotError():
+                raise step
+            case list() | tuple():
+                return self._calling(step)
+            case _:
+                return await step(request)
+
+    def _calling(self, calls: Sequence[ToolCall]) -> Completion:
+        made = tuple(
+            each if each.id else replace(each, id=f"call_{next(self._ids)}") for each in calls
+        )
+        return Completion(AssistantMessage(tool_calls=made), FinishReason.TOOL_CALLS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._steps:
+            raise AssertionError(f"{len(self._steps)} scripted model steps were never asked for")

@@ -1,0 +1,1 @@
+"""The words of the engine: messages, tools, runs, errors; frozen."""

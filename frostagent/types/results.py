@@ -1,0 +1,215 @@
+"""The result of a tool: text for the model, pictures for one that sees, details for people who
+look on.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
+
+from frostagent.types.traits import Audience
+
+NO_OUTPUT = "(no output)"
+LARGEST_PICTURE = 10 * 2**20  # bytes; what a vendor takes of one is less
+
+PICTURES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
+"""How the bytes of a picture begin; WebP is told apart by its fifth word as well."""
+
+DATA_URL = re.compile(
+    r"data:image/([a-z0-9.+-]+)(?:;[a-z0-9=-]+)*;base64,((?:[a-z0-9+/]{60,}\r?\n)*[a-z0-9+/_-]+=*)",
+    re.IGNORECASE,
+)
+"""A picture spelt out; its lines may be broken as in a mail."""
+
+SHOWN_KINDS = frozenset({"png", "jpeg", "jpg", "gif", "webp"})
+
+
+class Image(Struct, frozen=True):
+    """A picture as a data url. `png`, `jpeg`, `gif` and `webp` are what models can read
+    (`docs/protocol/vendors.md` 6.16).
+
+    Raises ValueError for a url that is none: nobody else could open a link of ours, or a file.
+    """
+
+    url: str
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith("data:image/"):
+            raise ValueError("a picture is given as a data url, data:image/png;base64,...")
+
+    @classmethod
+    def of(cls, data: bytes, *, kind: str = "png") -> Image:
+        """The picture in these bytes; `kind` is what follows `image/` in its media type."""
+        return cls(f"data:image/{kind};base64,{base64.b64encode(data).decode()}")
+
+
+class ToolResult(Struct, frozen=True):
+    """The result of one call; a tool may return one of these, or anything that `render` can say.
+
+    `details` is for logs and for people, never for the model: any JSON. `terminate` ends the run
+    after this step, if every result of the step says so. `is_error` is a failure told by the tool
+    itself, in its own words. `code` is the stable word of a failure, put there by whoever ran the
+    call: what a tool says of it counts for nothing. `text` is `content` under the name that words
+    have everywhere else. `sources` are the ids of the messages of this conversation whose words it
+    tells: a recall takes them out of what is kept. `authority` is the least of all whose words it
+    tells: the run has no more from then on. `tainted` says, also of a tool with a trusted result,
+    that words from outside are in this one. `kept` is what is kept in the place of `content`, of a
+    result that tells this run what nothing kept here would lose when it is recalled elsewhere.
+    """
+
+    content: str = ""
+    images: tuple[Image, ...] = ()
+    details: Any = field(default_factory=dict)
+    terminate: bool = False
+    is_error: bool = False
+    code: str = ""
+    sources: tuple[str, ...] = ()
+    authority: Audience = Audience.OWNER
+    tainted: bool = False
+    kept: str = ""
+
+    @property
+    def text(self) -> str:
+        """The words the model reads."""
+        return self.content
+
+    @classmethod
+    def of(cls, value: object) -> ToolResult:
+        """The value a tool returned, as a result. A picture in it becomes one that is shown, never
+        text.
+        """
+        if not isinstance(value, ToolResult):
+            text, images = render(value)
+            return cls(text, images)
+        if not all(isinstance(image, Image) for image in value.images):
+            raise TypeError("the images of a result are each an Image")
+        content: object = value.content
+        if isinstance(content, str) and "data:" not in content:
+            return replace(value, code="") if value.code else value
+        text, found = render(content, after=len(value.images))
+        return replace(value, content=text, images=(*value.images, *found), code="")
+
+
+def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
+    """A tool's value as the text the model reads, and the pictures in it, each named `[图片
+    n]` in the text.
+
+    A list of pictures and words is each of them in turn. The numbers of the pictures follow
+    `after`.
+    """
+    found: list[Image] = []
+    parts = value if isinstance(value, list | tuple) and any(map(_picture, value)) else [value]
+    texts = [_take_out(_picture(part) or render_result(part), found, after) for part in parts]
+    return "\n".join(texts), tuple(found)
+
+
+def name_of_picture(number: int) -> str:
+    """The words in a text for a picture that is shown after it."""
+    return f"[图片 {number}]"
+
+
+def _take_out(text: str, found: list[Image], after: int) -> str:
+    """The text with a name in the place of each picture that is spelt out in it."""
+
+    def name(url: re.Match[str]) -> str:
+        kind, data = url[1].lower(), "".join(url[2].split())
+        size = len(data.rstrip("=")) * 3 // 4
+        if kind not in SHOWN_KINDS or size > LARGEST_PICTURE:
+            return f"(a picture, {kind}, {size} bytes: it cannot be shown)"
+        found.append(Image(f"data:image/{kind};base64,{data}"))
+        return name_of_picture(after + len(found))
+
+    return DATA_URL.sub(name, text) if "data:" in text.lower() else text
+
+
+def _picture(value: object) -> str:
+    """The data url of what is a picture, or its bytes; else empty."""
+    if isinstance(value, Image):
+        return value.url
+    if isinstance(value, bytes | bytearray | memoryview) and (kind := _kind_of(bytes(value[:16]))):
+        return Image.of(bytes(value), kind=kind).url
+    return ""
+
+
+def _kind_of(head: bytes) -> str:
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "webp"
+    return next((kind for start, kind in PICTURES if head.startswith(start)), "")
+
+
+def render_result(value: object) -> str:
+    """A tool's value as text: text as is, data as JSON, nothing as "(no output)"; pictures
+    as data urls.
+    """
+    match value:
+        case str():
+            return value if value.strip() else NO_OUTPUT
+        case None:
+            return NO_OUTPUT
+        case bytes() | bytearray() | memoryview():
+            return _text_of(bytes(value))
+        case BaseModel():
+            try:
+                return value.model_dump_json()
+            except ValueError:  # bytes that are no text
+                return json.dumps(value.model_dump(), ensure_ascii=False, default=_plain)
+        case dict() | list() | tuple():
+            return json.dumps(value, ensure_ascii=False, default=_plain)
+        case _ if isinstance(value, Struct) or is_dataclass(value):
+            return json.dumps(_plain(value), ensure_ascii=False, default=_plain)
+        case _:
+            return str(value)
+
+
+def _plain(value: object) -> Any:
+    """The JSON in the place of a value that JSON does not know."""
+    match value:
+        case Image(url=url):
+            return url
+        case bytes() | bytearray() | memoryview():
+            return _text_of(bytes(value))
+        case _:
+            pass
+    try:
+        return to_jsonable_python(value, fallback=_parts)
+    except ValueError:  # bytes that are no text
+        if isinstance(value, BaseModel):
+            return value.model_dump()
+        if is_dataclass(value):
+            return {each.name: getattr(value, each.name) for each in fields(value)}
+        return str(value)
+
+
+def _parts(value: object) -> Any:
+    return to_builtins(value, enc_hook=str) if isinstance(value, Struct) else str(value)
+
+
+def _text_of(data: bytes) -> str:
+    if url := _picture(data):
+        return url
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"({len(data)} bytes of binary data)"
+    return text if text.strip() else NO_OUTPUT
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most about `limit` characters: the head and the tail are kept, and what was cut is
+    said.
+    """
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    head = limit - tail
+    return (
+        f"{text[:head]}\n[... {len(text) - limit} characters cut ...]\n{text[len(text) - tail :]}"
+    )

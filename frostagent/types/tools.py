@@ -1,0 +1,388 @@
+"""A tool: a name, a description, a flat schema, declarations about itself, a body with a context.
+
+    @tool(needs=(Web,), side_effects="read", idempotent=True)
+    async def get_weather(context: ToolContext, city: str) -> str:
+        \"\"\"What the model reads: when to use it and what it gives.
+
+        Args:
+            city: What the model reads about this parameter.
+        \"\"\"
+
+The decorated function becomes a `Tool`; calling it calls the function as before. Tools from
+outside, classes and programs become one too (`frostagent/engine/external_tools.py`). Nothing here
+runs a call: that is `frostagent/engine/calls.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast, overload
+
+from msgspec import Struct, field, structs
+from pydantic_core import to_jsonable_python
+
+from frostagent.text.language import Language
+from frostagent.types.arguments import (
+    INPUT,
+    Check,
+    Checked,
+    Shape,
+    parse_by_schema,
+    parse_input,
+    read_arguments,
+)
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ToolUnavailable
+from frostagent.types.messages import Allowance, ToolSpec
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import Asker, RunEvent, Terms
+from frostagent.types.schema import (
+    UnsuitableType,
+    check_arguments,
+    describe_function,
+    flat_schema,
+    model_of,
+    reading_schema,
+)
+from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
+
+P = TypeVar("P")
+NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+DEFAULT_TIMEOUT = 60.0
+Port: TypeAlias = type
+"""A capability a tool needs, named by its protocol."""
+
+
+class ToolContext(Struct, frozen=True, kw_only=True):
+    """One call's surroundings; `deadline` is on the clock's monotonic scale, in seconds.
+
+    `response_id` is the model's answer that made the call, `asked` the ids of its asker's messages
+    that the run answers. `allowed`: somebody has allowed this very call, so it raises no `Suspend`.
+    `inner` is told what a run inside this call does: what its model takes is counted to this one.
+    `share` is this run's of its question's budget, where the inner one has its part. `terms` hold
+    in both. `tongue` is the asker's.
+    """
+
+    run_id: str
+    step: int
+    call_id: str
+    conversation: Conversation
+    asker: Asker
+    deadline: float
+    response_id: str = ""
+    asked: tuple[str, ...] = ()
+    ports: Mapping[type, object] = field(default_factory=dict)
+    allowed: bool = False
+    reports: Callable[[ToolResult], None] | None = None
+    inner: Callable[[RunEvent], None] | None = None
+    share: Allowance | None = None
+    terms: Terms = Terms()
+    tongue: Language = Language.CHINESE
+
+    def port(self, kind: type[P]) -> P:
+        """The capability of this kind. Raises ToolUnavailable where this run has none."""
+        try:
+            return cast("P", self.ports[kind])
+        except KeyError:
+            raise ToolUnavailable(
+                f"needs {kind.__name__}, which is not there in this run"
+            ) from None
+
+    def progress(self, partial_result: object = None, **details: Any) -> None:
+        """Tell how far the call is: words, or a whole partial `ToolResult`. Nobody hears it once
+        the call is over.
+
+        The model does not read it; it is for people who look on. Never waits.
+        """
+        if self.reports is not None:
+            result = ToolResult() if partial_result is None else ToolResult.of(partial_result)
+            if details:
+                known = (
+                    result.details
+                    if isinstance(result.details, Mapping)
+                    else {"details": result.details}
+                )
+                result = structs.replace(result, details={**known, **details})
+            self.reports(result)
+
+
+Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | None]
+"""A tool's own check of a call whose arguments fit its schema. It refuses by raising: a `ToolError`
+of its choice, or ValueError, which is told as wrong arguments."""
+
+Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
+"""Raw arguments -> raw arguments, before anything is checked: for a vendor's quirk, or a default
+it left out."""
+
+Recover: TypeAlias = Callable[[ToolContext, Mapping[str, Any], Exception], Any]
+"""Deals with what a body raised: gives a result in its place (or an awaitable of one), or
+raises.
+"""
+
+Available: TypeAlias = Callable[[], object]
+"""Why the tool cannot be used right now; empty where it can. Asked before each model request, so it
+must be quick.
+
+A bool, or a bool and a text, are understood as well (`frostagent/engine/tool_execution.py`)."""
+
+
+class ToolStatus(Struct, frozen=True):
+    """Whether a tool can be used now, and if not, why. `description` is for people: its summary, if
+    it has one.
+    """
+
+    name: str
+    type: str
+    description: str
+    available: bool
+    reason: str = ""
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body.
+
+    `check` turns plain arguments into the body's; `shape` is that by which they are mended first
+    (by `parameters` where it is left out). `timeout` is in seconds. `label` and `summary` are for
+    people, and so is `type`: a word of `ToolType`, or one that a foreign tool has for itself.
+    `origin` is the name a foreign tool has at home. `alone`: it runs in no step with other calls.
+    `trusted_result`: it tells our own data, nobody's words. `stays_here`: its effects stay in the
+    conversation, or it asks by itself for what goes beyond. A tool without a `function` can be
+    registered, but not run.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    check: Check
+    function: Callable[..., Any] | None
+    shape: Shape | None = None
+    wants_context: bool = False
+    raw_input: bool = False
+    type: str = ToolType.FUNCTION
+    needs: tuple[Port, ...] = ()
+    requires: tuple[str, ...] = ()
+    timeout: float = DEFAULT_TIMEOUT
+    permission: Permission = Permission.ALLOW
+    audience: Audience = Audience.EVERYONE
+    side_effects: SideEffects = SideEffects.UNDECLARED
+    idempotent: bool = False
+    repeatable: bool = False
+    critical: bool = False
+    alone: bool = False
+    trusted_result: bool = False
+    stays_here: bool = False
+    execution: Execution = Execution.CONCURRENT
+    rate: Rate | None = None
+    replaces: bool = False
+    label: str = ""
+    summary: str = ""
+    origin: str = ""
+    prepare: Prepare | None = None
+    guards: tuple[Guard, ...] = ()
+    available: Available | None = None
+    recover: Recover | None = None
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise ValueError(f"a tool's name must match {NAME.pattern}, not {self.name!r}")
+        if not self.description:
+            raise ValueError(
+                f"tool {self.name} has no description: the model would not know when to use it"
+            )
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as the model sees it; a copy."""
+        return ToolSpec(self.name, self.description, dict(self.parameters))
+
+    @property
+    def about(self) -> str:
+        """A line for people: its summary, or else its description."""
+        return self.summary or self.description
+
+    @property
+    def may_have_happened(self) -> bool:
+        """Whether nobody knows if it was done, when it is broken off in the middle."""
+        return self.side_effects.may_have_happened
+
+    @property
+    def goes_beyond(self) -> bool:
+        """Whether it says of itself that it changes something beyond the conversation."""
+        return self.side_effects.may_have_happened and not self.stays_here
+
+    @property
+    def may_be_retried(self) -> bool:
+        """Whether a second run does no harm; what declares no side effects is not believed."""
+        return self.idempotent and self.side_effects is not SideEffects.UNDECLARED
+
+    @property
+    def is_guarded_from_repeats(self) -> bool:
+        """Whether the same call again can only give the same."""
+        return self.idempotent and self.side_effects.is_harmless and not self.repeatable
+
+    def read(self, raw: str) -> Checked:
+        """The raw text of a call -> arguments that fit. Raises InvalidArguments, and whatever
+        `prepare` raises.
+        """
+        mended: tuple[str, ...] = ()
+        if self.raw_input:
+            given = parse_input(raw)
+        else:
+            given, mended = parse_by_schema(self.parameters, raw, name=self.name)
+        checked = self.validate(given if self.prepare is None else self.prepare(given))
+        return structs.replace(checked, coerced=(*mended, *checked.coerced)) if mended else checked
+
+    def validate(self, given: Mapping[str, Any]) -> Checked:
+        """Plain arguments, mended and checked. Raises InvalidArguments."""
+        shape = self.shape or Shape.of(self.parameters)
+        checked = read_arguments(
+            given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless
+        )
+        properties = self.parameters.get("properties", {})
+        known = {name: value for name, value in checked.arguments.items() if name in properties}
+        return structs.replace(
+            checked, plain=completed(checked.plain, to_jsonable_python(known, fallback=str))
+        )
+
+    def wrap(self, check: Guard) -> Tool:
+        """The same tool, guarded: no call runs unless this check passes as well (seeds/004's
+        sandbox, as code).
+        """
+        return self.replace(guards=(*self.guards, check))
+
+    def replace(self, **changes: Any) -> Tool:
+        """The same tool with other fields. Raises TypeError for a field it does not have."""
+        return structs.replace(self, **changes)
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name})"  # its function and checks may hold what nobody is to read
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.function is None:
+            raise TypeError(f"tool {self.name} has no body")
+        return self.function(*args, **kwargs)
+
+
+def completed(given: Any, checked: Any) -> Any:
+    """A copy of what was given, with what checking it has put in besides: the defaults, at any
+    depth.
+
+    What was given stays in its own words, so that checking the whole once more gives the same.
+    """
+    match given, checked:
+        case dict(), dict():
+            own = {name: completed(value, checked.get(name)) for name, value in given.items()}
+            return own | {name: value for name, value in checked.items() if name not in own}
+        case list(), list() if len(given) == len(checked):
+            return [completed(*pair) for pair in zip(given, checked, strict=True)]
+        case _:
+            return deepcopy(given)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str = ...,
+    needs: tuple[type, ...] = ...,
+    requires: tuple[str, ...] = ...,
+    timeout: float = ...,
+    permission: str = ...,
+    audience: str = ...,
+    side_effects: str = ...,
+    idempotent: bool = ...,
+    repeatable: bool = ...,
+    critical: bool = ...,
+    alone: bool = ...,
+    trusted_result: bool = ...,
+    stays_here: bool = ...,
+    execution: str = ...,
+    rate: Rate | str | None = ...,
+    replace: bool = ...,
+    label: str = ...,
+    summary: str = ...,
+    prepare: Prepare | None = ...,
+    check: Guard | None = ...,
+    available: Available | None = ...,
+    recover: Recover | None = ...,
+    raw_input: bool = ...,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None, /, **declared: Any
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a typed function; its name, docstring and annotations say all the model needs.
+
+    A plain `def` runs in a thread. What may be declared (all of it optional; the words are those
+    of `frostagent/types/traits.py`): `permission`, `side_effects`, `audience`, `execution`;
+    `idempotent` (a second run does no harm); `needs` (ports) and `requires` (names of settings);
+    `timeout` in seconds; `rate` as "calls/seconds"; `repeatable` (the same call twice is fine);
+    `critical` (a run without it has failed); `alone` (it runs in no step with other calls);
+    `trusted_result` (it tells our own data); `stays_here` (its effects do); `replace` (on purpose
+    a second one of that name); `label` and `summary` for people; `prepare`, `check`, `available`,
+    `recover` as described above; `raw_input` (its one text parameter `input` also takes what is
+    no JSON).
+
+    Raises UnsuitableType for a parameter that has no flat schema, ValueError for a bad name, a
+    missing description or a word that says nothing.
+    """
+    return partial(make_tool, **declared) if function is None else make_tool(function, **declared)
+
+
+def make_tool(
+    function: Callable[..., Any], /, *, name: str = "", raw_input: bool = False, **declared: Any
+) -> Tool:
+    """The same as `@tool`, as a function of the function."""
+    model = model_of(function, skip=ToolContext)
+    if raw_input and {key: info.annotation for key, info in model.model_fields.items()} != {
+        INPUT: str
+    }:
+        raise UnsuitableType(
+            f"{function.__name__}: a tool that takes raw input has one parameter, {INPUT}: str"
+        )
+    description, _ = describe_function(function)
+    return Tool(
+        name=name or function.__name__,
+        description=description,
+        parameters=flat_schema(model),
+        shape=Shape.of(reading_schema(model)),
+        check=partial(check_arguments, model),
+        function=function,
+        wants_context=len(model.model_fields) < len(inspect.signature(function).parameters),
+        raw_input=raw_input,
+        **declarations(**declared),
+    )
+
+
+def declarations(
+    *,
+    permission: str = Permission.ALLOW,
+    audience: str = Audience.EVERYONE,
+    side_effects: str = SideEffects.UNDECLARED,
+    execution: str = Execution.CONCURRENT,
+    rate: Rate | str | None = None,
+    check: Guard | None = None,
+    replace: bool = False,
+    **others: Any,
+) -> dict[str, Any]:
+    """A person's declarations -> the fields of `Tool`; words become members. Raises ValueError for
+    unknown ones.
+    """
+    return {
+        "permission": Permission(permission),
+        "audience": Audience(audience),
+        "side_effects": SideEffects(side_effects),
+        "execution": Execution(execution),
+        "rate": Rate.parse(rate) if isinstance(rate, str) else rate,
+        "guards": () if check is None else (check,),
+        "replaces": replace,
+        **others,
+    }
