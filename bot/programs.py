@@ -1,7 +1,8 @@
-"""Tools that are programs, under the name that operators' files have used: see
-`frostagent/programs.py`.
-"""
+"""Deprecated: import from `frostagent`."""
 
-from frostagent.programs import command_tool
+from bot.domain import renamed
+from frostagent import command_tool
+
+renamed("bot.programs", "frostagent")
 
 __all__ = ["command_tool"]

@@ -1,109 +1,107 @@
-"""FrostAgent as a library: one place to import from, and `connect`, which makes a model of a url, a
-name and a key.
+"""FrostAgent as a library: agents, tools, hooks, approvals, models behind OpenAI-compatible APIs.
 
 from frostagent import Agent, connect, tool
 
 async with connect("https://api.deepseek.com", "deepseek-chat", api_key) as model:
     reply = await Agent(model=model, tools=[roll_dice]).chat("Roll a dice, please.")
+
+A name is imported when it is first asked for: who only needs `tool` does not load the HTTP client.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from frostagent.agent import Agent, Builder, ToolLike
-from frostagent.clock import RandomIds, SystemClock
-from frostagent.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
-from frostagent.engine.engine import OnLimit
-from frostagent.engine.external_tools import class_tool, foreign_tool
-from frostagent.engine.toolset import Toolset
-from frostagent.models.failover import Failover
-from frostagent.models.openai.client import OpenAIModel, make_session
-from frostagent.models.openai.deadlines import Timeouts
-from frostagent.models.openai.endpoint import EitherUrl
-from frostagent.models.upstreams import Upstream
-from frostagent.programs import command_tool
-from frostagent.reply import (
-    MustWait,
-    Reply,
-    RunFailed,
-    StepLimitReached,
-    Structured,
-    UnfitAnswer,
-    Waiting,
-)
-from frostagent.sessions import InMemory, Memory
-from frostagent.testing.scripted_model import ScriptedModel, call
-from frostagent.types.errors import (
-    BotError,
-    ConfigError,
-    InvalidArguments,
-    ModelError,
-    Problem,
-    ToolCancelled,
-    ToolDenied,
-    ToolError,
-    ToolFailed,
-    ToolNotFound,
-    ToolRateLimited,
-    ToolTimeout,
-    ToolUnavailable,
-)
-from frostagent.types.hooks import (
-    AfterCall,
-    BeforeCall,
-    Block,
-    Change,
-    Hooks,
-    RequestEvent,
-    Reshape,
-    Rewrite,
-    StepEvent,
-    StopRun,
-)
-from frostagent.types.messages import (
-    AssistantMessage,
-    Completion,
-    FinishReason,
-    Message,
-    ModelRequest,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    ToolSpec,
-    Usage,
-    UserMessage,
-)
-from frostagent.types.ports import Approver, ChatModel, Clock, Ids, Observer
-from frostagent.types.results import Image, ToolResult
-from frostagent.types.runs import (
-    Asker,
-    RunContinued,
-    RunEvent,
-    RunFinished,
-    RunPaused,
-    RunStarted,
-    StepFinished,
-    Stop,
-    ToolFailure,
-    ToolFinished,
-    ToolProgressed,
-    ToolStarted,
-)
-from frostagent.types.schema import UnsuitableType
-from frostagent.types.suspension import (
-    Allow,
-    ApprovalRequest,
-    BadSuspension,
-    Decision,
-    Deny,
-    Pending,
-    Suspend,
-)
-from frostagent.types.tools import Tool, ToolContext, ToolStatus, tool
-from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
+if TYPE_CHECKING:
+    from frostagent.agent import Agent, Builder, ToolLike
+    from frostagent.clock import SystemClock
+    from frostagent.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
+    from frostagent.engine.engine import OnLimit
+    from frostagent.engine.external_tools import class_tool, foreign_tool
+    from frostagent.engine.toolset import Toolset
+    from frostagent.models.connection import connect
+    from frostagent.models.openai.deadlines import Timeouts
+    from frostagent.programs import command_tool
+    from frostagent.reply import (
+        MustWait,
+        Reply,
+        RunFailed,
+        StepLimitReached,
+        Structured,
+        UnfitAnswer,
+        Waiting,
+    )
+    from frostagent.sessions import InMemory, Memory
+    from frostagent.testing.scripted_model import ScriptedModel, call
+    from frostagent.types.errors import (
+        BotError,
+        ConfigError,
+        InvalidArguments,
+        ModelError,
+        Problem,
+        ToolCancelled,
+        ToolDenied,
+        ToolError,
+        ToolFailed,
+        ToolNotFound,
+        ToolRateLimited,
+        ToolTimeout,
+        ToolUnavailable,
+    )
+    from frostagent.types.hooks import (
+        AfterCall,
+        BeforeCall,
+        Block,
+        Change,
+        Hooks,
+        RequestEvent,
+        Reshape,
+        Rewrite,
+        StepEvent,
+        StopRun,
+    )
+    from frostagent.types.messages import (
+        AssistantMessage,
+        Completion,
+        FinishReason,
+        Message,
+        ModelRequest,
+        SystemMessage,
+        ToolCall,
+        ToolMessage,
+        ToolSpec,
+        Usage,
+        UserMessage,
+    )
+    from frostagent.types.ports import Approver, ChatModel, Clock, Ids, Observer
+    from frostagent.types.results import Image, ToolResult
+    from frostagent.types.runs import (
+        Asker,
+        RunContinued,
+        RunEvent,
+        RunFinished,
+        RunPaused,
+        RunStarted,
+        StepFinished,
+        Stop,
+        ToolFailure,
+        ToolFinished,
+        ToolProgressed,
+        ToolStarted,
+    )
+    from frostagent.types.schema import UnsuitableType
+    from frostagent.types.suspension import (
+        Allow,
+        ApprovalRequest,
+        BadSuspension,
+        Decision,
+        Deny,
+        Pending,
+        Suspend,
+    )
+    from frostagent.types.tools import Tool, ToolContext, ToolStatus, tool
+    from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
 __all__ = [
     "AfterCall",
@@ -205,35 +203,146 @@ __all__ = [
     "tool",
 ]
 
+_HOMES = {
+    "frostagent.agent": (
+        "Agent",
+        "Builder",
+        "ToolLike",
+    ),
+    "frostagent.clock": ("SystemClock",),
+    "frostagent.engine.callbacks": (
+        "ApprovalHandler",
+        "OnToolResult",
+        "SendHook",
+        "Subscriber",
+    ),
+    "frostagent.engine.engine": ("OnLimit",),
+    "frostagent.engine.external_tools": (
+        "class_tool",
+        "foreign_tool",
+    ),
+    "frostagent.engine.toolset": ("Toolset",),
+    "frostagent.models.connection": ("connect",),
+    "frostagent.models.openai.deadlines": ("Timeouts",),
+    "frostagent.programs": ("command_tool",),
+    "frostagent.reply": (
+        "MustWait",
+        "Reply",
+        "RunFailed",
+        "StepLimitReached",
+        "Structured",
+        "UnfitAnswer",
+        "Waiting",
+    ),
+    "frostagent.sessions": (
+        "InMemory",
+        "Memory",
+    ),
+    "frostagent.testing.scripted_model": (
+        "ScriptedModel",
+        "call",
+    ),
+    "frostagent.types.errors": (
+        "BotError",
+        "ConfigError",
+        "InvalidArguments",
+        "ModelError",
+        "Problem",
+        "ToolCancelled",
+        "ToolDenied",
+        "ToolError",
+        "ToolFailed",
+        "ToolNotFound",
+        "ToolRateLimited",
+        "ToolTimeout",
+        "ToolUnavailable",
+    ),
+    "frostagent.types.hooks": (
+        "AfterCall",
+        "BeforeCall",
+        "Block",
+        "Change",
+        "Hooks",
+        "RequestEvent",
+        "Reshape",
+        "Rewrite",
+        "StepEvent",
+        "StopRun",
+    ),
+    "frostagent.types.messages": (
+        "AssistantMessage",
+        "Completion",
+        "FinishReason",
+        "Message",
+        "ModelRequest",
+        "SystemMessage",
+        "ToolCall",
+        "ToolMessage",
+        "ToolSpec",
+        "Usage",
+        "UserMessage",
+    ),
+    "frostagent.types.ports": (
+        "Approver",
+        "ChatModel",
+        "Clock",
+        "Ids",
+        "Observer",
+    ),
+    "frostagent.types.results": (
+        "Image",
+        "ToolResult",
+    ),
+    "frostagent.types.runs": (
+        "Asker",
+        "RunContinued",
+        "RunEvent",
+        "RunFinished",
+        "RunPaused",
+        "RunStarted",
+        "StepFinished",
+        "Stop",
+        "ToolFailure",
+        "ToolFinished",
+        "ToolProgressed",
+        "ToolStarted",
+    ),
+    "frostagent.types.schema": ("UnsuitableType",),
+    "frostagent.types.suspension": (
+        "Allow",
+        "ApprovalRequest",
+        "BadSuspension",
+        "Decision",
+        "Deny",
+        "Pending",
+        "Suspend",
+    ),
+    "frostagent.types.tools": (
+        "Tool",
+        "ToolContext",
+        "ToolStatus",
+        "tool",
+    ),
+    "frostagent.types.traits": (
+        "Audience",
+        "Execution",
+        "Permission",
+        "Rate",
+        "SideEffects",
+        "ToolType",
+    ),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-@asynccontextmanager
-async def connect(
-    base_url: str,
-    model: str,
-    api_key: str = "",
-    *,
-    dialect: str = "",
-    timeouts: Timeouts | None = None,
-) -> AsyncIterator[ChatModel]:
-    """A model behind any OpenAI-compatible API, while the block runs; busy servers are asked again.
 
-    `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is
-    tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
-    (docs/models.md). Raises ConfigError where the url is none.
-    """
-    async with make_session() as session:
-        make = partial(
-            OpenAIModel,
-            session=session,
-            api_key=api_key,
-            model=model,
-            dialect=dialect,
-            timeouts=timeouts,
-        )
-        try:
-            client = EitherUrl(lambda url: make(base_url=url), base_url)
-        except ValueError as error:
-            raise ConfigError(
-                Problem("connect", str(error), "Give the base url as the vendor writes it.")
-            ) from None
-        yield Failover([Upstream(client)], clock=SystemClock(), ids=RandomIds())
+def __getattr__(name: str) -> object:
+    """Import a public name from its module."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,7 +4,7 @@
     reply = await agent.chat("How is the weather in Beijing?")
     print(reply.text)
 
-Everything around it may be left out. `bot/library.py` has `connect`, which makes the model of a
+Everything around it may be left out. `frostagent` has `connect`, which makes the model of a
 url, a name and a key.
 """
 

@@ -18,20 +18,26 @@ import pytest
 from tests.cases import each_case
 
 ROOT = Path(__file__).parents[1]
-OURS = {"bot", "adapters", "tools", "config"}
+OURS = {"frostagent", "bot", "adapters", "tools", "config"}
 
 LIBRARIES = {
-    "bot/core": {"pydantic", "pydantic_core"},
+    "frostagent/types": {"pydantic", "pydantic_core"},
+    "frostagent/text": {"rapidfuzz"},
+    "frostagent/engine": {"jsonschema", "referencing"},
+    "frostagent/models": {"aiohttp", "cachetools", "orjson", "pydantic", "yarl"},
+    "frostagent/testing": set(),
+    "frostagent/sessions.py": {"cachetools"},
+    "frostagent/structured.py": {"jsonschema", "pydantic"},
+    "bot/core": {"pydantic"},
+    "bot/domain": set(),
     "bot/policy": {"pydantic", "rapidfuzz"},
     "bot/prompt": {"rapidfuzz"},
     "bot/runtime": {"uvloop"},
-    "frostagent/engine": {"jsonschema", "referencing"},
     "bot/models": {"cachetools"},
     "bot/memory": {"cachetools"},
     "bot/speaking": {"cachetools"},
     "bot/conversation": {"cachetools"},
     "bot/commands": set(),
-    "bot/agent": {"cachetools", "jsonschema", "pydantic"},
     "bot/cluster": set(),
     "bot/console": set(),
     "bot/trial": {"pydantic"},
@@ -59,7 +65,6 @@ LIBRARIES = {
     "adapters/metrics": {"prometheus_client"},
     "adapters/offline": {"aiohttp"},
     "adapters/onebot": {"cachetools", "orjson", "websockets"},
-    "frostagent/models/openai": {"aiohttp", "orjson", "yarl"},
     "adapters/simulator": {"websockets"},
     "adapters/storage": {"alembic", "pydantic", "sqlalchemy"},
     "adapters/traces": {"cachetools", "opentelemetry"},
@@ -74,7 +79,7 @@ EVERYWHERE = {"msgspec"}
 
 EDGE = {"http", "multiprocessing", "select", "selectors", "smtplib", "socket", "sqlite3", "ssl", "subprocess"}
 """Modules of the standard library that reach outside: for adapters, and for commands."""
-PURE = {"bot/core": {"logging", "threading"}}
+PURE = {"bot/core": {"logging", "threading"}, "frostagent/types": {"logging", "threading"}}
 """Of the standard library, what a room of pure words has no use for."""
 OUTSIDE = ("adapters", "bot/cli", "bot/app.py", "config", "tools")
 
@@ -136,22 +141,23 @@ def test_a_library_in_the_wrong_room_is_found(path: str, line: str) -> None:
 
 
 LEAKS = [
-    ("adapters/onebot/fields.py", "frostagent.engine.newcomer"),
+    ("adapters/onebot/fields.py", "bot.prompt.newcomer"),
     ("bot/runtime/loop.py", "adapters.web.server"),
     ("frostagent/types/messages.py", "bot.policy.wake"),
     ("bot/policy/wake.py", "bot.prompt.render"),
-    ("frostagent/engine/run_state.py", "frostagent.models.upstreams"),
+    ("frostagent/models/upstreams.py", "frostagent.engine.registry"),
+    ("frostagent/engine/registry.py", "frostagent.sessions"),
     ("frostagent/models/upstreams.py", "bot.memory.history"),
     ("bot/speaking/carrier.py", "bot.conversation.intake.server_clock"),
-    ("bot/conversation/dispatcher.py", "frostagent.sessions"),
+    ("bot/conversation/dispatcher.py", "bot.library"),
     ("bot/conversation/queue/lanes.py", "bot.conversation.way"),
     ("frostagent/sessions.py", "bot.memory.recorder"),
-    ("bot/library.py", "bot.conversation.queue.lanes"),
     ("bot/build.py", "bot.cli.process"),
     ("bot/conversation/intake/deduplicator.py", "config.settings"),
     ("adapters/web/server.py", "adapters.logs.output"),
     ("tools/send_message.py", "adapters.logs.output"),
     ("tools/get_weather/__init__.py", "tools.send_message"),
+    ("tools/memory.py", "bot.domain.tool"),
     ("config/settings.py", "frostagent.types.messages"),
 ]
 
@@ -161,7 +167,7 @@ def planted(folder: Path) -> str:
     for top in OURS:
         shutil.copytree(ROOT / top, folder / top, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
-    (folder / "frostagent/engine/newcomer.py").write_text('"""A module that no contract names."""\n')
+    (folder / "bot/prompt/newcomer.py").write_text('"""A module that no contract names."""\n')
     (folder / "bot/attic.py").write_text('"""A module without a room."""\n')
     for path, name in LEAKS:
         with (folder / path).open("a", encoding="utf-8") as file:

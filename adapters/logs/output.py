@@ -8,6 +8,7 @@ import json
 import logging
 import sys
 import time
+import warnings as python_warnings
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -165,8 +166,8 @@ def set_up_logs(
     """Send all that is logged from `level` on to the stream, in place of what was set up before;
     `warnings` gets those, and errors, as well.
 
-    An exception that nobody catches is logged as well, so that it is masked and has the form of
-    everything else.
+    An exception that nobody catches is logged as well, and so are Python's warnings, so that they
+    are masked and have the form of everything else.
     """
     handler = LineHandler(stream)
     handler.setFormatter(make_formatter(style, mask=mask, colors=colors))
@@ -181,6 +182,7 @@ def set_up_logs(
         root.addHandler(urgent)
     root.setLevel(level)
     sys.excepthook = log_uncaught
+    python_warnings.showwarning = log_warning
     return handler
 
 
@@ -194,3 +196,16 @@ def log_uncaught(
         logger.critical(
             "the bot ends after a failure that nobody expected", exc_info=(kind, error, traceback)
         )
+
+
+def log_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Fits `warnings.showwarning`."""
+    del category, file, line  # the message says enough
+    logger.warning("%s:%d: %s", filename, lineno, message)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -67,6 +68,16 @@ def test_what_nobody_catches_is_logged_without_secrets(stream: io.StringIO) -> N
         sys.excepthook(type(error), error, error.__traceback__)
     assert "[critical] bot: the bot ends after a failure that nobody expected\nTraceback" in stream.getvalue()
     assert stream.getvalue().endswith(f"LookupError: no {MASK}\n")
+
+
+def test_a_warning_of_python_s_is_one_line_of_the_log(stream: io.StringIO) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        set_up_logs(level="INFO", style="console", mask=Mask([SECRET]), stream=stream)
+        warnings.warn(f"old {SECRET}", FutureWarning, stacklevel=1)
+    (line,) = stream.getvalue().splitlines()
+    assert "[warning] bot: " in line
+    assert line.endswith(f": old {MASK}")
 
 
 def test_an_interruption_by_the_keyboard_is_no_failure(stream: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:

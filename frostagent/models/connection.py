@@ -1,0 +1,49 @@
+"""A model made of a url, a name and a key."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.models.failover import Failover
+from frostagent.models.openai.client import OpenAIModel, make_session
+from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.endpoint import EitherUrl
+from frostagent.models.upstreams import Upstream
+from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.ports import ChatModel
+
+
+@asynccontextmanager
+async def connect(
+    base_url: str,
+    model: str,
+    api_key: str = "",
+    *,
+    dialect: str = "",
+    timeouts: Timeouts | None = None,
+) -> AsyncIterator[ChatModel]:
+    """A model behind any OpenAI-compatible API, while the block runs; busy servers are asked again.
+
+    `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is
+    tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
+    (docs/models.md). Raises ConfigError where the url is none.
+    """
+    async with make_session() as session:
+        make = partial(
+            OpenAIModel,
+            session=session,
+            api_key=api_key,
+            model=model,
+            dialect=dialect,
+            timeouts=timeouts,
+        )
+        try:
+            client = EitherUrl(lambda url: make(base_url=url), base_url)
+        except ValueError as error:
+            raise ConfigError(
+                Problem("connect", str(error), "Give the base url as the vendor writes it.")
+            ) from None
+        yield Failover([Upstream(client)], clock=SystemClock(), ids=RandomIds())
