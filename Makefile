@@ -40,7 +40,7 @@ lint: $(VENV)/.dev ## form and habits
 
 types: $(VENV)/.dev ## mypy --strict, and once more for the product as Windows runs it
 	@$(PY) -m mypy
-	@$(PY) -m mypy --platform win32 --cache-dir .mypy_cache/win32 adapters bot config tools
+	@$(PY) -m mypy --platform win32 --cache-dir .mypy_cache/win32 frostagent adapters bot config tools
 
 imports: $(VENV)/.dev ## who may import whom
 	@$(VENV)/bin/lint-imports
@@ -60,12 +60,13 @@ bench-compare: $(VENV)/.dev ## the same for the bot as it is here beside that of
 PIN := CUSTOM_COMPILE_COMMAND="make lock" $(PY) -m piptools compile --quiet --strip-extras --generate-hashes \
 	--allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 EXTRAS := postgres broker otel
+# Through setup.py: of pyproject.toml pip-tools reads the extras itself, and loses their markers (sys_platform).
 
 lock: $(VENV)/.dev ## pin the versions of everything once more (ARGS=--upgrade for newer ones)
-	@$(PIN) $(ARGS) --output-file requirements.txt pyproject.toml >&2
+	@$(PIN) $(ARGS) --extra bot --output-file requirements.txt setup.py >&2
 	@$(PIN) $(ARGS) --only-build-deps --build-deps-for wheel --output-file requirements-build.txt pyproject.toml >&2
-	@for extra in dev $(EXTRAS); do $(PIN) $(ARGS) --extra $$extra --constraint requirements.txt \
-		--output-file requirements-$$extra.txt pyproject.toml >&2 || exit 1; done
+	@for extra in dev $(EXTRAS); do $(PIN) $(ARGS) --extra bot --extra $$extra --constraint requirements.txt \
+		--output-file requirements-$$extra.txt setup.py >&2 || exit 1; done
 
 clean: ## remove .venv and everything else that can be made again (.env and data stay)
 	@rm -rf $(VENV) build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -16,6 +16,19 @@ try:
     from bot.cli.cli import main
 except KeyboardInterrupt:  # Ctrl-C while the libraries are still loading
     sys.exit(130)
+except ModuleNotFoundError as missing:
+    if (missing.name or "").partition(".")[0] in {
+        "frostagent",
+        "bot",
+        "adapters",
+        "tools",
+        "config",
+    }:
+        raise
+    sys.exit(
+        f"{missing.name} is not installed: frostagent alone is the library. "
+        'The service needs more: pip install "frostagent[bot]"'
+    )
 
 if __name__ == "__main__":
     main()

@@ -1,8 +1,8 @@
 """How much of what is broken on purpose the tests notice: `python -m tests.mutants --seed 1 --number 60`.
 
 First all tests run once with coverage, a context a test (`--map FILE` keeps that, or takes what is there). Then lines
-of bot, adapters and tools are drawn that the fast tier or the second one covers, one change is made to each in a copy
-of the tree, and the tests that cover the line run with -x: those of the fast tier, and only if it survives them the
+of the product are drawn that the fast tier or the second one covers, one change is made to each in a copy of the tree,
+and the tests that cover the line run with -x: those of the fast tier, and only if it survives them the
 others. A line a mutant, and a sum at the end. PostgreSQL is the one that FROST_TEST_POSTGRES names. What only a child
 process runs is covered by no test here, and never drawn.
 """
@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("bot", "adapters", "tools")
+PRODUCT = ("frostagent", "bot", "adapters", "tools")
 COPIED = (*PRODUCT, "config", "tests", "docs", "deploy", "my-tools", ".ci")
 LONGEST = 900  # seconds for the tests of one mutant
 NEAR = 50  # tests that run first, those of the mutant's own package before others: most mutants die there

@@ -19,7 +19,7 @@ import pytest
 import tools
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("bot", "adapters", "tools", "config")
+PACKAGES = ("frostagent", "bot", "adapters", "tools", "config")
 
 # A task without an owner ends unseen. The receivers are the names a loop has in this code base.
 OWNERLESS = re.compile(

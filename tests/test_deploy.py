@@ -112,7 +112,7 @@ def test_every_package_of_ours_is_in_the_image_and_nothing_private_reaches_the_b
     copied = [
         source for stage in (0, 1) for rest in of("COPY", stage) if "--from" not in rest for source in rest.split()[:-1]
     ]
-    assert {"adapters", "bot", "config", "tools", "requirements.txt", "pyproject.toml"} <= set(copied)
+    assert {"adapters", "bot", "config", "frostagent", "tools", "requirements.txt", "pyproject.toml"} <= set(copied)
     patterns = read_ignore(text(".dockerignore"))
     assert not [source for source in copied if ignored(source, patterns) or not (ROOT / source).exists()]
     for private in (".env", ".git/config", "data/frostagent.db", "napcat/config/onebot11.json", "tests/fakes.py"):

@@ -12,6 +12,8 @@ import adapters.broker
 import adapters.console
 import adapters.storage
 import bot
+import frostagent
+from tests.bot.test_old_names import OLD_NAMES
 from tests.cases import each_case
 
 CJK = re.compile(r"[\u3400-\u9fff]")
@@ -34,16 +36,18 @@ def pairs(value: object) -> Iterator[tuple[str, str]]:
 
 
 def either() -> Iterator[tuple[str, str, str]]:
-    """All of `bot`, and of what adapters tell owners, by module and name."""
+    """All of `bot`, and of what the library and adapters tell owners, by module and name."""
     for found in (
         *pkgutil.walk_packages(bot.__path__, "bot."),
+        *pkgutil.walk_packages(frostagent.__path__, "frostagent."),
         *(
             found
             for package in (adapters.broker, adapters.console, adapters.storage)
             for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
         ),
     ):
-        if found.name.endswith((".__main__", "_zh")):  # nothing to import; Chinese alone
+        # nothing to import; Chinese alone; deprecated
+        if found.name.endswith((".__main__", "_zh")) or found.name in OLD_NAMES:
             continue
         module = importlib.import_module(found.name)
         for name, value in vars(module).items():

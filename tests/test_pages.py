@@ -117,7 +117,7 @@ ABSENT = re.compile(r"shared/(onebot|providers|sources)|quirks\.md|facts\.md")
 def cited() -> set[tuple[str, str]]:
     """Page and number of everything that is cited anywhere in the code."""
     found = set()
-    for folder in ("adapters", "bot", "tools", "tests"):
+    for folder in ("frostagent", "adapters", "bot", "tools", "tests"):
         for file in (ROOT / folder).rglob("*.py"):
             words = re.sub(r"\n\s*#?\s*", " ", file.read_text("utf-8"))
             for name, numbers in CITED.findall(words):
@@ -148,7 +148,7 @@ def test_the_rules_of_the_model_client_are_in_the_page_of_vendors() -> None:
 
 
 def test_nothing_cites_what_a_clone_has_not() -> None:
-    for folder in ("adapters", "bot", "tools", "docs"):
+    for folder in ("frostagent", "adapters", "bot", "tools", "docs"):
         for file in (ROOT / folder).rglob("*"):
             if file.suffix in {".py", ".md"}:
                 assert not ABSENT.search(file.read_text("utf-8")), file

@@ -137,7 +137,7 @@ from bot.domain.command import Asked, command
 async def roll(asked: Asked) -> str:
     return f"{asked.asker.name}: {random.randint(1, 6)}"
 """
-OLD = {
+OLD_NAMES = {
     "bot.library": (frostagent, frostagent.__all__),
     "bot.programs": (frostagent, ["command_tool"]),
     "bot.domain.tool": (tools, ["Guard", "Prepare", "Recover", "Tool", "ToolContext", "ToolStatus", "tool"]),
@@ -151,7 +151,7 @@ OLD = {
 
 @pytest.fixture(autouse=True)
 def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in OLD:
+    for name in OLD_NAMES:
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
@@ -198,7 +198,7 @@ def test_so_is_the_tool_of_the_readme(tmp_path: Path) -> None:
     )
 
 
-@each_case(("old", "new", "names"), [(old, new, names) for old, (new, names) in OLD.items()])
+@each_case(("old", "new", "names"), [(old, new, names) for old, (new, names) in OLD_NAMES.items()])
 def test_an_old_name_is_the_same_object(old: str, new: object, names: list[str]) -> None:
     with pytest.warns(FutureWarning, match=f"{old} is deprecated") as told:
         module = import_module(old)

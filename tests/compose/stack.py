@@ -23,7 +23,7 @@ OURS = (
     "Dockerfile", ".dockerignore", "docker-compose.yml", ".env.example", "LICENSE", "README.md", "pyproject.toml",
     "setup.py", "requirements.txt", "requirements-broker.txt", "requirements-build.txt", "requirements-otel.txt",
     "requirements-postgres.txt", "deploy",
-    "adapters", "bot", "config", "tools", "my-tools",
+    "adapters", "bot", "config", "frostagent", "tools", "my-tools",
 )  # fmt: skip
 LONG = 900  # seconds an image may take to build where every package is fetched first
 PATIENCE = 120.0  # seconds for anything else: the first health check alone comes after 30

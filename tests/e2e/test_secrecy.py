@@ -21,6 +21,7 @@ from pydantic import SecretStr
 import adapters
 import bot
 import config
+import frostagent
 import tools
 from adapters.logs.output import Style
 from adapters.simulator.server import Simulator
@@ -33,6 +34,7 @@ from config.settings import Settings
 from config.values import ED25519
 from frostagent.clock import RandomIds, SystemClock
 from tests.bot.cli.doctor.surroundings import answering, mirrors
+from tests.bot.test_old_names import OLD_NAMES
 from tests.e2e.test_watching import OWNER, TOKEN, logs, service, settings
 
 SIGNING_KEY = base64.b64encode(ED25519 + bytes(32)).decode()
@@ -56,9 +58,9 @@ PROXY = "http://bot:5E5AME%2Fproxy@127.0.0.1"
 
 def loggers() -> Iterator[logging.Logger]:
     """Every logger a module of ours has, and those of the libraries that see secrets."""
-    for package in (bot, adapters, tools, config):
+    for package in (frostagent, bot, adapters, tools, config):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if module.name != "bot.__main__" and ".migrations." not in module.name:
+            if module.name not in {"bot.__main__", *OLD_NAMES} and ".migrations." not in module.name:
                 found = vars(importlib.import_module(module.name)).values()
                 yield from (value for value in found if isinstance(value, logging.Logger))
     yield from map(logging.getLogger, ("aiohttp", "asyncio", "httpx", "sqlalchemy", "websockets"))

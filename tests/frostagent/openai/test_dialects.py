@@ -101,7 +101,8 @@ def words_of(path: Path) -> list[str]:
 
 
 def test_nothing_but_the_rows_names_a_vendor() -> None:
-    modules = [module for folder in ("adapters", "bot", "config", "tools") for module in (ROOT / folder).rglob("*.py")]
+    folders = ("frostagent", "adapters", "bot", "config", "tools")
+    modules = [module for folder in folders for module in (ROOT / folder).rglob("*.py")]
     found = [
         f"{path}: {word!r}"
         for module in modules

@@ -7,16 +7,20 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Iterable
+from email import message_from_bytes
+from importlib.metadata import distribution
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
 
 from adapters.offline.server import OfflineModel
 from tests.system.processes.test_first_evening import first_answer, names, run, serving, start
 
 ROOT = Path(__file__).parents[3]
-PACKAGES = ("adapters", "bot", "config", "tools")
+PACKAGES = ("adapters", "bot", "config", "frostagent", "tools")
 BESIDE = (".env.example", "LICENSE", "README.md", "pyproject.toml", "setup.py")
 NO_ROOT = {"PYTHONPATH": ""}  # it would be the checkout's modules that run
 
@@ -56,6 +60,96 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str,
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", "utf-8")
     return (str(folder / "bin" / "frostagent"),)
+
+
+LIGHT = {"aiohttp", "cachetools", "jsonschema", "msgspec", "orjson", "pydantic", "rapidfuzz"}
+EXAMPLE = """
+import asyncio
+from frostagent import Agent, ScriptedModel, call, tool
+
+
+@tool(side_effects="none")
+def double(number: int) -> int:
+    '''Doubles.
+
+    Args:
+        number: What to double.
+    '''
+    return 2 * number
+
+
+async def main() -> None:
+    with ScriptedModel(call("double", number=21), "It is 42.") as model:
+        print((await Agent(model=model, tools=[double]).chat("What is twice 21?")).text)
+
+
+asyncio.run(main())
+"""
+
+
+def needed(wheel: Path, extra: str = "") -> set[str]:
+    """What the wheel asks pip for."""
+    with ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        told = message_from_bytes(archive.read(metadata)).get_all("Requires-Dist") or []
+    return names_of(told, extra)
+
+
+def names_of(requirements: Iterable[str], extra: str = "") -> set[str]:
+    read = map(Requirement, requirements)
+    return {one.name for one in read if one.marker is None or one.marker.evaluate({"extra": extra})}
+
+
+def borrow(libraries: set[str], packages: Path) -> None:
+    """Have these libraries of our own environment, and what they need themselves, in another one, and no others."""
+    own, seen, left = Path(sysconfig.get_path("purelib")), set[str](), set(libraries)
+    while left:
+        found = distribution(left.pop())
+        if found.name in seen:
+            continue
+        seen.add(found.name)
+        left |= names_of(found.requires or ())
+        for top in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(own / top)
+
+
+@pytest.fixture(scope="module")
+def light(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment that has the wheel and what `pip install frostagent` brings."""
+    folder = tmp_path_factory.mktemp("light")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=120)
+    pip(f"--python={folder / 'bin' / 'python'}", "install", "--no-deps", "--no-index", str(wheel))
+    (packages,) = folder.glob("lib/python*/site-packages")
+    borrow(needed(wheel), packages)
+    return folder / "bin"
+
+
+def said(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, cwd=folder, env={"PYTHONUTF8": "1"}, capture_output=True, text=True, check=False, timeout=50
+    )
+
+
+def test_the_library_is_light_and_the_service_an_extra(wheel: Path) -> None:
+    assert needed(wheel) == LIGHT
+    assert needed(wheel, "bot") > LIGHT | {"sqlalchemy", "typer", "websockets"}
+
+
+def test_the_light_library_runs_an_agent_beside_modules_of_the_user_s_own(light: Path, tmp_path: Path) -> None:
+    for name in ("bot.py", "config.py", "adapters.py", "tools.py"):
+        (tmp_path / name).write_text("raise ImportError('the library imports this')\n", "utf-8")
+    (tmp_path / "example.py").write_text(EXAMPLE, "utf-8")
+    done = said(tmp_path, str(light / "python"), "-W", "error", "example.py")
+    assert (done.returncode, done.stdout) == (0, "It is 42.\n"), done.stderr
+    assert said(tmp_path, str(light / "python"), "-c", "from frostagent import *").stderr == ""
+
+
+def test_without_the_extra_the_command_says_what_to_install(light: Path, tmp_path: Path) -> None:
+    done = said(tmp_path, str(light / "frostagent"), "run")
+    assert done.returncode == 1
+    assert done.stderr.endswith('pip install "frostagent[bot]"\n')
+    assert "Traceback" not in done.stderr
 
 
 def test_the_wheel_has_every_file_of_the_packages_and_the_example(wheel: Path) -> None:

@@ -29,14 +29,15 @@ pytestmark = pytest.mark.timeout(180)  # several commands one after another, eac
 
 EVERY_MODULE = """
 import importlib, pkgutil, sys
-import adapters, bot, config, tools
+import adapters, bot, config, frostagent, tools
 
 skipped = {"bot.__main__", "bot.runtime.container_init", "adapters.storage.migrations.env"}
-for root in (adapters, bot, config, tools):
+for root in (adapters, bot, config, frostagent, tools):
     for one in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
         if one.name not in skipped and ".versions." not in one.name:
             importlib.import_module(one.name)
-print(len([name for name in sys.modules if name.partition(".")[0] in {"adapters", "bot", "config", "tools"}]))
+ours = {"adapters", "bot", "config", "frostagent", "tools"}
+print(len([name for name in sys.modules if name.partition(".")[0] in ours]))
 """
 
 PICTURE = """

@@ -21,7 +21,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-PRODUCT = {"bot", "adapters", "config", "tools"}
+PRODUCT = {"bot", "adapters", "config", "frostagent", "tools"}
 NO_MODULES = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "readline", "syslog", "uvloop"}
 
 # By the stubs of mypy: what they have for Linux, and not for Windows.
