@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Final
 from unicodedata import east_asian_width
 
-from bot.core.language import bilingual, in_chinese
-from frostagent.text.language import Bilingual, Language, Pair, fill_pair
+from bot.core.language import in_chinese
+from frostagent.text.language import Bilingual, Language, Pair, bilingual, fill_pair
 from frostagent.types.errors import Problem
 
 NOTHING: Final = Bilingual("", "")

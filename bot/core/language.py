@@ -14,12 +14,6 @@ def in_chinese(text: str) -> str:
     return text.zh if isinstance(text, Bilingual) else text
 
 
-def text_of(error: BaseException) -> Bilingual:
-    """What an error says: in both languages if it was raised with a bilingual text."""
-    said = error.args[0] if error.args else ""
-    return said if isinstance(said, Bilingual) else Bilingual(str(error), str(error))
-
-
 MORE: Final = ("{them}，还有 {count}", "{them}, and {count} more")
 
 
@@ -30,17 +24,6 @@ def join_pairs(each: Sequence[Pair], *, most: int = 10, measure: str = "个") ->
         return them
     more = str(len(each) - most)
     return fill_pair(MORE, them=them, count=(f"{more} {measure}", more))
-
-
-def bilingual(line: Pair | str) -> Bilingual:
-    """The English line with its Chinese; a text in one language is the same in both."""
-    match line:
-        case Bilingual():
-            return line
-        case str():
-            return Bilingual(line, line)
-        case zh, en:
-            return Bilingual(en, zh)
 
 
 class Translations:

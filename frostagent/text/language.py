@@ -56,6 +56,23 @@ def fill_pair(pair: Pair, /, **values: object) -> Pair:
     return pair[0].format(**zh), pair[1].format(**en)
 
 
+def text_of(error: BaseException) -> Bilingual:
+    """What an error says: in both languages if it was raised with a bilingual text."""
+    said = error.args[0] if error.args else ""
+    return said if isinstance(said, Bilingual) else Bilingual(str(error), str(error))
+
+
+def bilingual(line: Pair | str) -> Bilingual:
+    """The English line with its Chinese; a text in one language is the same in both."""
+    match line:
+        case Bilingual():
+            return line
+        case str():
+            return Bilingual(line, line)
+        case zh, en:
+            return Bilingual(en, zh)
+
+
 def _in(tongue: Language, value: object) -> object:
     match value:
         case Bilingual():

@@ -12,7 +12,7 @@ import pytest
 import bot.core.command
 import frostagent
 from bot.core import errors as service_errors
-from bot.wiring.discovery import Discovered, ToolFolder, discover
+from bot.runtime.tool_discovery import Discovered, ToolFolder, discover
 from frostagent.types import errors, tools
 from tests.cases import each_case
 from tools.get_weather.tool import get_weather

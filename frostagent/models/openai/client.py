@@ -19,7 +19,6 @@ from typing import Final
 import aiohttp
 from msgspec.structs import replace
 
-from bot.core.language import bilingual, text_of
 from frostagent.models.openai.deadlines import Deadline, Timeouts
 from frostagent.models.openai.dialects import choose_dialect, named_dialect
 from frostagent.models.openai.endpoint import find_proxy, join_url
@@ -27,7 +26,7 @@ from frostagent.models.openai.errors import classify, clean_words
 from frostagent.models.openai.history import Origin
 from frostagent.models.openai.stream import AnswerReader
 from frostagent.models.openai.wire import read_answer, read_usage, write_request
-from frostagent.text.language import Pair, fill_pair
+from frostagent.text.language import Pair, bilingual, fill_pair, text_of
 from frostagent.text.masking import Mask
 from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from frostagent.types.messages import Completion, ModelRequest, Usage

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.core.language import bilingual, join_pairs, text_of
-from frostagent.text.language import Bilingual, Language, fill_pair
+from bot.core.language import join_pairs
+from frostagent.text.language import Bilingual, Language, bilingual, fill_pair, text_of
 
 
 def test_a_pair_is_chinese_and_english() -> None:
