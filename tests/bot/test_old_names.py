@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import bot.core.command
+import bot.core.ports
 import frostagent
 from bot.core import errors as service_errors
 from bot.runtime.tool_discovery import Discovered, ToolFolder, discover
@@ -145,6 +146,7 @@ OLD_NAMES = {
         errors,
         ["BotError", "InvalidArguments", "MediaError", "ModelError", "ToolDenied", "ToolFailed"],
     ),
+    "bot.domain.ports": (bot.core.ports, ["ChatLog", "Looking", "Members", "Store", "Transport", "Web", "WebResponse"]),
     "bot.domain.command": (bot.core.command, ["Asked", "Command", "command"]),
 }
 
