@@ -39,7 +39,7 @@ LIBRARIES = {
     "bot/conversation": {"cachetools"},
     "bot/commands": set(),
     "bot/cluster": set(),
-    "bot/console": set(),
+    "bot/console": {"aiohttp"},
     "bot/trial": {"pydantic"},
     "bot/web.py": set(),
     "bot/build.py": {"aiohttp"},
