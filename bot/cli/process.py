@@ -244,7 +244,7 @@ async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
 async def check_running_bot(
     settings: Settings, charge: Callable[[str, Usage], None]
 ) -> Sequence[Finding]:
-    """The doctor's findings about the bot of this process; he is loaded when he is asked."""
+    """The doctor's findings about the bot of this process; its modules are loaded on demand."""
     from bot.cli.doctor import run
     from frostagent.clock import RandomIds, SystemClock
 

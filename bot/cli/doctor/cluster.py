@@ -15,7 +15,6 @@ from adapters.storage.database import Database
 from adapters.storage.leases import leases_of, name_of
 from bot.cli.checks import Check, failure, failures, ok, warning
 from config.settings import Settings
-from frostagent.text.language import fill_pair
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
 
@@ -176,14 +175,15 @@ def _of_workers(
                 "that STORE_URL is the same everywhere; restart that worker"
             ),
         )
-        said = fill_pair(
+        yield warning(
+            "leases",
             (
                 "在取分区 {partitions} 的 worker 没有租约，答复不了",
                 "who takes from partition {partitions} holds no lease, and cannot answer",
             ),
+            fix,
             partitions=_listed(without),
         )
-        yield warning("leases", said, fix)
     if leases and (silent := believed - taken):
         fix = (
             "如果一直这样：从日志看这个 worker 连不连得上 RabbitMQ，然后重启它",

@@ -104,7 +104,8 @@ def check_token(settings: Settings) -> Check:
     shortest = min(map(len, tokens))
     if not accounts:
         return ok("token", ("有 {count} 位", "has {count} characters"), count=shortest)
-    said = fill_pair(
+    return ok(
+        "token",
         (
             "有 {count} 位；单独设了令牌的账号：{accounts}",
             "has {count} characters; tokens of their own have {accounts}",
@@ -112,7 +113,6 @@ def check_token(settings: Settings) -> Check:
         count=shortest,
         accounts=accounts,
     )
-    return ok("token", said)
 
 
 # --- costs that strangers may cause ---------------------------------------------------------------
@@ -140,20 +140,17 @@ def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
     group, people = max(groups, key=lambda one: one[1], default=(0, 0))
     if people <= MANY_MEMBERS or not (lacking := list(_lacking(settings))):
         return []
-    said = fill_pair(
-        (
-            "群 {group} 有 {people} 人，他们能花多少还没有都设上限",
-            "group {group} has {people} people, and not all that they may cost is limited",
-        ),
-        group=group,
-        people=people,
-    )
     return [
         warning(
             "limits",
-            said,
+            (
+                "群 {group} 有 {people} 人，他们能花多少还没有都设上限",
+                "group {group} has {people} people, and not all that they may cost is limited",
+            ),
             ("设置 {settings}（docs/zh/limits.md）", "Set {settings} (docs/limits.md)"),
             settings=", ".join(lacking),
+            group=group,
+            people=people,
         )
     ]
 

@@ -234,28 +234,38 @@ class Interview:
         account = login.get("user_id")
         match status.get("online"):
             case True if account:
-                said = fill_pair(
-                    ("账号 {account} 在线", "account {account} is online"), account=account
+                self.told.append(
+                    ok(
+                        "account",
+                        ("账号 {account} 在线", "account {account} is online"),
+                        account=account,
+                    )
                 )
-                self.told.append(ok("account", said))
             case False if account:
-                said = fill_pair(
-                    ("账号 {account} 不在线", "account {account} is offline"), account=account
+                self.told.append(
+                    failure(
+                        "account",
+                        ("账号 {account} 不在线", "account {account} is offline"),
+                        LOG_IN,
+                        account=account,
+                    )
                 )
-                self.told.append(failure("account", said, LOG_IN))
             case False:
                 self.told.append(
                     failure("account", ("账号不在线", "the account is offline"), LOG_IN)
                 )
             case _:
-                said = fill_pair(
-                    (
-                        "{place} 没说登录的是谁、在不在线",
-                        "{place} does not say who is logged in, and whether it is online",
-                    ),
-                    place=self._place,
+                self.told.append(
+                    warning(
+                        "account",
+                        (
+                            "{place} 没说登录的是谁、在不在线",
+                            "{place} does not say who is logged in, and whether it is online",
+                        ),
+                        LOG_IN,
+                        place=self._place,
+                    )
                 )
-                self.told.append(warning("account", said, LOG_IN))
 
     async def _send_image(self, online: object, account: object, owners: Collection[int]) -> None:
         if online is False:

@@ -310,20 +310,17 @@ async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
     skew = clock.now() - theirs
     if abs(skew) <= SKEW:
         return [ok("clock", ("和模型的服务器一致", "agrees with the model's server"))]
-    said = fill_pair(
-        ("比模型的服务器快 {seconds} 秒", "is {seconds} s ahead of the model's server")
-        if skew > 0
-        else ("比模型的服务器慢 {seconds} 秒", "is {seconds} s behind the model's server"),
-        seconds=f"{abs(skew):.0f}",
-    )
     return [
         warning(
             "clock",
-            said,
+            ("比模型的服务器快 {seconds} 秒", "is {seconds} s ahead of the model's server")
+            if skew > 0
+            else ("比模型的服务器慢 {seconds} 秒", "is {seconds} s behind the model's server"),
             (
                 "让这台机器用 NTP 自动对时，比如 `timedatectl set-ntp true`",
                 "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
             ),
+            seconds=f"{abs(skew):.0f}",
         )
     ]
 

@@ -188,14 +188,14 @@ def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
         yield ok("onebot", ("；".join(zh for zh, _ in brought), "; ".join(en for _, en in brought)))
     if elsewhere and not there and gone <= elsewhere:
         named = ", ".join(map(str, sorted(elsewhere)))
-        said = fill_pair(
+        yield ok(
+            "account",
             (
                 "这个网关上没有账号，账号 {accounts} 在别的网关上",
                 "none is at this gateway, account {accounts} is at another one",
             ),
             accounts=named,
         )
-        yield ok("account", said)
     elif not running.ready:
         fix = LOG_IN if any(seen.online is False for seen in there) else CONNECT
         yield failure(
@@ -312,16 +312,19 @@ async def listen(
                 async with asyncio.timeout(within):
                     peer = peers.caller(await door.account)
             except (TimeoutError, NotConnected):
-                said = fill_pair(
-                    (
-                        "没有 OneBot 服务连到 {host}:{port}，等了 {seconds} 秒",
-                        "none came to {host}:{port} within {seconds} s",
-                    ),
-                    host=settings.onebot_host,
-                    port=server.port,
-                    seconds=f"{within:g}",
-                )
-                return [failure("onebot", said, CONNECT)]
+                return [
+                    failure(
+                        "onebot",
+                        (
+                            "没有 OneBot 服务连到 {host}:{port}，等了 {seconds} 秒",
+                            "none came to {host}:{port} within {seconds} s",
+                        ),
+                        CONNECT,
+                        host=settings.onebot_host,
+                        port=server.port,
+                        seconds=f"{within:g}",
+                    )
+                ]
             interview = Interview(
                 peer,
                 calls,

@@ -36,7 +36,6 @@ from config.secrets import all_secrets
 from config.settings import Settings
 from frostagent.models.openai.endpoint import join_url
 from frostagent.models.prices import KnownModels, read_known
-from frostagent.text.language import fill_pair
 from frostagent.text.masking import Mask
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import Usage
@@ -174,18 +173,15 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         async with asyncio.timeout(seconds):
             return list(await probe.look())
     except TimeoutError:
-        said = fill_pair(
-            ("过了 {seconds} 秒还没查完", "was not finished after {seconds} s"),
-            seconds=f"{seconds:g}",
-        )
         return [
             failure(
                 probe.name,
-                said,
+                ("过了 {seconds} 秒还没查完", "was not finished after {seconds} s"),
                 (
                     "看看它在等什么：磁盘、域名解析，还是网络",
                     "See what it waits for: the disk, a name, or the network",
                 ),
+                seconds=f"{seconds:g}",
             )
         ]
     except Exception as error:

@@ -48,7 +48,9 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
         with tempfile.TemporaryFile(dir=there):
             free = shutil.disk_usage(there).free
     except OSError as error:
-        fix = fill_pair(
+        return failure(
+            "data folder",
+            ("{folder} 写不了（{why}）", "{folder} cannot be written ({why})"),
             (
                 "让运行机器人的用户能写（chown、chmod，或者换成可写的挂载）：{there}",
                 (
@@ -56,14 +58,9 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
                     "is not read-only): {there}"
                 ),
             ),
-            there=there,
-        )
-        return failure(
-            "data folder",
-            ("{folder} 写不了（{why}）", "{folder} cannot be written ({why})"),
-            fix,
             folder=folder,
             why=error.strerror,
+            there=there,
         )
     is_there = there == folder.absolute()
     said = fill_pair(
@@ -173,23 +170,29 @@ def _unread(connection: Connection, settings: Settings) -> list[Check]:
     fix = ("把 BOT_OWNERS 设成你自己的 QQ 号", "Set BOT_OWNERS to your own QQ number")
     told = []
     if groups:
-        said = fill_pair(
-            (
-                "影子模式的群有草稿，但没有主人能看：{groups}",
-                "no owner can read the drafts of the groups in a shadow: {groups}",
-            ),
-            groups=groups[:10],
+        told.append(
+            warning(
+                "drafts",
+                (
+                    "影子模式的群有草稿，但没有主人能看：{groups}",
+                    "no owner can read the drafts of the groups in a shadow: {groups}",
+                ),
+                fix,
+                groups=groups[:10],
+            )
         )
-        told.append(warning("drafts", said, fix))
     if waiting:
-        said = fill_pair(
-            (
-                "有好友申请或入群邀请在等，但没有主人能答复：{count}",
-                "no owner can answer the friend requests and invites that wait: {count}",
-            ),
-            count=waiting,
+        told.append(
+            warning(
+                "requests",
+                (
+                    "有好友申请或入群邀请在等，但没有主人能答复：{count}",
+                    "no owner can answer the friend requests and invites that wait: {count}",
+                ),
+                fix,
+                count=waiting,
+            )
         )
-        told.append(warning("requests", said, fix))
     return told
 
 
