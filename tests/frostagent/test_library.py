@@ -38,6 +38,14 @@ from tests.conformance.vendor import Body, listening, serving
 def test_everything_a_person_imports_is_there_once() -> None:
     assert sorted(frostagent.__all__) == sorted(set(frostagent.__all__))
     assert [name for name in frostagent.__all__ if not hasattr(frostagent, name)] == []
+    assert {*frostagent.__all__} <= {*dir(frostagent)}
+
+
+def test_a_name_that_is_not_there_is_an_error_to_python_and_to_a_type_checker() -> None:
+    with pytest.raises(AttributeError, match="module 'frostagent' has no attribute 'Agnet'"):
+        _ = frostagent.Agnet  # type: ignore[attr-defined]  # and were it accepted, this would be unused
+    with pytest.raises(ImportError, match="cannot import name 'Agnet'"):
+        from frostagent import Agnet  # type: ignore[attr-defined]  # noqa: F401  # the same
 
 
 @each_case("suffix", ["", "/", "/v1", "/v1/chat/completions"])
