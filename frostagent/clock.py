@@ -1,5 +1,5 @@
-"""The real time and the real chance behind the `Clock` and `Ids` ports; nothing else in `bot/` asks
-for either.
+"""The real time and the real chance behind the `Clock` and `Ids` ports: no other module asks for
+either.
 """
 
 from __future__ import annotations

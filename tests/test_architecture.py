@@ -47,6 +47,8 @@ FOREIGN = re.compile(
     )
 )
 
+SERVICE = re.compile(r"(?<![\w./-])(bot|adapters|tools|config)/[a-z_]+")  # a file or folder of it
+
 SUPPRESSION = re.compile(r"#\s*(type:\s*ignore|noqa|pragma:|mypy:|ruff:|nosec|pylint:)")
 EXPLAINED = re.compile(r"# (type: ignore\[[a-z-]+(, ?[a-z-]+)*\]|noqa: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)*)  # \S+")
 
@@ -116,6 +118,11 @@ def test_no_text_names_a_path_of_this_machine_or_a_package_index() -> None:
     fail_with(f"{where}: {match}" for where, _, match in matches(FOREIGN, text_files(), *parts))
 
 
+def test_the_library_names_no_file_of_the_service() -> None:
+    library = ((path, text) for path, text in sources().items() if path.startswith("frostagent/"))
+    fail_with(f"{path}: {found[0]}" for path, text in library for found in SERVICE.finditer(text))
+
+
 def test_every_suppression_has_a_code_and_a_reason() -> None:
     found = matches(SUPPRESSION, sources().items(), "#")
     fail_with(f"{where}: {line[line.index(match) :]}" for where, line, match in found if not is_explained(line, match))
@@ -150,6 +157,7 @@ def test_every_tool_and_every_parameter_of_it_is_described() -> None:
         (OWNERLESS, "from asyncio import Event, ensure_future", "from asyncio import Event"),
         (OPEN_CONNECTION, "with sqlite3.connect(file) as db:", "with closing(sqlite3.connect(file)) as db:"),
         (FOREIGN, "pip install --index" + "-url x", "pip install x"),
+        (SERVICE, "see `bot/prompt/compose.py`", "import frostagent.models"),
     ],
 )
 def test_what_a_pattern_is_to_find_it_finds(pattern: re.Pattern[str], bad: str, good: str) -> None:

@@ -26,7 +26,7 @@ def lowest_authority(authorities: Iterable[Audience]) -> Audience:
 
 
 def lower_authority(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
-    """The asker with no more authority than the results of his run have; it is known which tools
+    """The asker with no more authority than the results of their run have; it is known which tools
     brought words from outside, in rounds before it, too.
     """
     told = [one for one in results if isinstance(one, ToolMessage)]
@@ -43,7 +43,7 @@ def outside_tools(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
-    """Whether the asker, and everyone whose words he passes on, is one of those that a tool is for.
+    """Whether the asker, and everyone whose words they pass on, is one of those that a tool is for.
 
     Admins are so in their group only.
     """
@@ -99,7 +99,7 @@ def in_one_line(text: str, limit: int) -> str:
 
 
 def led_by(asker: Asker) -> Led:
-    """Whose words led there, beside his own."""
+    """Whose words led there, beside their own."""
     people = asker.authority is not Audience.OWNER or asker.overheard is not Audience.OWNER
     names = tuple(in_one_line(name, 40) for name in asker.voices) if people else ()
     return Led(people, names, asker.read)

@@ -118,9 +118,7 @@ def estimate_answer(message: AssistantMessage) -> float:
 
 @lru_cache(maxsize=4096)
 def _estimate_system(text: str) -> float:
-    """Long, and told with every request of a conversation; it is kept anyway
-    (`bot/prompt/compose.py`).
-    """
+    """A system prompt is long, and the same in every request of a conversation."""
     return estimate_text(text)
 
 

@@ -155,8 +155,8 @@ class Allowance(Protocol):
         ...
 
     def record_broken_off(self, model: str, usage: Usage) -> bool:
-        """Keep what an attempt took that somebody broke off, as far as it is known; whether he
-        who broke it off writes that down.
+        """Keep what an attempt took that somebody broke off, as far as it is known. Returns whether
+        whoever broke it off writes that down.
         """
         ...
 

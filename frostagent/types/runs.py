@@ -31,9 +31,9 @@ class Asker(Struct, frozen=True):
     """On whose authority a run acts. `is_owner` comes from settings, never from what somebody says.
 
     `authority` is the least of those whose words the question passes on (quoted, forwarded),
-    `overheard` the least of those whose talk stands before it; OWNER where nobody's does
-    (`bot/policy/permissions.py`). `voices` are the names of some of both, where they lower it;
-    `read` the tools that brought words from outside.
+    `overheard` the least of those whose talk stands before it; OWNER if nobody's does. `voices` are
+    the names of some of both, where they lower it; `read` the tools that brought words from
+    outside.
     """
 
     user_id: int

@@ -231,7 +231,7 @@ class MarkupBlock:
     """Markup from `start` to `end` in the text; `calls` is None where it cannot be read as calls.
 
     `is_closed` is False where the text ends before it does, or goes on as if a call had been
-    answered; a `stray` end is no block. It is somebody's own words where he wrote its `sign`: all
+    answered; a `stray` end is no block. It is somebody's own words if they wrote its `sign`: all
     of it, where that is None; never, where that is empty.
     `body` is what is read of a call in a fence: whoever wrote that is quoted, too.
     """
