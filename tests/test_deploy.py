@@ -121,6 +121,18 @@ def test_every_package_of_ours_is_in_the_image_and_nothing_private_reaches_the_b
     assert not ignored("bot/cli/setup/wizard.py", patterns)
 
 
+def test_the_image_loses_the_tests_of_libraries_and_keeps_what_our_users_test_with(tmp_path: Path) -> None:
+    (command,) = (
+        re.search(r"find \. -depth .*? -exec rm -r {} \+", run) for run in of("RUN", 0) if "find . -depth" in run
+    )
+    assert command is not None
+    folders = {name: tmp_path / name for name in ("frostagent/testing", "sqlalchemy/testing/plugin", "orjson/tests")}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+    subprocess.run(["sh", "-c", command[0]], cwd=tmp_path, check=True, timeout=30)
+    assert [name for name, folder in folders.items() if folder.exists()] == ["frostagent/testing"]
+
+
 def test_what_is_installed_is_held_to_its_hashes_everywhere() -> None:
     for name in ("requirements.txt", *(file.name for file in ROOT.glob("requirements-*.txt"))):
         pinned = re.findall(r"^([a-z0-9._-]+)==(?:.*\\\n)+?.*--hash=sha256:", text(name), re.MULTILINE)
