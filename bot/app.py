@@ -127,13 +127,14 @@ async def open_service(
     """Run the service while the block runs; at its end, close everything in reverse order.
 
     Runs that go on at the end have `grace` seconds before they are cut off. `wrap` may put
-    something around each port: tests count and break there. `mask` keeps secrets from the owner's
-    lines; without one, those of the settings. `ousted` is called if another process has the
-    journal now. Who reads the `terminal` is asked in the owners' place about calls that need an
-    approval; what is `trying` gets a console in any case, where the `doctor` is asked. One of
-    several that has a `seat` shows nothing itself, and does what is done once for all only if its
-    share is the first; one `aside` of another is never looked at, and has those tools alone. Raises
-    ConfigError, inside a group, for a port or a journal that is taken.
+    something around each port: tests count and break there. `mask` hides secrets in messages to
+    owners; by default those of the settings. `ousted` is called if another process takes over the
+    journal. Whoever reads the `terminal` is asked instead of the owners about calls that need an
+    approval. `trying` is the trial that this bot belongs to: it gets a console in any case. The
+    console asks the `doctor`. A bot of a cluster has a `seat`: it serves no pages of health and
+    metrics, and only the one with the first partition runs the console and the daily digest. A bot
+    beside another one has the tools of `aside` and no others, and is never followed or shown.
+    Raises ConfigError, inside a group, for a port or a journal that is taken.
     """
     clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
@@ -166,7 +167,7 @@ async def open_service(
         report(found.problems)
         offers = seat.offers if seat else build_file_offers(settings)
         session = await enter(make_session())
-        line = build_line(settings, seat, offers, clock=clock, ids=ids, troubles=alerts)
+        line = build_line(settings, seat, offers, clock=clock, ids=ids, alerts=alerts)
         app = build_app(
             settings,
             found=found,

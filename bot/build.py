@@ -1,7 +1,7 @@
 """Builds the objects of a bot from its settings, top to bottom. `bot/app.py` opens and closes them.
 
-Everything that has state and is looked at from outside, by lifetimes, pages, commands of the
-terminal and other bots of a cluster, is a field of `App`.
+Every object with state that others use, that is lifetimes, pages, commands of the terminal, other
+bots of a cluster and tests, is a field of `App`.
 """
 
 from __future__ import annotations
@@ -247,7 +247,6 @@ class App:
     lanes: Lanes[Work]
     lane_way: LaneWay
     context_builder: ContextBuilder
-    turn_journal: TurnJournal
     suspensions: Suspensions
     expiry: Expiry
     # recovery
@@ -439,9 +438,8 @@ def build_app(
             is_spent=spending.is_spent,
             patience=PICKED_WITHIN + first_token,
         )
-        store = shown_first(
-            store, extraction
-        )  # from here on, facts are picked from what is written
+        # From here on, facts are picked from what is written.
+        store = shown_first(store, extraction)
     summaries = Summaries(
         model=models.cheap,
         store=store,
@@ -868,7 +866,7 @@ def build_app(
         deduplicator=deduplicator,
         active_conversations=active_conversations,
         self_messages=self_messages,
-        word=owner_replies,
+        owner_replies=owner_replies,
         stop_handler=StopHandler(
             active_work=active_work,
             server_clock=server_clock,
@@ -894,7 +892,7 @@ def build_app(
         question_queue=question_queue,
     )
     lane_way = LaneWay(
-        word=owner_replies,
+        owner_replies=owner_replies,
         wake_classifier=wake_classifier,
         rate_limiter=rate_limiter,
         message_log=message_log,
@@ -1069,7 +1067,6 @@ def build_app(
         lanes=lanes,
         lane_way=lane_way,
         context_builder=context_builder,
-        turn_journal=turn_journal,
         suspensions=suspensions,
         expiry=expiry,
         recoverer=recoverer,

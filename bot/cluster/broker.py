@@ -129,20 +129,18 @@ class BrokerLine:
 
 
 def build_broker_line(
-    settings: Settings, seat: Seat, *, clock: Clock, ids: Ids, troubles: StartupAlerts
+    settings: Settings, seat: Seat, *, clock: Clock, ids: Ids, alerts: StartupAlerts
 ) -> BrokerLine:
     """The line of one partition of a worker, not open yet. Gateways find the partition's worker by
     the lease of the `seat`.
     """
     share, lease = seat.share, seat.lease
     where = AccountLocations(share=share, clock=clock)
-    link = BrokerLink(
-        settings.broker_url.get_secret_value(), clock=clock, trouble=troubles.tell_once
-    )
+    link = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=alerts.tell_once)
     seat.work.links[share.partition] = lambda: link.is_up
     calls = GatewayCalls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
     consumer = PartitionConsumer(
-        where, clock=clock, trouble=troubles.tell, lay_aside=seat.work.lay_aside
+        where, clock=clock, trouble=alerts.tell, lay_aside=seat.work.lay_aside
     )
     worker = Worker(
         link=link,
@@ -152,7 +150,7 @@ def build_broker_line(
         notices=seat.notices,
         asks=seat.asks,
         clock=clock,
-        trouble=troubles.tell,
+        trouble=alerts.tell,
     )
     peers = RemotePeers(where, link)
     transport = OneBotTransport(

@@ -53,14 +53,14 @@ def build_line(
     *,
     clock: Clock,
     ids: Ids,
-    troubles: StartupAlerts,
+    alerts: StartupAlerts,
 ) -> ClusterLine:
     """A line that is not open yet: over a broker if the bot has a `seat` in a cluster."""
     if seat is None:
         return build_sockets(settings, offers, clock=clock, ids=ids)
     from bot.cluster.broker import build_broker_line  # needs the library of an extra
 
-    return build_broker_line(settings, seat, clock=clock, ids=ids, troubles=troubles)
+    return build_broker_line(settings, seat, clock=clock, ids=ids, alerts=alerts)
 
 
 def build_sockets(

@@ -189,7 +189,7 @@ class Hall(House):
             deduplicator=self.door,
             active_conversations=self.places,
             self_messages=self_messages,
-            word=replies,
+            owner_replies=replies,
             stop_handler=StopHandler(
                 active_work=self.active_work,
                 server_clock=self.ages,
@@ -215,7 +215,7 @@ class Hall(House):
             question_queue=self.questions,
         )
         self.lane = LaneWay(
-            word=replies,
+            owner_replies=replies,
             wake_classifier=self.wake_classifier,
             rate_limiter=self.rate_limiter,
             message_log=self.hearing,

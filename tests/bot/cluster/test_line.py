@@ -58,9 +58,9 @@ class Silence:
 
 
 def test_the_line_follows_the_seat() -> None:
-    troubles = StartupAlerts()
+    alerts = StartupAlerts()
     clock, ids = ManualClock(), CountingIds()
-    alone = build_line(Settings(), None, None, clock=clock, ids=ids, troubles=troubles)
+    alone = build_line(Settings(), None, None, clock=clock, ids=ids, alerts=alerts)
     assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
     seat = Seat(
@@ -71,7 +71,7 @@ def test_the_line_follows_the_seat() -> None:
         RequestExchange("me", ClusterPartition()),
         Work(1),
     )
-    many = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles)
+    many = build_line(settings, seat, None, clock=clock, ids=ids, alerts=alerts)
     assert isinstance(many, BrokerLine)
     assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
     assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)
@@ -86,9 +86,9 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
     seat = Seat(share, Lease(), build_metrics((), clock), NoteExchange("me"), RequestExchange("me", share), Work(1))
-    troubles = StartupAlerts(speaks=seat.share.is_first)
-    line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, troubles=troubles), Silence()
-    with troubles.logged_at_the_end():
+    alerts = StartupAlerts(speaks=seat.share.is_first)
+    line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, alerts=alerts), Silence()
+    with alerts.logged_at_the_end():
         ears = ClusterHandlers(nobody.hear, nobody.answer, nobody.at_work, nobody.begin, nobody.end)
         async with line.open(nobody, nobody.durable, lambda: ears):
             await until(lambda: len(clock.slept) > 2)
