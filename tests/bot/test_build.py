@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from bot.app import open_service
 from bot.build import data_folder, owners_language
+from bot.core.journal import MessageObserved, TurnClosed, TurnOpened
+from bot.prompt.render import history_note
+from bot.prompt.wording_zh import ZH
 from config.settings import Settings
 from frostagent.text.language import Language
+from frostagent.types.messages import AssistantMessage, Usage, UserMessage
+from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
+from tests.adapters.storage.conftest import opened
 from tests.bot.test_app import reverse, settings
 from tests.cases import each_case
+from tests.fakes import GROUP, said
 
 
 @each_case(("url", "folder"), [("sqlite:///there/frost.db", "there"), ("postgresql://me@db/frost", "data/media")])
@@ -118,3 +127,22 @@ async def test_owners_who_named_no_groups_hear_of_new_ones(owners: set[int], gro
 async def test_of_the_calls_of_one_answer_as_many_are_run_as_the_operator_says() -> None:
     async with open_service(settings("http://127.0.0.1:1/v1", tools_max_calls=2)) as service:
         assert service.app.lane_way._turns._engine._calls._batches._max_calls == 2
+
+
+async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise(tmp_path: Path) -> None:
+    url, now = f"sqlite:///{tmp_path}/frost.db", time.time()
+    question, asked = structs.replace(said("hi", message_id="7"), time=now), UserMessage("hi", sources=("7",))
+    opening = TurnOpened(turn_id="t1", question=question, user=asked, at=now)
+    closing = TurnClosed(
+        turn_id="t1",
+        stop=Stop.ANSWERED,
+        round=(asked, AssistantMessage("(没有回答)")),
+        usage=Usage(),
+        steps=1,
+        at=now,
+    )
+    async with opened(url) as before:
+        assert await before.store.commit(MessageObserved(question, overheard=False), opening, closing)
+    async with open_service(settings("http://127.0.0.1:1/v1", store_url=url)) as service:
+        await service.app.history.load(GROUP)
+        assert service.app.history.messages(GROUP)[-1] == history_note(ZH, ZH.about.unanswered)
