@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from adapters.storage.store import SqlStore
 from bot.app import open_service
 from bot.build import data_folder, owners_language
-from bot.core.journal import MessageObserved, TurnClosed, TurnOpened
+from bot.core.journal import Entry, MessageObserved, TurnClosed, TurnOpened, UsageReserved
+from bot.memory.spending import Spending
 from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
 from config.settings import Settings
@@ -146,3 +148,39 @@ async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise(tmp_
     async with open_service(settings("http://127.0.0.1:1/v1", store_url=url)) as service:
         await service.app.history.load(GROUP)
         assert service.app.history.messages(GROUP)[-1] == history_note(ZH, ZH.about.unanswered)
+
+
+@pytest.mark.usefixtures("folder")
+async def test_the_sums_of_the_day_may_refuse_what_was_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other bots of a cluster may have taken all there was meanwhile."""
+    asked: list[int] = []
+
+    def refuses(_: Spending, _turn_id: str, number: int) -> bool:
+        asked.append(number)
+        return False
+
+    monkeypatch.setattr(Spending, "refuses", refuses)
+    async with reverse(bot_day_tokens_all=100_000) as (_, simulator, model):
+        await simulator.say("@bot hello")
+        await simulator.wait_sent(1)
+        assert len(asked) == len(model.requests) == 1
+
+
+@pytest.mark.usefixtures("folder")
+@each_case("tokens", [0, 100_000])
+async def test_with_a_limit_of_a_day_a_turn_waits_for_no_commit_but_that_of_its_reservation(
+    tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited_for: list[Entry] = []
+    commit = SqlStore.commit
+
+    async def watched(store: SqlStore, *entries: Entry) -> bool:
+        waited_for.extend(entries)
+        return await commit(store, *entries)
+
+    monkeypatch.setattr(SqlStore, "commit", watched)
+    async with reverse(bot_day_tokens_all=tokens) as (_, simulator, _model):
+        await simulator.say("@bot hello")
+        await simulator.wait_sent(1)
+    assert any(isinstance(entry, TurnOpened) for entry in waited_for) is not bool(tokens)
+    assert any(isinstance(entry, UsageReserved) for entry in waited_for) is bool(tokens)
