@@ -18,6 +18,7 @@ from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
+from adapters.traces.spans import SpanObserver
 from bot.app import Service, open_service
 from bot.conversation.recovery import recovery
 from bot.core.journal import MessageObserved, TurnOpened
@@ -27,6 +28,7 @@ from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import UserMessage
+from frostagent.types.runs import RunEvent
 from tests.adapters.storage.conftest import opened
 from tests.fakes import BOT, said
 from tests.ports import free_port
@@ -324,6 +326,19 @@ async def test_facts_and_summaries_wait_as_long_for_a_slow_model_as_questions_do
             app = service.app
             assert app.extraction is not None
             assert (app.extraction._patience, app.summaries._patience) == (960.0, 990.0)
+
+
+async def test_spans_are_made_of_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def notice(_: SpanObserver, event: RunEvent) -> None:
+        told.append(type(event).__name__)
+
+    monkeypatch.setattr(SpanObserver, "notice", notice)
+    async with reverse() as (_, simulator, _model):
+        await simulator.say("@bot hello")
+        await simulator.wait_sent(1)
+    assert told == ["RunStarted", "StepFinished", "RunFinished"]
 
 
 async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is_set() -> None:
