@@ -217,6 +217,7 @@ class RunState:
     is_spoilt: bool = field(default=False, compare=False)
     doubted: str = field(default="", compare=False)
     silence: str = field(default="", compare=False)
+    was_refused: bool = field(default=False, compare=False)
 
     def steer(self, message: UserMessage) -> None:
         """Say something into the run: the model reads it with its next request, after the results
@@ -327,11 +328,15 @@ async def complete(
     run: Run, state: RunState, model: ChatModel, request: ModelRequest
 ) -> Completion | None:
     """The model's answer; None where the request was broken off for what was said meanwhile, or was
-    refused: then it was no step.
+    refused: then it was no step. Raises DaySpent if the last words, which are owed, are refused as
+    well: who refuses everything would be asked for ever.
     """
     try:
         return await _answer(run, state, model, request)
     except DaySpent:
+        if state.was_refused:
+            raise
+        state.was_refused = True
         state.steps -= 1
         run.share.take_back()
         return None

@@ -386,6 +386,15 @@ async def test_a_run_whose_request_others_have_left_nothing_for_has_its_last_wor
     assert budget.spent == Spent(requests=2, tokens=30)
 
 
+async def test_who_refuses_even_the_last_words_is_not_asked_for_ever() -> None:
+    async def spent(request: ModelRequest) -> Completion:
+        raise DaySpent("too late")
+
+    with ScriptedModel(spent, spent) as model:
+        outcome = await to_the_end(engine(model).run(run(), RunState()))
+    assert (outcome.stop, len(model.requests)) == (Stop.FAILED, 2)
+
+
 async def test_a_run_that_waits_says_what_its_tree_has_spent() -> None:
     @tool
     async def ask_first() -> str:
