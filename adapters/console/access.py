@@ -79,7 +79,7 @@ async def log_out(request: web.Request) -> web.Response:
 
 async def show_access(request: web.Request) -> web.Response:
     """The open logins and the audit log."""
-    lines = await request.app[SOURCES].audits.audit(latest=SHOWN)
+    lines = await request.app[SOURCES].audits(SHOWN)
     return render(request, "access", logins=request.app[LOGINS].open, lines=lines)
 
 

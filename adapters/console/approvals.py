@@ -66,7 +66,7 @@ async def _render(
     status: int = 200,
 ) -> web.Response:
     sources = request.app[SOURCES]
-    found, now = await sources.look(with_drafts=True), sources.clock.now()
+    found, now = await sources.look_with_drafts(), sources.clock.now()
     return render(
         request,
         "approvals",

@@ -100,7 +100,7 @@ async def _read(sources: Sources, by: str) -> tuple[CostSum, ...] | None:
 
 
 def _since(sources: Sources) -> float:
-    return sources.midnight(sources.clock.now(), later=1 - DAYS)
+    return sources.midnight(sources.clock.now(), 1 - DAYS)
 
 
 def _columns(sources: Sources, days: Sequence[CostSum], now: float, top: float) -> list[Column]:
@@ -115,7 +115,7 @@ def _columns(sources: Sources, days: Sequence[CostSum], now: float, top: float) 
             sum_,
         )
         for number in range(DAYS)
-        for day in [sources.midnight(now, later=number + 1 - DAYS)]
+        for day in [sources.midnight(now, number + 1 - DAYS)]
         for sum_ in [used.get(day, UsageSum())]
     ]
 
@@ -124,7 +124,7 @@ def _forecast(sources: Sources, days: Sequence[CostSum], now: float) -> UsageSum
     """Thirty days like the last seven complete days, or those of them since the first use; like
     today if nothing was used on them. Usage without a known price stays without one.
     """
-    since, today = sources.midnight(now, later=-LATELY), sources.midnight(now)
+    since, today = sources.midnight(now, -LATELY), sources.midnight(now, 0)
     begun = min((float(one.name) for one in days), default=today)
     over = [one for one in days if since <= float(one.name) < today]
     lately = _total(over or [one for one in days if float(one.name) == today])

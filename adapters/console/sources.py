@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from aiohttp import web
 
@@ -22,7 +22,6 @@ from bot.core.console_views import (
     WakeExplainer,
 )
 from bot.core.journal import Audited, Round
-from bot.core.query_results import AuditQueries
 from bot.core.settlement import Settled
 from bot.core.trial_group import TrialRuns
 from frostagent.text.language import Language
@@ -30,27 +29,15 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 
-class Pause(Protocol):
-    """Pauses a chat, or resumes it. False if that cannot be recorded now."""
-
-    async def __call__(self, where: Conversation, *, silent: bool) -> bool: ...
-
-
-class Overview(Protocol):
-    """The current state, of the whole cluster; texts of drafts only `with_drafts`."""
-
-    async def __call__(self, *, with_drafts: bool = False) -> PartitionStatus: ...
-
-
-class Midnight(Protocol):
-    """The start of the day of a moment, or of the day `later` days after it."""
-
-    def __call__(self, now: float, *, later: int = 0) -> float: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """- `forget` erases a group, or the person of a private chat, and returns the row count.
+    """- `audits` are the last N entries of the audit log, the latest first; None if they cannot be
+      read now.
+    - `look` returns the current state of the whole cluster, `look_with_drafts` also the texts of
+      drafts.
+    - `pause` pauses a chat, `resume` resumes it. False if that cannot be recorded now.
+    - `midnight` is the start of the day N days after the day of a moment.
+    - `forget` erases a group, or the person of a private chat, and returns the row count.
       Raises BotError.
     - `note` records an action; `tell` sends owners a line in the language of their `tongue`.
     - `mask` hides secrets in a text that will be cut: half a secret cannot be recognised.
@@ -65,10 +52,11 @@ class Sources:
     """
 
     showing: ConsoleQueries
-    audits: AuditQueries
+    audits: Callable[[int], Awaitable[Sequence[Audited] | None]]
     explain: WakeExplainer
     feed: Feed
-    look: Overview
+    look: Callable[[], Awaitable[PartitionStatus]]
+    look_with_drafts: Callable[[], Awaitable[PartitionStatus]]
     limits: Callable[[], Sequence[LimitState]]
     tools: Callable[[], Sequence[ToolState]]
     call: Callable[[str, str], Awaitable[ToolAnswer]]
@@ -76,7 +64,8 @@ class Sources:
     rendered: Callable[[Conversation], Awaitable[Sequence[str] | None]]
     retell: Callable[[str, str], Awaitable[bool]]
     untell: Callable[[str], Awaitable[bool]]
-    pause: Pause
+    pause: Callable[[Conversation], Awaitable[bool]]
+    resume: Callable[[Conversation], Awaitable[bool]]
     forget: Callable[[Conversation], Awaitable[int]]
     settle: Callable[[OwnerDecision], Awaitable[Settled]]
     waiting: Callable[[], int]
@@ -86,7 +75,7 @@ class Sources:
     mask: Callable[[str], str]
     estimate: Callable[[str], float]
     weigh: Callable[[Sequence[Round], int], float]
-    midnight: Midnight
+    midnight: Callable[[float, int], float]
     clock: Clock
     trying: TrialRuns
     first: str = "/"

@@ -38,10 +38,10 @@ async def show_today(request: web.Request) -> web.Response:
     """The page."""
     sources, speech = request.app[SOURCES], request[LANGUAGE]
     now = sources.clock.now()
-    newest, today = sources.feed.number, sources.midnight(now)
+    newest, today = sources.feed.number, sources.midnight(now, 0)
     day = await sources.showing.day(since=today, until=0.0)
     rows = await sources.showing.rows(TurnQuery())
-    week = await sources.showing.costs(since=sources.midnight(now, later=-7), by="day")
+    week = await sources.showing.costs(since=sources.midnight(now, -7), by="day")
     state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
     names = _names(newest_rows)
     accounts = {one.account for one in state.accounts}
@@ -80,7 +80,8 @@ async def pause_chat(request: web.Request) -> web.Response:
         where = Conversation.parse(request[FIELDS].get("where", ""))
     except NotAConversation:
         raise RequestRefused(400, "that is no chat") from None
-    done = await request.app[SOURCES].pause(where, silent=silent)
+    sources = request.app[SOURCES]
+    done = await (sources.pause(where) if silent else sources.resume(where))
     action = "pause" if silent else "go on"
     note(request, action, what=str(where), outcome="ok" if done else "not now")
     return redirect(request, "/")

@@ -181,7 +181,7 @@ def reads(
 
 
 class SqlJournalQueries:
-    """Fits `JournalQueries`, `Choices`, `AuditQueries` and `DayUsageQueries`. What was set for
+    """Fits `JournalQueries` and `Choices`. What was set for
     conversations is told of those in the `share` alone.
     """
 

@@ -28,7 +28,6 @@ from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.models.tokens import estimate_text
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
 
 if TYPE_CHECKING:
@@ -187,13 +186,6 @@ def build_sources(
 
     clock, personas, quiet_overrides = app.clock, app.personas, app.quiet_overrides
 
-    async def pause(where: Conversation, *, silent: bool) -> bool:
-        return await (
-            quiet_overrides.keep(where, QuietOverride(is_mute=True))
-            if silent
-            else quiet_overrides.end(where)
-        )
-
     def charge(model: str, usage: Usage) -> None:
         """Count a request that belongs to no turn."""
         app.store.put(UsageAdded(turn_id="", model=model, usage=usage, at=clock.now()))
@@ -203,10 +195,11 @@ def build_sources(
 
     return Sources(
         showing=app.journal.shown,
-        audits=app.journal.books,
+        audits=lambda latest: app.journal.books.audit(latest=latest),
         explain=Explanations(clock.now, has_fallbacks=bool(settings.llm_fallbacks)),
         feed=cluster.feed,
         look=cluster.look,
+        look_with_drafts=lambda: cluster.look(with_drafts=True),
         limits=lambda: list_limits(settings, app.spending.own),
         tools=lambda: list_tools(app),
         call=lambda name, arguments: call_tool(app, name, arguments),
@@ -214,7 +207,8 @@ def build_sources(
         rendered=cluster.render_context,
         retell=personas.change,
         untell=personas.go_back,
-        pause=pause,
+        pause=lambda where: quiet_overrides.keep(where, QuietOverride(is_mute=True)),
+        resume=quiet_overrides.end,
         forget=app.forgetting.chat,
         settle=cluster.decide,
         waiting=cluster.count_waiting,
@@ -224,7 +218,7 @@ def build_sources(
         mask=mask,
         estimate=estimate_text,
         weigh=weigh,
-        midnight=midnight,
+        midnight=lambda now, later: midnight(now, later=later),
         clock=clock,
         trying=trials,
         first="/" if trying is None else "/try#say",

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from bot.core.journal import Audited
 from frostagent.types.conversation import Conversation
 
 
@@ -167,14 +166,6 @@ class SpentSum(Struct, frozen=True):
     who: int
     tokens: int
     cost: float
-
-
-class AuditQueries(Protocol):
-    """Reads what was done in the console."""
-
-    async def audit(self, *, latest: int) -> tuple[Audited, ...] | None:
-        """So much of it, the latest first; None where it cannot be read now."""
-        ...
 
 
 class Eraser(Protocol):
