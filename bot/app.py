@@ -13,7 +13,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -54,16 +54,9 @@ from frostagent.types.ports import Clock
 if TYPE_CHECKING:  # of clusters alone
     from bot.cluster.broker import Seat
 
-T = TypeVar("T")
-
 logger = logging.getLogger(__name__)
 
 LAST_ANSWERS = 1.0  # seconds that sends on the wire have for their answers, once no run goes on
-
-
-def as_it_is(port: T, /) -> T:
-    """No wrapping."""
-    return port
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +106,7 @@ def leave_to_another(error: ConfigError) -> None:
 async def open_service(
     settings: Settings,
     *,
-    wrap: Wrap = as_it_is,
+    wrap: Wrap | None = None,
     grace: float = 0.0,
     mask: Mask | None = None,
     ousted: Callable[[ConfigError], None] = leave_to_another,

@@ -265,7 +265,7 @@ def build_app(
     settings: Settings,
     *,
     found: Discovered,
-    wrap: Wrap,
+    wrap: Wrap | None,
     journal: SqlStore,
     session: ClientSession,
     transport: AnyTransport,
@@ -295,7 +295,7 @@ def build_app(
 
     # --- the journal, and what a day may take -----------------------------------------------------
 
-    journaled = wrap(journal)
+    journaled = wrap(journal) if wrap else journal
     own_limits = OwnLimits(store=journaled, choices=books, clock=clock, neighbours=neighbours)
     day_limits = DayLimits(
         Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
@@ -387,7 +387,7 @@ def build_app(
         transcribe = CountedSpeech(
             dictation, name=dictation.name, price=price, meter=meter, clock=clock
         )
-    wire = wrap(transport)
+    wire = wrap(transport) if wrap else transport
 
     # --- what is taken in besides words -----------------------------------------------------------
 

@@ -40,12 +40,12 @@ class ChatModels:
         settings: Settings,
         *,
         session: ClientSession,
-        wrap: Wrap,
         meter: Meter,
         clock: Clock,
         ids: Ids,
         tell: NotifyOwners,
         timeouts: Timeouts | None = None,
+        wrap: Wrap | None = None,
     ) -> None:
         self._settings = settings
         self._known = read_known(settings.llm_prices)
@@ -100,17 +100,16 @@ class ChatModels:
         return self._upstreams[endpoint]
 
     def _client(self, endpoint: Endpoint, key: str) -> ChatModel:
-        return self._wrap(
-            OpenAIModel(
-                session=self._session,
-                base_url=endpoint.base_url,
-                api_key=key,
-                model=endpoint.model,
-                dialect=endpoint.dialect,
-                timeouts=self._timeouts,
-                now=self._clock.now,
-            )
+        client = OpenAIModel(
+            session=self._session,
+            base_url=endpoint.base_url,
+            api_key=key,
+            model=endpoint.model,
+            dialect=endpoint.dialect,
+            timeouts=self._timeouts,
+            now=self._clock.now,
         )
+        return self._wrap(client) if self._wrap else client
 
 
 def prices_asked(settings: Settings, *more: Endpoint) -> tuple[tuple[str, Price | None], ...]:

@@ -12,7 +12,6 @@ from typing import Any
 
 from adapters.fetching.client import HttpxWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
-from bot.app import as_it_is
 from bot.build import build_media_folder, owners_language, sent_media_client
 from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
@@ -145,7 +144,6 @@ async def call_tool(
             models = ChatModels(
                 settings,
                 session=session,
-                wrap=as_it_is,
                 meter=Meter(None, clock=clock, ids=ids),
                 clock=clock,
                 ids=ids,

@@ -102,7 +102,7 @@ class OpenService(Protocol):
         self,
         settings: Settings,
         *,
-        wrap: Wrap,
+        wrap: Wrap | None,
         aside: Discovered,
         mask: Mask,
         ousted: Callable[[ConfigError], None],

@@ -85,7 +85,7 @@ async def open_trial(
         service = await stack.enter_async_context(
             open_service(
                 settings.model_copy(update=changes),
-                wrap=(lambda port: port) if budget is None else budget.wrap,
+                wrap=None if budget is None else budget.wrap,
                 aside=tools,
                 mask=mask,
                 ousted=keep_running,

@@ -17,7 +17,7 @@ from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
-from bot.app import as_it_is, open_service
+from bot.app import open_service
 from bot.chat_models import ChatModels
 from bot.conversation.context.prompt_size import history_room_of
 from bot.models.meter import Meter
@@ -155,7 +155,6 @@ async def open_house(
         models = ChatModels(
             settings,
             session=await stack.enter_async_context(make_session()),
-            wrap=as_it_is,
             meter=Meter(None, clock=clock, ids=CountingIds(), count=metrics.asked),
             clock=clock,
             ids=CountingIds(),

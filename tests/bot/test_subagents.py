@@ -11,7 +11,6 @@ from aiohttp import web
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from bot.app import as_it_is
 from bot.chat_models import ChatModels
 from bot.models.meter import Meter
 from bot.subagents import SubagentRegistry, endpoints_of
@@ -55,7 +54,6 @@ async def hired(settings: Settings, *tools: Tool) -> AsyncIterator[SubagentRegis
         models = ChatModels(
             settings,
             session=session,
-            wrap=as_it_is,
             meter=Meter(None, clock=clock, ids=RandomIds()),
             clock=clock,
             ids=RandomIds(),
