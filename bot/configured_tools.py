@@ -97,10 +97,21 @@ def build_ports(
         Media: media,
         Web: web,
         Games: games,
-        WeatherSources: WeatherSources(
-            web=web, clock=clock, keys=WeatherKeys.from_settings(settings)
-        ),
+        WeatherSources: WeatherSources(web=web, clock=clock, keys=weather_keys(settings)),
     }
     if subagents is not None:
         ports[Subagents] = subagents
     return ports
+
+
+def weather_keys(settings: Settings) -> WeatherKeys:
+    """The keys of weather services among the settings."""
+    return WeatherKeys(
+        qweather_host=settings.qweather_host,
+        qweather_key=settings.qweather_key.get_secret_value(),
+        qweather_project=settings.qweather_jwt_project,
+        qweather_key_id=settings.qweather_jwt_key_id,
+        qweather_private_key=settings.qweather_jwt_private_key.get_secret_value(),
+        amap_key=settings.amap_key.get_secret_value(),
+        contact=bool(settings.tools_contact),
+    )

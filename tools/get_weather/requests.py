@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.core.ports import Web, WebResponse
 from frostagent.text.language import Bilingual, text_of
@@ -27,25 +27,6 @@ TOKEN_STEP = (
 )
 TOKEN_LIFE = 3600
 CLOCK_SKEW = 30
-
-
-class GivenKeys(Protocol):
-    """The settings that are about the weather."""
-
-    @property
-    def tools_contact(self) -> str: ...
-    @property
-    def qweather_host(self) -> str: ...
-    @property
-    def qweather_key(self) -> SecretStr: ...
-    @property
-    def qweather_jwt_project(self) -> str: ...
-    @property
-    def qweather_jwt_key_id(self) -> str: ...
-    @property
-    def qweather_jwt_private_key(self) -> SecretStr: ...
-    @property
-    def amap_key(self) -> SecretStr: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,19 +45,6 @@ class WeatherKeys:
     qweather_private_key: str = field(default="", repr=False)
     amap_key: str = field(default="", repr=False)
     contact: bool = False
-
-    @classmethod
-    def from_settings(cls, given: GivenKeys) -> WeatherKeys:
-        """The keys among the settings."""
-        return cls(
-            qweather_host=given.qweather_host,
-            qweather_key=given.qweather_key.get_secret_value(),
-            qweather_project=given.qweather_jwt_project,
-            qweather_key_id=given.qweather_jwt_key_id,
-            qweather_private_key=given.qweather_jwt_private_key.get_secret_value(),
-            amap_key=given.amap_key.get_secret_value(),
-            contact=bool(given.tools_contact),
-        )
 
     @property
     def has_qweather(self) -> bool:

@@ -29,6 +29,7 @@ from bot.cli.doctor.models import (
 from bot.cli.doctor.onebot import check_forward, check_media_url, check_ports, check_reverse
 from bot.cli.doctor.storage import check_folders, check_privacy, check_store
 from bot.cli.doctor.tools import check_games, check_tools, check_versions, check_weather
+from bot.configured_tools import weather_keys
 from bot.core.console_views import Finding
 from bot.runtime.version import user_agent
 from config.endpoints import Endpoint
@@ -40,7 +41,6 @@ from frostagent.text.masking import Mask
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import Usage
 from frostagent.types.ports import Clock, Ids
-from tools.get_weather.requests import WeatherKeys
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ def probes(
         Probe("vision", partial(check_vision, settings, clock=clock, charge=charge)),
         Probe(
             "weather",
-            partial(check_weather, web, keys=WeatherKeys.from_settings(settings), now=clock.now()),
+            partial(check_weather, web, keys=weather_keys(settings), now=clock.now()),
         ),
         Probe("versions", partial(check_versions, web)),
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),

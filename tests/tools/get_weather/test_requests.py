@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pydantic import SecretStr
 
 from adapters.fetching.client import HttpxWeb
+from bot.configured_tools import weather_keys
 from bot.core.ports import WebResponse
 from config.settings import Settings
 from tests.adapters.fetching.replay import Replay
@@ -132,9 +133,9 @@ def test_the_settings_have_what_the_keys_are_made_of() -> None:
         amap_key=SecretStr("sesame-a"),
         tools_contact="bot@example.com",
     )
-    keys = WeatherKeys.from_settings(settings)
+    keys = weather_keys(settings)
     assert (keys.qweather_key, keys.amap_key, keys.contact, keys.has_token) == ("sesame-q", "sesame-a", True, True)
-    assert not WeatherKeys.from_settings(Settings()).contact
+    assert not weather_keys(Settings()).contact
 
 
 def test_a_secret_is_not_shown() -> None:
