@@ -130,6 +130,7 @@ class ToolSpec(Struct, frozen=True):
         return hash(self.name)
 
 
+# A Protocol because the engine, whose `BudgetShare` this is, imports these types.
 class Allowance(Protocol):
     """Who says whether a request that failed may be made once more, and hears what one that was
     broken off took.
