@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import assert_never
@@ -255,7 +255,7 @@ def _check_persona(settings: Settings) -> Iterator[Problem]:
     _, more = read_groups(settings.groups_file, personas)
     for wrong in (problems, more):
         if wrong:
-            yield replace(wrong[0], what="; ".join(problem.what for problem in wrong))
+            yield _in_one(wrong)
 
 
 def _check_media(settings: Settings) -> Iterator[Problem]:
@@ -288,24 +288,50 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
 def _check_file(name: str, file: Path | None, description: str) -> Iterator[Problem]:
     """Only whether it can be read at all: what its rows say, its reader knows."""
     if file is not None and not (file.is_file() and os.access(file, os.R_OK)):
-        what = f"{values.shown_path(file)} {'cannot be read' if file.exists() else 'is not there'}"
-        yield Problem(name, what, f"Name a text file with rows as {description} describes them")
+        shown, is_there = values.shown_path(file), file.exists()
+        what = Bilingual(
+            f"{shown} {'cannot be read' if is_there else 'is not there'}",
+            f"{shown} {'读不了' if is_there else '不存在'}",
+        )
+        mend = Bilingual(
+            f"Name a text file with rows as {description} describes them",
+            f"写一个文本文件，格式见 {_in_zh(description)}",
+        )
+        yield Problem(name, what, mend)
+
+
+def _in_zh(page: str) -> str:
+    return page.replace("docs/", "docs/zh/")
 
 
 def _check_subagents(settings: Settings) -> Iterator[Problem]:
     _, problems = read_subagents(settings.subagents_file, settings.subagent_keys)
     if problems:
-        yield replace(problems[0], what="; ".join(problem.what for problem in problems))
+        yield _in_one(problems)
+
+
+def _in_one(problems: Sequence[Problem]) -> Problem:
+    """All that is wrong with one file, under the name and remedy of the first."""
+    what = Bilingual(
+        "; ".join(problem.what for problem in problems),
+        "；".join(in_chinese(problem.what) for problem in problems),
+    )
+    return replace(problems[0], what=what)
 
 
 def _check_folder(name: str, folder: Path | None, description: str) -> Iterator[Problem]:
     """Only whether it can be read at all: what is wrong inside costs one tool, not the start."""
     if folder is not None and not (folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)):
-        what = (
-            f"{values.shown_path(folder)} "
-            f"{'cannot be read as a folder' if folder.exists() else 'is not there'}"
+        shown, is_there = values.shown_path(folder), folder.exists()
+        what = Bilingual(
+            f"{shown} {'cannot be read as a folder' if is_there else 'is not there'}",
+            f"{shown} {'不能当目录读' if is_there else '不存在'}",
         )
-        yield Problem(name, what, f"Name a folder with files as {description} describes them")
+        mend = Bilingual(
+            f"Name a folder with files as {description} describes them",
+            f"写一个目录，里面的文件见 {_in_zh(description)}",
+        )
+        yield Problem(name, what, mend)
 
 
 def _check_tools(folder: Path | None) -> Iterator[Problem]:
@@ -325,10 +351,10 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
         (path for path in (folder, *sorted(folder.rglob("*"))) if writers_of(path)), None
     )
     if writable is not None:
-        shown = values.shown_path(writable)
-        what = (
-            f"{shown} can be written by {writers_of(writable)}, and whoever can write there is the "
-            "bot"
+        shown, writers = values.shown_path(writable), writers_of(writable)
+        what = Bilingual(
+            f"{shown} can be written by {writers}, and whoever can write there is the bot",
+            f"{shown} 别人也能写入（{writers.zh}），能写这里的人就等于机器人自己",
         )
         yield Problem(
             "TOOLS_DIR",
@@ -340,24 +366,25 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
         )
 
 
-def writers_of(path: Path) -> str:
+def writers_of(path: Path) -> Bilingual:
     """Who else than we and root can write there, for people; empty where nobody can, and where it
     is not there. On Windows nobody looks.
     """
+    nobody = Bilingual("", "")
     if sys.platform == "win32":
-        return ""
+        return nobody
     try:
         status = path.stat()
     except OSError:
-        return ""
+        return nobody
     if status.st_uid not in {0, os.geteuid()}:
-        return f"the account {status.st_uid}"
+        return Bilingual(f"the account {status.st_uid}", f"用户 {status.st_uid}")
     if status.st_mode & stat.S_IWOTH:
-        return "everybody"
+        return Bilingual("everybody", "所有人")
     # A group of our own has our number (useradd); any other may have members.
     if status.st_mode & stat.S_IWGRP and status.st_gid and status.st_gid != os.geteuid():
-        return f"the group {status.st_gid}"
-    return ""
+        return Bilingual(f"the group {status.st_gid}", f"用户组 {status.st_gid}")
+    return nobody
 
 
 def is_contained() -> bool:

@@ -9,7 +9,9 @@ from difflib import get_close_matches
 
 from pydantic import SecretStr
 
+from bot.core.language import in_chinese
 from config import values
+from frostagent.text.language import Bilingual
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +47,52 @@ def fallbacks(value: object) -> list[Endpoint]:
     """A JSON list of models to ask where the first does not answer, each with base_url, api_key and
     model. Raises `Wrong`.
     """
-    mend = (
-        'Write it as [{"base_url": "https://api.example.com/v1", "api_key": "sk-...", '
-        '"model": "name"}]'
-    )
+    entry = '[{"base_url": "https://api.example.com/v1", "api_key": "sk-...", "model": "name"}]'
+    mend = Bilingual(f"Write it as {entry}", f"写成 {entry}")
     if isinstance(value, str):
         marks = values.wide_marks(value)
         try:
             value = json.loads(value)
         except ValueError:  # its words may quote half a key
-            raise values.Wrong(f"is not good JSON{marks}", mend) from None
+            raise values.Wrong(
+                Bilingual(f"is not good JSON{marks}", f"不是正确的 JSON{marks.zh}"), mend
+            ) from None
     if not isinstance(value, list | tuple):
-        raise values.Wrong("is not a JSON list", mend)
-    return [_fallback(entry, f"entry {number}", mend) for number, entry in enumerate(value, 1)]
+        raise values.Wrong(Bilingual("is not a JSON list", "不是 JSON 列表"), mend)
+    return [_fallback(entry, number, mend) for number, entry in enumerate(value, 1)]
 
 
-def _fallback(entry: object, place: str, mend: str) -> Endpoint:
+def _fallback(entry: object, number: int, mend: Bilingual) -> Endpoint:
+    place = Bilingual(f"entry {number}", f"第 {number} 项")
     if not isinstance(entry, Mapping):
-        raise values.Wrong(f"{place} is not a JSON object", mend)
+        raise values.Wrong(
+            Bilingual(f"{place} is not a JSON object", f"{place.zh}不是 JSON 对象"), mend
+        )
     for name in entry:
         if name not in NAMES:
             near = get_close_matches(str(name), NAMES, n=1)
             raise values.Wrong(
-                f"{place} has {values.shown(name)}, which is no such name",
-                f"Did you mean {near[0]}?" if near else mend,
+                Bilingual(
+                    f"{place} has {values.shown(name)}, which is no such name",
+                    f"{place.zh}里有 {values.shown(name)}，没有这个名字",
+                ),
+                Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？") if near else mend,
             )
     texts = {name: entry.get(name, "") for name in ("base_url", "api_key", "model", "dialect")}
     for name, text in texts.items():
         if not isinstance(text, str):
-            raise values.Wrong(f"{place}: {name} is not a text", mend)
+            raise values.Wrong(
+                Bilingual(f"{place}: {name} is not a text", f"{place.zh}的 {name} 不是文字"), mend
+            )
         if not text and name in {"base_url", "model"}:
-            raise values.Wrong(f"{place} has no {name}", mend)
+            raise values.Wrong(
+                Bilingual(f"{place} has no {name}", f"{place.zh}没有写 {name}"), mend
+            )
     try:
         url, key = values.base_url(texts["base_url"]), values.keys(SecretStr(texts["api_key"]))
         context = values.whole(0, values.MAX_CONTEXT)(entry.get("context", 0))
     except values.Wrong as error:
-        raise values.Wrong(f"{place} {error.what}", error.mend) from None
+        raise values.Wrong(
+            Bilingual(f"{place} {error.what}", f"{place.zh}{in_chinese(error.what)}"), error.mend
+        ) from None
     return Endpoint(url, key, texts["model"], texts["dialect"].lower(), context)

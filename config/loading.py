@@ -13,7 +13,8 @@ from pydantic import SecretStr, ValidationError
 from config import sources, values
 from config.checks import cross_check, find_doubts
 from config.settings import DEFAULT_STORE, KNOWN, Settings
-from config.tables import key_names
+from config.tables import field_complaint, key_names
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quote
@@ -126,7 +127,7 @@ def _validate(given: Mapping[str, sources.Typed]) -> tuple[Settings, dict[str, P
             what, mend = (
                 (wrong.what, wrong.mend)
                 if isinstance(wrong, values.Wrong)
-                else (detail["msg"], "Correct it")
+                else (field_complaint(detail), Bilingual("Correct it", "改正它"))
             )
             problems[field.upper()] = Problem(field.upper(), what, mend)
             texts.pop(field, None)

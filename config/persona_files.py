@@ -14,11 +14,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from config import values
+from config.tables import field_complaint
 from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 SETTING = "PERSONAS_DIR"
-MEND = "Correct it as docs/personas.md says"
+MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md 改正")
 BUILT_IN = Path(__file__).parent / "personas"
 IN_CHECKOUT = Path("config", "personas")
 FENCE = "+++"
@@ -80,7 +81,8 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
     try:
         text = file.read_text("utf-8-sig")
     except OSError as error:
-        what = f"{shown} cannot be read ({error.strerror})"
+        why = values.why_unreadable(error)
+        what = Bilingual(f"{shown} cannot be read {why}", f"{shown} 读不了{why.zh}")
         raise ConfigError(Problem(setting, what, MEND)) from None
     except UnicodeDecodeError:
         what = Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")
@@ -88,7 +90,7 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
             Problem(setting, what, Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"))
         ) from None
     head, prompt, line = _parts(text)
-    problems = [f"line {number}: {what}" for number, what in _wrong_with_text(head, prompt, line)]
+    problems = [_at_line(number, what) for number, what in _wrong_with_text(head, prompt, line)]
     if head is not None and not problems:
         try:
             return PersonaFile(
@@ -97,10 +99,15 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
                 prompt=prompt.strip(),
             )
         except tomllib.TOMLDecodeError as error:
-            problems = [_moved(str(error))]
+            problems = [_not_toml(str(error))]
         except ValidationError as error:
             problems = list(_complaints(error, head))
-    raise ConfigError(*(Problem(setting, f"{shown} {what}", MEND) for what in problems))
+    raise ConfigError(
+        *(
+            Problem(setting, Bilingual(f"{shown} {what}", f"{shown} {what.zh}"), MEND)
+            for what in problems
+        )
+    )
 
 
 def read_personas(
@@ -155,8 +162,13 @@ def _claimed_twice(personas: Mapping[str, PersonaFile]) -> Iterator[Problem]:
         for group in persona.head.groups:
             other = first.setdefault(group, key)
             if other != key:
-                what = f"{other}.md and {key}.md both name the group {group}"
-                yield Problem(SETTING, what, "Name it in one of them")
+                what = Bilingual(
+                    f"{other}.md and {key}.md both name the group {group}",
+                    f"{other}.md 和 {key}.md 都写了群 {group}",
+                )
+                yield Problem(
+                    SETTING, what, Bilingual("Name it in one of them", "只写在其中一个里")
+                )
 
 
 def _parts(text: str) -> tuple[str | None, str, int]:
@@ -171,32 +183,56 @@ def _parts(text: str) -> tuple[str | None, str, int]:
     return None, "", 1
 
 
-def _wrong_with_text(head: str | None, prompt: str, line: int) -> Iterator[tuple[int, str]]:
+def _wrong_with_text(head: str | None, prompt: str, line: int) -> Iterator[tuple[int, Bilingual]]:
     if head is None:
-        yield 1, f"the front matter has no end: a second line of {FENCE}"
+        yield (
+            1,
+            Bilingual(
+                f"the front matter has no end: a second line of {FENCE}",
+                f"文件头没有结束，缺第二行 {FENCE}",
+            ),
+        )
     elif prompt.lstrip().startswith("---\n") and not head:
-        yield line, f"the front matter is TOML between two lines of {FENCE}, not YAML"
+        yield (
+            line,
+            Bilingual(
+                f"the front matter is TOML between two lines of {FENCE}, not YAML",
+                f"文件头要写成两行 {FENCE} 之间的 TOML，不是 YAML",
+            ),
+        )
     elif not prompt.strip():
-        yield line, "the prompt is empty"
+        yield line, Bilingual("the prompt is empty", "提示词是空的")
     elif len(prompt) > MAX_PROMPT:
-        yield line, f"the prompt has more than {MAX_PROMPT} characters"
+        yield (
+            line,
+            Bilingual(
+                f"the prompt has more than {MAX_PROMPT} characters", f"提示词超过 {MAX_PROMPT} 个字"
+            ),
+        )
 
 
-def _moved(complaint: str) -> str:
+def _at_line(number: int, what: Bilingual) -> Bilingual:
+    return Bilingual(f"line {number}: {what}", f"第 {number} 行：{what.zh}")
+
+
+def _not_toml(complaint: str) -> Bilingual:
     """TOML's complaint with the line of the file: the front matter begins on the second one."""
     found = re.search(r"\s*\(at line (\d+), column \d+\)$", complaint)
     if found is None:  # "(at end of document)"
-        return f"line 2: the front matter is not TOML: {complaint}"
-    words = complaint[: found.start()]
-    return f"line {int(found[1]) + 1}: the front matter is not TOML: {words}"
+        line, words, zh = 2, complaint, "，到末尾还没写完"
+    else:
+        line, words, zh = int(found[1]) + 1, complaint[: found.start()], ""
+    what = Bilingual(f"the front matter is not TOML: {words}", f"文件头不是正确的 TOML{zh}")
+    return _at_line(line, what)
 
 
-def _complaints(error: ValidationError, head: str) -> Iterator[str]:
+def _complaints(error: ValidationError, head: str) -> Iterator[Bilingual]:
     """Each wrong field with its line; never its value."""
-    for detail in error.errors(include_url=False, include_input=False, include_context=False):
+    for detail in error.errors(include_url=False, include_input=False):
         place = ".".join(str(part) for part in detail["loc"])
-        message = detail["msg"].removeprefix("Value error, ")
-        yield f"line {_line_of(detail['loc'], head)}: {place}: {message}"
+        message = field_complaint(detail)
+        what = Bilingual(f"{place}: {message}", f"{place}：{message.zh}")
+        yield _at_line(_line_of(detail["loc"], head), what)
 
 
 def _line_of(place: tuple[Any, ...], head: str) -> int:

@@ -277,13 +277,16 @@ def read_persona(settings: Settings) -> PersonaFile:
         return PersonaFile(key="", head=PersonaHead(), prompt=settings.system_prompt)
     file = find_persona(settings.bot_persona or DEFAULT_PERSONA)
     shown = values.shown_path(file)
-    mend = "Name a text file that says who the bot is, as config/personas/default.md does"
+    mend = Bilingual(
+        "Name a text file that says who the bot is, as config/personas/default.md does",
+        "写一个说明机器人是谁的文本文件，可以参照 config/personas/default.md",
+    )
     try:
         text = file.read_text("utf-8-sig").strip()
     except OSError as error:
-        raise ConfigError(
-            Problem("BOT_PERSONA", f"{shown} cannot be read ({error.strerror})", mend)
-        ) from None
+        why = values.why_unreadable(error)
+        what = Bilingual(f"{shown} cannot be read {why}", f"{shown} 读不了{why.zh}")
+        raise ConfigError(Problem("BOT_PERSONA", what, mend)) from None
     except UnicodeDecodeError:
         raise ConfigError(
             Problem(
@@ -293,5 +296,7 @@ def read_persona(settings: Settings) -> PersonaFile:
             )
         ) from None
     if not text:
-        raise ConfigError(Problem("BOT_PERSONA", f"{shown} is empty", mend))
+        raise ConfigError(
+            Problem("BOT_PERSONA", Bilingual(f"{shown} is empty", f"{shown} 是空的"), mend)
+        )
     return read_persona_file(file, setting="BOT_PERSONA")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dotenv.parser import parse_stream
 
-from config.values import QUOTES, WIDE_QUOTES, without_quotes
+from config.values import QUOTES, WIDE_QUOTES, why_unreadable, without_quotes
 from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
@@ -107,12 +107,9 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
             "Let the account that runs the bot read it, or remove it",
             "让运行机器人的用户能读它，或者删掉它",
         )
+        why = why_unreadable(error)
         raise ConfigError(
-            Problem(
-                path.name,
-                Bilingual(f"cannot be read ({error.strerror})", f"读不了（{error.strerror}）"),
-                mend,
-            )
+            Problem(path.name, Bilingual(f"cannot be read {why}", f"读不了{why.zh}"), mend)
         ) from None
     except UnicodeDecodeError:
         raise ConfigError(
@@ -156,7 +153,10 @@ def _lines(text: str, file: str) -> tuple[tuple[EnvLine, ...], tuple[Problem, ..
             )
             problems.append(
                 Problem(
-                    f"{file} line {binding.original.line}",
+                    Bilingual(
+                        f"{file} line {binding.original.line}",
+                        f"{file} 第 {binding.original.line} 行",
+                    ),
                     what,
                     Bilingual("Correct it, or put # in front", "改正它，或者在前面加 #"),
                 )

@@ -19,43 +19,108 @@ from pydantic import (
     SecretStr,
     ValidationError,
 )
+from pydantic_core import ErrorDetails
 
+from bot.core.language import in_chinese
 from config import values
 from config.values import hours
+from frostagent.text.language import Bilingual, text_of
 from frostagent.types.errors import Problem
 
+TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
+FIELD_ZH = {
+    "missing": "没有写",
+    "extra_forbidden": "没有这一项",
+    "int_type": "要写整数",
+    "float_type": "要写数字",
+    "finite_number": "要写有限的数字",
+    "string_type": "要写文字",
+    "string_too_short": "至少 {min_length} 个字",
+    "string_too_long": "最多 {max_length} 个字",
+    "too_long": "最多 {max_length} 项",
+    "list_type": "要写列表",
+    "dict_type": "要写成表",
+    "model_type": "要写成表",
+    "greater_than_equal": "不能小于 {ge}",
+    "less_than_equal": "不能大于 {le}",
+    "literal_error": "只能写 {expected}",
+}
+"""What pydantic says of a field, by its type of error."""
 
-def read_rows(file: Path, table: str) -> tuple[list[Any], list[str]]:
+
+def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
     """The rows under [[table]], unchecked, and what is wrong with the file itself."""
     shown = values.shown_path(file)
     try:
         data = tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
-        return [], [f"{shown} cannot be read ({error.strerror})"]
+        why = values.why_unreadable(error)
+        return [], [Bilingual(f"{shown} cannot be read {why}", f"{shown} 读不了{why.zh}")]
     except UnicodeDecodeError:
-        return [], [f"{shown} is not UTF-8 text"]
+        return [], [Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")]
     except tomllib.TOMLDecodeError as error:
-        return [], [f"{shown} is not TOML: {error}"]
+        found = TOML_PLACE.search(str(error))
+        place = f"第 {found[1]} 行第 {found[2]} 个字附近" if found else "到末尾还没写完"
+        what = Bilingual(f"{shown} is not TOML: {error}", f"{shown} 不是正确的 TOML：{place}")
+        return [], [what]
     rows = data.pop(table, [])
-    wrong = [f"{file.name} has {name}, which is no [[{table}]]" for name in data]
+    wrong = [
+        Bilingual(
+            f"{file.name} has {name}, which is no [[{table}]]",
+            f"{file.name} 里有 {name}，只能写 [[{table}]]",
+        )
+        for name in data
+    ]
     if not isinstance(rows, list):
-        return [], [*wrong, f"{file.name} has a [{table}]: each stands under [[{table}]]"]
+        what = Bilingual(
+            f"{file.name} has a [{table}]: each stands under [[{table}]]",
+            f"{file.name} 里写了 [{table}]：每一项都要写在 [[{table}]] 下面",
+        )
+        return [], [*wrong, what]
     return rows, wrong
 
 
-def complaints(error: ValidationError) -> Iterator[str]:
+def complaints(error: ValidationError) -> Iterator[Bilingual]:
     """Each wrong field with its place; never its value."""
-    for detail in error.errors(include_url=False, include_input=False, include_context=False):
+    for detail in error.errors(include_url=False, include_input=False):
         place = ".".join(str(part) for part in detail["loc"])
-        message = detail["msg"].removeprefix("Value error, ")
-        yield f"{place}: {message}" if place else message
+        message = field_complaint(detail)
+        yield _at(place, message) if place else message
+
+
+def field_complaint(detail: ErrorDetails) -> Bilingual:
+    """What is wrong with one field: never its value, unless a validator of ours repeats it."""
+    message, context = detail["msg"].removeprefix("Value error, "), detail.get("ctx", {})
+    match context.get("error"):
+        case values.Wrong() as wrong:
+            zh = f"{in_chinese(wrong.what)}。{in_chinese(wrong.mend)}"
+        case Exception() as error:
+            zh = text_of(error).zh
+        case _:
+            facts = {
+                name: f"{fact:.12g}"
+                if isinstance(fact, float)
+                else str(fact).replace(" or ", " 或 ")
+                for name, fact in context.items()
+            }
+            zh = FIELD_ZH.get(detail["type"], "写法不对").format(**facts)
+    return Bilingual(message, zh)
+
+
+def _at(place: str, what: str) -> Bilingual:
+    """It with its place in front."""
+    return Bilingual(f"{place}: {what}", f"{in_chinese(place)}：{in_chinese(what)}")
+
+
+def _at_row(file: Path, row: int, name: str = "") -> Bilingual:
+    return Bilingual(f"{file.name} row {row}{name}", f"{file.name} 第 {row} 项{name}")
 
 
 # --- groups ---------------------------------------------------------------------------------------
 
 
 GROUPS_SETTING = "GROUPS_FILE"
-GROUPS_MEND = "Correct it as docs/personas.md says"
+GROUPS_MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md 改正")
 GROUPS_TABLE = "group"
 MAX_RULES = 500  # characters: they stand in front of every question
 
@@ -92,17 +157,22 @@ def read_groups(
         return {}, ()
     rows, wrong = read_rows(file, GROUPS_TABLE)
     good: dict[int, GroupRow] = {}
-    for place, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, 1):
+        place = _at_row(file, number)
         try:
             read = GroupRow.model_validate(row)
         except ValidationError as error:
-            wrong += [f"{file.name} row {place}: {complaint}" for complaint in complaints(error)]
+            wrong += [_at(place, complaint) for complaint in complaints(error)]
             continue
         if read.number in good:
-            wrong.append(f"{file.name} row {place}: an earlier row has the group {read.number}")
+            earlier = Bilingual(
+                f"an earlier row has the group {read.number}", f"前面已经写过群 {read.number}"
+            )
+            wrong.append(_at(place, earlier))
         elif read.persona and read.persona not in personas:
             there = ", ".join(sorted(personas))
-            wrong.append(f"{file.name} row {place}: persona: there are only {there}")
+            only = Bilingual(f"persona: there are only {there}", f"persona：只有 {there}")
+            wrong.append(_at(place, only))
         else:
             good[read.number] = read
     return good, tuple(Problem(GROUPS_SETTING, what, GROUPS_MEND) for what in wrong)
@@ -112,7 +182,7 @@ def read_groups(
 
 
 SUBAGENTS_SETTING = "SUBAGENTS_FILE"
-SUBAGENTS_MEND = "Correct it as docs/subagents.md says"
+SUBAGENTS_MEND = Bilingual("Correct it as docs/subagents.md says", "按 docs/zh/subagents.md 改正")
 CODER = "Coder"  # the one that is there without a file, with a description and a prompt of its own
 NESTED = "use_subagent"
 SUBAGENTS_TABLE = "subagent"
@@ -122,20 +192,35 @@ SUBAGENT_NAME = re.compile(r"[\w-]{1,32}")
 def _check_name(name: str) -> str:
     # Not by a pattern of the library's: of 32 letters of any alphabet it takes 3.7 MB.
     if not SUBAGENT_NAME.fullmatch(name):
-        raise ValueError("must be 1 to 32 letters, digits, - or _, without blanks")
+        raise ValueError(
+            Bilingual(
+                "must be 1 to 32 letters, digits, - or _, without blanks",
+                "要写 1 到 32 个文字、数字、- 或 _，不能有空格",
+            )
+        )
     return name
 
 
 def _check_tool(name: str) -> str:
     if name == NESTED:
-        raise ValueError(f"a subagent cannot ask others: take {NESTED} out")
+        raise ValueError(
+            Bilingual(
+                f"a subagent cannot ask others: take {NESTED} out",
+                f"子代理不能再叫别的子代理，去掉 {NESTED}",
+            )
+        )
     return name
 
 
 def _check_key(name: str) -> str:
     # What stands there may be a key, so it is not repeated.
     if name and not (name.isascii() and name.isidentifier()):
-        raise ValueError("must be the NAME of an environment variable, never the key itself")
+        raise ValueError(
+            Bilingual(
+                "must be the NAME of an environment variable, never the key itself",
+                "要写环境变量的名字，不能写密钥本身",
+            )
+        )
     return name
 
 
@@ -180,17 +265,17 @@ def read_subagents(
     good: dict[str, SubagentRow] = {}
     for number, row in enumerate(rows, 1):
         name = row.get("name") if isinstance(row, dict) else None
-        place = f"{file.name} row {number}" + (
-            f" ({name[:32]})" if isinstance(name, str) and name.isprintable() and name else ""
-        )
+        is_shown = isinstance(name, str) and name.isprintable() and name
+        place = _at_row(file, number, f" ({str(name)[:32]})" if is_shown else "")
         try:
             read = SubagentRow.model_validate(row)
         except ValidationError as error:
-            wrong += [f"{place}: {complaint}" for complaint in complaints(error)]
+            wrong += [_at(place, complaint) for complaint in complaints(error)]
             continue
-        wrong += [f"{place}: {complaint}" for complaint in _wrong_with(read, keys)]
+        wrong += [_at(place, complaint) for complaint in _wrong_with(read, keys)]
         if read.name.casefold() in good:
-            wrong.append(f"{place}: an earlier row has the same name")
+            earlier = Bilingual("an earlier row has the same name", "前面已经有同名的一项")
+            wrong.append(_at(place, earlier))
         good.setdefault(read.name.casefold(), read)
     return tuple(good.values()), tuple(
         Problem(SUBAGENTS_SETTING, what, SUBAGENTS_MEND) for what in wrong
@@ -209,17 +294,23 @@ def key_names(file: Path | None) -> tuple[str, ...]:
     )
 
 
-def _wrong_with(row: SubagentRow, keys: Mapping[str, SecretStr]) -> Iterator[str]:
+def _wrong_with(row: SubagentRow, keys: Mapping[str, SecretStr]) -> Iterator[Bilingual]:
     if not row.is_coder:
         yield from (
-            f"{field}: is missing"
+            Bilingual(f"{field}: is missing", f"{field}：没有写")
             for field in ("description", "prompt")
             if not getattr(row, field).strip()
         )
     if row.api_key and row.api_key not in keys:
-        yield f"api_key: the variable {row.api_key} was not set when the bot started"
+        yield Bilingual(
+            f"api_key: the variable {row.api_key} was not set when the bot started",
+            f"api_key：启动时没有设置 {row.api_key}",
+        )
     elif row.api_key:
         try:
             values.keys(keys[row.api_key])
         except values.Wrong as wrong:
-            yield f"api_key: the variable {row.api_key} {wrong.what}"
+            yield Bilingual(
+                f"api_key: the variable {row.api_key} {wrong.what}",
+                f"api_key：{row.api_key} {in_chinese(wrong.what)}",
+            )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import ipaddress
 import json
 import re
@@ -42,6 +43,16 @@ ED25519 = bytes.fromhex("302e020100300506032b657004220420")
 CHAT_PATH = "/chat/completions"
 AUDIENCES = ("everyone", "group_admin", "owner")
 MAX_CONTEXT = 100_000_000  # tokens
+SYSTEM_ZH: Final = {
+    errno.ENOENT: "没有这个文件",
+    errno.ENOTDIR: "路径里有一段不是目录",
+    errno.EISDIR: "是目录",
+    errno.EACCES: "没有权限",
+    errno.EPERM: "没有权限",
+    errno.ELOOP: "符号链接绕成了圈",
+    errno.ENAMETOOLONG: "文件名太长",
+    errno.EIO: "磁盘读写出错",
+}
 LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
 
@@ -52,6 +63,12 @@ class Wrong(ValueError):
         self.what = what
         self.mend = mend
         super().__init__(f"{what}. {mend}")
+
+
+def why_unreadable(error: OSError) -> Bilingual:
+    """What the system says of a file that cannot be read, in brackets."""
+    said = str(error.strerror)
+    return Bilingual(f"({said})", f"（{SYSTEM_ZH.get(error.errno or 0, f'错误号 {error.errno}')}）")
 
 
 def shown(value: object) -> str:
@@ -88,8 +105,13 @@ def check_quotes(text: str) -> str:
     for marks in WIDE_QUOTES:
         lone = [letter for letter in text if letter in marks]
         if marks != SINGLE and len(lone) == 1 and lone[0] in {text[0], text[-1]}:
-            what = f"has a {lone[0]} at one end only"
-            raise Wrong(what, "Write it without quotes, or between two plain ones")
+            raise Wrong(
+                Bilingual(f"has a {lone[0]} at one end only", f"只有一头有 {lone[0]}"),
+                Bilingual(
+                    "Write it without quotes, or between two plain ones",
+                    "不要写引号，或者两头都写英文引号",
+                ),
+            )
     return text
 
 
@@ -116,7 +138,10 @@ def qq_numbers(value: object) -> frozenset[int]:
     for text in texts:
         if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
             raise Wrong(
-                f"{shown(text)} is not a QQ number", "Write the numbers only, as in 10001,10002"
+                Bilingual(f"{shown(text)} is not a QQ number", f"{shown(text)} 不是 QQ 号"),
+                Bilingual(
+                    "Write the numbers only, as in 10001,10002", "只写号码，比如 10001,10002"
+                ),
             )
     return frozenset(map(int, texts))
 
@@ -126,27 +151,40 @@ def _items(value: object) -> Iterable[object]:
         return value if isinstance(value, Iterable) else (value,)
     if not value.lstrip().startswith("["):
         return [check_quotes(without_quotes(item)) for item in ITEM.findall(value)]
-    items = _json(value, 'Write it as a, b or as ["a", "b"]')
+    mend = Bilingual('Write it as a, b or as ["a", "b"]', '写成 a, b 或 ["a", "b"]')
+    items = _json(value, mend)
     if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
         raise Wrong(
-            "has an item that is neither a text nor a number", 'Write it as a, b or as ["a", "b"]'
+            Bilingual(
+                "has an item that is neither a text nor a number", "有一项既不是文字也不是数字"
+            ),
+            mend,
         )
     return list(items)
 
 
-def _json(text: str, mend: str) -> list[object] | dict[str, object]:
+def _json(text: str, mend: Bilingual) -> list[object] | dict[str, object]:
     try:
         found: list[object] | dict[str, object] = json.loads(text)
     except ValueError as error:
-        raise Wrong(f"is not good JSON ({error}){wide_marks(text)}", mend) from None
+        marks, place = wide_marks(text), ""
+        if isinstance(error, json.JSONDecodeError):
+            place = f"（第 {error.lineno} 行第 {error.colno} 个字附近）"
+        raise Wrong(
+            Bilingual(f"is not good JSON ({error}){marks}", f"不是正确的 JSON{place}{marks.zh}"),
+            mend,
+        ) from None
     return found
 
 
-def wide_marks(text: str) -> str:
+def wide_marks(text: str) -> Bilingual:
     """The most likely reason why JSON cannot be read, to be added to a message; else empty."""
     if NOT_JSON.isdisjoint(text):
-        return ""
-    return "; it has full-width quotes, commas or colons, which are none to JSON"
+        return Bilingual("", "")
+    return Bilingual(
+        "; it has full-width quotes, commas or colons, which are none to JSON",
+        "；里面有中文的引号、逗号或冒号，JSON 只认英文的",
+    )
 
 
 # --- addresses ------------------------------------------------------------------------------------
@@ -161,7 +199,7 @@ def base_url(value: str) -> str:
     if text:
         _url(text, schemes=("https", "http"), mend=mend)
         if "?" in text or "#" in text:
-            raise Wrong("has a ? or # in it", mend)
+            raise Wrong(Bilingual("has a ? or # in it", "里面有 ? 或 #"), mend)
     return text
 
 
@@ -192,9 +230,15 @@ def origin(value: str) -> str:
     if text:
         url = _url(text, schemes=("https", "http"), mend=mend)
         if "?" in text or "#" in text or "@" in url.netloc:
-            raise Wrong("has a ?, a # or an @ in it", mend)
+            raise Wrong(Bilingual("has a ?, a # or an @ in it", "里面有 ?、# 或 @"), mend)
         if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", url.path):
-            raise Wrong("has a path that no address of ours can begin with", mend)
+            raise Wrong(
+                Bilingual(
+                    "has a path that no address of ours can begin with",
+                    "里面的路径有不能用的字符",
+                ),
+                mend,
+            )
     return text
 
 
@@ -202,28 +246,41 @@ def mirrors(value: object) -> dict[str, str]:
     """A JSON object of host -> base url, as in {"api.example.com":
     "https://mirror.example.net/api"}.
     """
-    mend = 'Write it as {"api.example.com": "https://mirror.example.net"}'
+    mend = Bilingual(
+        'Write it as {"api.example.com": "https://mirror.example.net"}',
+        '写成 {"api.example.com": "https://mirror.example.net"}',
+    )
     found = _json(value, mend) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
         raise Wrong("is not a JSON object", mend)
     for host, url in found.items():
         if not (isinstance(host, str) and HOST.fullmatch(host)):
-            raise Wrong(f"{shown(host)} is not a host", mend)
+            raise Wrong(Bilingual(f"{shown(host)} is not a host", f"{shown(host)} 不是域名"), mend)
         if not (isinstance(url, str) and url):
-            raise Wrong(f"{host} has no url as text", mend)
+            raise Wrong(Bilingual(f"{host} has no url as text", f"{host} 没有写网址"), mend)
         _url(url, schemes=("https", "http"), mend=mend)
     return {host.lower(): url.rstrip("/") for host, url in found.items()}
 
 
 def audiences(value: object) -> dict[str, str]:
     """A JSON object of tool -> for whom it is, as in {"get_weather": "group_admin"}."""
-    mend = 'Write it as {"get_weather": "group_admin"}; there are everyone, group_admin and owner'
+    mend = Bilingual(
+        'Write it as {"get_weather": "group_admin"}; there are everyone, group_admin and owner',
+        '写成 {"get_weather": "group_admin"}，可以写 everyone、group_admin 和 owner',
+    )
     found = _json(value, mend) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
         raise Wrong("is not a JSON object", mend)
     for name, audience in found.items():
         if audience not in AUDIENCES:
-            raise Wrong(f"{shown(str(name))} is for {shown(str(audience))}, which is nobody", mend)
+            tool, whom = shown(str(name)), shown(str(audience))
+            raise Wrong(
+                Bilingual(
+                    f"{tool} is for {whom}, which is nobody",
+                    f"{tool} 写的是给 {whom} 用，没有这种人",
+                ),
+                mend,
+            )
     return {str(name): audience for name, audience in found.items()}
 
 
@@ -233,8 +290,17 @@ def host(value: str) -> str:
     """
     text = bare(to_half_width(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
-        mend = "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own"
-        raise Wrong(f"{shown(value)} is not an address to listen on", mend)
+        mend = Bilingual(
+            "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own",
+            "只写地址，比如 0.0.0.0 或 127.0.0.1；端口另有一项",
+        )
+        raise Wrong(
+            Bilingual(
+                f"{shown(value)} is not an address to listen on",
+                f"{shown(value)} 不是可以监听的地址",
+            ),
+            mend,
+        )
     return text
 
 
@@ -259,7 +325,7 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
+def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult:
     if not text.isascii() or not text.isprintable() or " " in text:
         raise Wrong(
             Bilingual(
@@ -271,22 +337,35 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: str) -> SplitResult:
         url = urlsplit(text)
         _ = url.port  # raises for a port that is no number or out of range
     except ValueError:
-        raise Wrong("has an address or port that cannot be", mend) from None
-    if url.scheme not in schemes:
         raise Wrong(
-            f"does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}", mend
+            Bilingual("has an address or port that cannot be", "里面的地址或端口不对"), mend
+        ) from None
+    if url.scheme not in schemes:
+        begins = [f"{scheme}://" for scheme in schemes]
+        raise Wrong(
+            Bilingual(
+                f"does not begin with {' or '.join(begins)}", f"开头不是 {' 或 '.join(begins)}"
+            ),
+            mend,
         )
     if not url.hostname:
         raise Wrong(Bilingual("has no host", "没有域名"), mend)
     if not (_is_address(url.hostname) or HOST.fullmatch(url.hostname.removesuffix("."))):
         raise Wrong(
-            "has a name that no host can have (two dots in a row, over 63 characters between two?)",
+            Bilingual(
+                "has a name that no host can have (two dots in a row, over 63 characters between "
+                "two?)",
+                "里面的域名不对（连着两个点，或者两点之间超过 63 个字符？）",
+            ),
             mend,
         )
     if url.username is not None:
         raise Wrong(
-            "has a name or password before the host",
-            "Put keys and tokens in the variables made for them",
+            Bilingual("has a name or password before the host", "域名前面有用户名或密码"),
+            Bilingual(
+                "Put keys and tokens in the variables made for them",
+                "密钥和令牌写到各自的配置项里",
+            ),
         )
     return url
 
@@ -318,8 +397,10 @@ def api_host(value: str) -> str:
     text = to_half_width(value).removeprefix("https://").removesuffix("/").lower()
     if text and not (HOST.fullmatch(text) and "." in text):
         raise Wrong(
-            f"{shown(value)} is not the name of a host",
-            "Write it as abc1234xyz.def.qweatherapi.com",
+            Bilingual(f"{shown(value)} is not the name of a host", f"{shown(value)} 不是域名"),
+            Bilingual(
+                "Write it as abc1234xyz.def.qweatherapi.com", "写成 abc1234xyz.def.qweatherapi.com"
+            ),
         )
     return text
 
@@ -327,9 +408,15 @@ def api_host(value: str) -> str:
 def contact(value: str) -> str:
     """How whoever runs the bot can be reached: it goes into an HTTP header, inside brackets."""
     if not (value.isascii() and value.isprintable()) or set(value) & set("()") or len(value) > 100:
-        mend = "Write a mail address or the address of a page, as bot@example.com"
         raise Wrong(
-            "has a bracket or a character that is not ASCII, or is longer than 100 characters", mend
+            Bilingual(
+                "has a bracket or a character that is not ASCII, or is longer than 100 characters",
+                "里面有括号或非 ASCII 字符，或者超过 100 个字符",
+            ),
+            Bilingual(
+                "Write a mail address or the address of a page, as bot@example.com",
+                "写邮箱或网页地址，比如 bot@example.com",
+            ),
         )
     return value
 
@@ -362,11 +449,12 @@ def ed25519_key(value: SecretStr) -> SecretStr:
     except (binascii.Error, ValueError):
         key = b""
     if text and not (key.startswith(ED25519) and len(key) == len(ED25519) + 32):
-        mend = (
+        mend = Bilingual(
             "Write the line between BEGIN and END of the file that `openssl genpkey -algorithm "
-            "ED25519` made"
+            "ED25519` made",
+            "写 `openssl genpkey -algorithm ED25519` 生成的文件里 BEGIN 和 END 之间的那一行",
         )
-        raise Wrong("is not an Ed25519 private key", mend)
+        raise Wrong(Bilingual("is not an Ed25519 private key", "不是 Ed25519 私钥"), mend)
     return SecretStr(text)
 
 
@@ -381,7 +469,9 @@ def keys(value: SecretStr) -> SecretStr:
         try:
             items = _items(text)
         except Wrong as error:  # what the parser says may quote half a key
-            raise Wrong("is not a good JSON list of keys", error.mend) from None
+            raise Wrong(
+                Bilingual("is not a good JSON list of keys", "不是正确的 JSON 密钥列表"), error.mend
+            ) from None
     found = dict.fromkeys(filter(None, (str(item).strip() for item in items)))
     return SecretStr(",".join(secret(SecretStr(key)).get_secret_value() for key in found))
 
@@ -391,20 +481,21 @@ def whole(low: int, high: int) -> Callable[[object], int]:
 
     def read(value: object) -> int:
         text = to_half_width(str(value))
-        mend = f"Write a number from {low} to {high}"
+        mend = Bilingual(f"Write a number from {low} to {high}", f"写 {low} 到 {high} 的整数")
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
                 Bilingual("is a url, not a number", "是网址，不是数字"),
                 Bilingual(
                     f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
-                    f"写 {low} 到 {high} 的数字；在 Kubernetes 里给这个 pod 设"
-                    " enableServiceLinks: false",
+                    f"{mend.zh}；在 Kubernetes 里给这个 pod 设 enableServiceLinks: false",
                 ),
             )
         if not re.fullmatch(r"-?[0-9]{1,18}", text):
-            raise Wrong(f"{shown(text)} is not a whole number", mend)
+            raise Wrong(
+                Bilingual(f"{shown(text)} is not a whole number", f"{shown(text)} 不是整数"), mend
+            )
         if not low <= int(text) <= high:
-            raise Wrong(f"{text} is out of range", mend)
+            raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), mend)
         return int(text)
 
     return read
@@ -415,13 +506,16 @@ def number(low: float, high: float) -> Callable[[object], float]:
 
     def read(value: object) -> float:
         text = to_half_width(str(value))
+        mend = Bilingual(
+            f"Write a number from {low:.12g} to {high:.12g}", f"写 {low:.12g} 到 {high:.12g} 的数字"
+        )
         if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise Wrong(
-                f"{shown(text)} is not a number",
-                f"Write a number from {low:.12g} to {high:.12g}, as 0.5",
+                Bilingual(f"{shown(text)} is not a number", f"{shown(text)} 不是数字"),
+                Bilingual(f"{mend}, as 0.5", f"{mend.zh}，比如 0.5"),
             )
         if not low <= float(text) <= high:
-            raise Wrong(f"{text} is out of range", f"Write a number from {low:.12g} to {high:.12g}")
+            raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), mend)
         return float(text)
 
     return read
@@ -436,8 +530,11 @@ def rate(value: object) -> tuple[int, float] | None:
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
     if found is None:
-        mend = "Write how many in how many seconds, as 6/60, or 0 for no limit"
-        raise Wrong(f"{shown(value)} is not a rate", mend)
+        mend = Bilingual(
+            "Write how many in how many seconds, as 6/60, or 0 for no limit",
+            "写多少秒里多少次，比如 60 秒 6 次写成 6/60；不限就写 0",
+        )
+        raise Wrong(Bilingual(f"{shown(value)} is not a rate", f"{shown(value)} 不是频率"), mend)
     return int(found[1]), float(found[2])
 
 
@@ -451,9 +548,10 @@ def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
         for choice in choices:
             if choice.casefold() in {folded, spellings.get(folded, folded).casefold()}:
                 return choice
+        there = ", ".join(filter(None, choices))
         raise Wrong(
-            f"{shown(value)} is none of its choices",
-            f"Write one of: {', '.join(filter(None, choices))}",
+            Bilingual(f"{shown(value)} is none of its choices", f"不能写 {shown(value)}"),
+            Bilingual(f"Write one of: {there}", f"写其中一个：{there}"),
         )
 
     return read
@@ -467,7 +565,12 @@ def switch(value: object) -> bool:
         case "0" | "false" | "no" | "off":
             return False
         case _:
-            raise Wrong(f"{shown(value)} is neither on nor off", "Write 1 for on or 0 for off")
+            raise Wrong(
+                Bilingual(
+                    f"{shown(value)} is neither on nor off", f"{shown(value)} 看不出是开还是关"
+                ),
+                Bilingual("Write 1 for on or 0 for off", "开写 1，关写 0"),
+            )
 
 
 def path(value: object) -> Path:
@@ -475,7 +578,12 @@ def path(value: object) -> Path:
     try:
         return Path(str(value)).expanduser()
     except RuntimeError:
-        raise Wrong("begins with ~, but there is no home folder", "Write the whole path") from None
+        raise Wrong(
+            Bilingual(
+                "begins with ~, but there is no home folder", "以 ~ 开头，但没有对应的主目录"
+            ),
+            Bilingual("Write the whole path", "写完整的路径"),
+        ) from None
 
 
 def broker_url(value: SecretStr) -> SecretStr:
@@ -498,8 +606,9 @@ def broker_url(value: SecretStr) -> SecretStr:
 
 HERE: Final = "{hostname}"
 PAGE: Final = "/media"  # of WEB_PORT, see `adapters/web/file_route`
-MEDIA_REMEDY: Final = (
-    "Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT"
+MEDIA_REMEDY: Final = Bilingual(
+    "Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT",
+    "写成 http://bot:8080/media，即 OneBot 服务访问 WEB_PORT 的 /media 时用的地址",
 )
 
 
@@ -513,11 +622,14 @@ def media_url(value: str) -> str:
     except Wrong as wrong:
         raise Wrong(wrong.what, MEDIA_REMEDY) from None
     if text and not text.endswith(PAGE):
-        raise Wrong(f"does not end in {PAGE}", MEDIA_REMEDY)
+        raise Wrong(Bilingual(f"does not end in {PAGE}", f"结尾不是 {PAGE}"), MEDIA_REMEDY)
     return text
 
 
-PROXY_REMEDY: Final = "Write the one that the proxy comes from alone, as 127.0.0.1"
+PROXY_REMEDY: Final = Bilingual(
+    "Write the one that the proxy comes from alone, as 127.0.0.1",
+    "只写代理连过来时用的那个地址，比如 127.0.0.1",
+)
 EVERYBODY: Final = IPv4Address("255.255.255.255")
 
 
@@ -531,12 +643,24 @@ def proxy_address(value: str) -> str:
     try:
         found = ip_address(text)
     except ValueError:
-        raise Wrong(f"{shown(value)} is not an address", PROXY_REMEDY) from None
+        raise Wrong(
+            Bilingual(f"{shown(value)} is not an address", f"{shown(value)} 不是 IP 地址"),
+            PROXY_REMEDY,
+        ) from None
     if "%" in text:  # a socket does not tell it of who connects
-        raise Wrong(f"{shown(value)} names a network interface", "Leave out the % and what follows")
+        raise Wrong(
+            Bilingual(f"{shown(value)} names a network interface", f"{shown(value)} 带了网卡名"),
+            Bilingual("Leave out the % and what follows", "去掉 % 和后面的部分"),
+        )
     named = found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
     if named.is_unspecified or named.is_multicast or named == EVERYBODY:
-        raise Wrong(f"{shown(value)} is the address of no one machine", PROXY_REMEDY)
+        raise Wrong(
+            Bilingual(
+                f"{shown(value)} is the address of no one machine",
+                f"{shown(value)} 不是某一台机器的地址",
+            ),
+            PROXY_REMEDY,
+        )
     return str(named)
 
 
@@ -545,7 +669,7 @@ SPAN = re.compile(r"([0-9]{1,2}):([0-5][0-9])-([0-9]{1,2}):([0-5][0-9])")
 AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
 TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 NEVER = frozenset({"0", "off"})
-HOURS_REMEDY = "Write it as 23:30-07:30"
+HOURS_REMEDY = Bilingual("Write it as 23:30-07:30", "写成 23:30-07:30")
 RULE = re.compile(r"(<[^>]+>|[A-Za-z]{3,})[+-]?[0-9].*")  # CST-8: needs no table of zones
 
 
@@ -556,7 +680,7 @@ def hours(value: object) -> tuple[tuple[int, int], ...]:
     if isinstance(value, tuple):
         return value
     if not isinstance(value, str):
-        raise Wrong(f"{shown(value)} is no time of the day", HOURS_REMEDY)
+        raise Wrong(_no_hours(value), HOURS_REMEDY)
     return tuple(
         _span(text) for text in SEPARATORS.split(AROUND_DASH.sub("-", to_half_width(value))) if text
     )
@@ -565,12 +689,19 @@ def hours(value: object) -> tuple[tuple[int, int], ...]:
 def _span(text: str) -> tuple[int, int]:
     found = SPAN.fullmatch(text)
     if found is None:
-        raise Wrong(f"{shown(text)} is no time of the day", HOURS_REMEDY)
+        raise Wrong(_no_hours(text), HOURS_REMEDY)
     first, second, third, fourth = map(int, found.groups())
     begins, ends = first * 60 + second, third * 60 + fourth
     if max(begins, ends) > DAY or begins % DAY == ends % DAY:
-        raise Wrong(f"{shown(text)} is no part of a day", HOURS_REMEDY)
+        raise Wrong(
+            Bilingual(f"{shown(text)} is no part of a day", f"{shown(text)} 不是一天里的一段时间"),
+            HOURS_REMEDY,
+        )
     return begins % DAY, ends % DAY
+
+
+def _no_hours(value: object) -> Bilingual:
+    return Bilingual(f"{shown(value)} is no time of the day", f"{shown(value)} 不是时间段")
 
 
 def time_of_day(value: object) -> float | None:
@@ -581,7 +712,10 @@ def time_of_day(value: object) -> float | None:
     if text.casefold() in NEVER:
         return None
     if not (found := TIME.fullmatch(text)):
-        raise Wrong(f"{shown(text)} is no time of day", "Write it as 09:00, or 0 for never")
+        raise Wrong(
+            Bilingual(f"{shown(text)} is no time of day", f"{shown(text)} 不是时刻"),
+            Bilingual("Write it as 09:00, or 0 for never", "写成 09:00；不要就写 0"),
+        )
     return 3600.0 * int(found[1]) + 60.0 * int(found[2])
 
 
@@ -595,7 +729,10 @@ def zone(value: str) -> str:
     try:
         ZoneInfo(name)
     except (LookupError, ValueError, OSError):
-        raise Wrong(f"{shown(text)} is no time zone", "Write it as Asia/Shanghai") from None
+        raise Wrong(
+            Bilingual(f"{shown(text)} is no time zone", f"{shown(text)} 不是时区"),
+            Bilingual("Write it as Asia/Shanghai", "写成 Asia/Shanghai"),
+        ) from None
     return text
 
 
@@ -627,5 +764,10 @@ def owners(value: object) -> Owners:
     texts = [to_half_width(text).casefold() for text in names(value)]
     quiet = [text.removesuffix(QUIET) for text in texts if text.endswith(QUIET)]
     if odd := next((text for text in texts if ":" in (text.removesuffix(QUIET) or ":")), ""):
-        raise Wrong(f"{shown(odd)} is not an owner", "Write the numbers, as 10001,10002:quiet")
+        raise Wrong(
+            Bilingual(f"{shown(odd)} is not an owner", f"{shown(odd)} 不是主人的写法"),
+            Bilingual(
+                "Write the numbers, as 10001,10002:quiet", "写 QQ 号，比如 10001,10002:quiet"
+            ),
+        )
     return Owners(qq_numbers([text.removesuffix(QUIET) for text in texts]), qq_numbers(quiet))

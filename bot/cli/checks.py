@@ -108,7 +108,9 @@ def failures(name: str, problems: Iterable[Problem]) -> list[Check]:
 
 def describe(problem: Problem) -> Bilingual:
     """What is wrong with a setting."""
-    return Bilingual(f"{problem.name} {problem.what}", f"{problem.name} {in_chinese(problem.what)}")
+    return Bilingual(
+        f"{problem.name} {problem.what}", f"{in_chinese(problem.name)} {in_chinese(problem.what)}"
+    )
 
 
 def to_json(checks: Collection[Check]) -> str:

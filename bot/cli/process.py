@@ -385,7 +385,8 @@ def exit_with(*errors: ConfigError) -> NoReturn:
 def _shown(problem: Problem) -> str:
     if language() is Language.ENGLISH:
         return str(problem)
-    return f"{problem.name} {in_chinese(problem.what)}。{in_chinese(problem.mend)}"
+    name, what, mend = map(in_chinese, (problem.name, problem.what, problem.mend))
+    return f"{name} {what}。{mend}"
 
 
 def say(line: Pair, **values: object) -> None:
