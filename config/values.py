@@ -252,7 +252,7 @@ def mirrors(value: object) -> dict[str, str]:
     )
     found = _json(value, mend) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
-        raise Wrong("is not a JSON object", mend)
+        raise Wrong(Bilingual("is not a JSON object", "不是 JSON 对象"), mend)
     for host, url in found.items():
         if not (isinstance(host, str) and HOST.fullmatch(host)):
             raise Wrong(Bilingual(f"{shown(host)} is not a host", f"{shown(host)} 不是域名"), mend)
@@ -270,7 +270,7 @@ def audiences(value: object) -> dict[str, str]:
     )
     found = _json(value, mend) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
-        raise Wrong("is not a JSON object", mend)
+        raise Wrong(Bilingual("is not a JSON object", "不是 JSON 对象"), mend)
     for name, audience in found.items():
         if audience not in AUDIENCES:
             tool, whom = shown(str(name)), shown(str(audience))
