@@ -24,6 +24,7 @@ from frostagent.engine.batches import Batches
 from frostagent.engine.engine import Engine
 from frostagent.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
 from frostagent.engine.toolset import Toolset
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.ports import ChatModel, Clock, Observer, Speaker, Subagents
 from frostagent.types.traits import SideEffects
@@ -114,10 +115,14 @@ def strange_tools(rows: Iterable[SubagentRow], toolset: Toolset) -> Iterator[Pro
         for name in row.tools:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                what = f"{row.name}: tools: there is no tool {name[:64]}"
-                yield Problem(
-                    SUBAGENTS_SETTING, what, f"Did you mean {near[0]}?" if near else SUBAGENTS_MEND
+                what = Bilingual(
+                    f"{row.name}: tools: there is no tool {name[:64]}",
+                    f"{row.name}：tools：没有 {name[:64]} 这个工具",
                 )
+                mend = SUBAGENTS_MEND
+                if near:
+                    mend = Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？")
+                yield Problem(SUBAGENTS_SETTING, what, mend)
 
 
 def endpoints_of(row: SubagentRow, settings: Settings) -> tuple[Endpoint, ...]:

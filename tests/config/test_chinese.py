@@ -168,6 +168,14 @@ def test_what_is_wrong_with_an_env_file_is_told_in_chinese(tmp_path: Path) -> No
         check_problems(caught.value.problems)
 
 
+def test_a_line_of_an_env_file_is_named_in_chinese(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("not a line\n", "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ=GOOD, env_file=file)
+    assert [in_chinese(problem.name) for problem in caught.value.problems] == [".env 第 1 行"]
+
+
 def test_what_is_wrong_with_a_group_is_told_in_chinese(tmp_path: Path) -> None:
     file = tmp_path / "groups.toml"
     for text in (
