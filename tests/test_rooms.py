@@ -54,7 +54,7 @@ LIBRARIES = {
     "bot/programs.py": set(),
     "bot/__main__.py": set(),
     "bot/__init__.py": set(),
-    "config": {"dotenv", "pydantic", "pydantic_settings"},
+    "config": {"dotenv", "pydantic", "pydantic_core", "pydantic_settings"},
     "tools": {"PIL", "cachetools", "pydantic", "pylopdf_fonts_zh_cn", "rapidfuzz"},
     "adapters/broker": {"aio_pika", "aiormq", "pamqp"},
     "adapters/console": {"aiohttp", "jinja2"},
