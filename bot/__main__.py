@@ -27,7 +27,7 @@ except ModuleNotFoundError as missing:
         raise
     sys.exit(
         f"{missing.name} is not installed: frostagent alone is the library. "
-        'The service needs more: pip install "frostagent[bot]"'
+        'The service needs more: in the folder of FrostAgent, pip install ".[bot]"'
     )
 
 if __name__ == "__main__":

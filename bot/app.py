@@ -1,4 +1,4 @@
-"""The lifetimes of a bot: opens what `bot/build.py` builds, and closes it. READ FIRST, then build.
+"""The lifetimes of a bot: opens what `bot/build.py` builds, and closes it. Read build.py first.
 
 adapters/onebot  --events-->  Dispatcher -> MessageWay -> Lanes -> Turns -> Engine -> ChatModel,
                                                                                       Toolset
@@ -62,7 +62,7 @@ LAST_ANSWERS = 1.0  # seconds that sends on the wire have for their answers, onc
 @dataclass(frozen=True, slots=True)
 class Service:
     """A running bot. `port` is where the reverse server listens, 0 in forward mode. `console_link`
-    makes addresses that let into the console once; None if there is no console.
+    makes addresses that log in to the console once; None if there is no console.
     """
 
     app: App
@@ -95,8 +95,8 @@ class Service:
 
 
 def leave_to_another(error: ConfigError) -> None:
-    """Another process has the journal now and settles what is open here: whatever this one still
-    did would be twice.
+    """Another process has the journal now and settles what is open here: anything this one
+    still did would be done twice.
     """
     logger.critical("this process ends at once: %s", "; ".join(map(str, error.problems)))
     exit_process(BAD_CONFIGURATION)

@@ -181,8 +181,8 @@ def reads(
 
 
 class SqlJournalQueries:
-    """Fits `JournalQueries` and `Choices`. What was set for
-    conversations is told of those in the `share` alone.
+    """Fits `JournalQueries` and `Choices`. Values set for conversations are returned only for those
+    in the `share`.
     """
 
     def __init__(self, reader: Reader, share: ClusterPartition) -> None:
@@ -261,7 +261,7 @@ class SqlMemories:
     async def recall(
         self, where: Conversation, asker: int, terms: Collection[str]
     ) -> tuple[StoredFact, ...]:
-        """Those that have some of these words and may be told there to whom asks, the best
+        """The facts that contain some of these words and may be told to the asker there, the best
         first.
         """
         if not terms:
@@ -270,8 +270,8 @@ class SqlMemories:
         return await self._reader.peek(recall, where, asker, terms, now) or ()
 
     async def has_any(self, where: Conversation, asker: int) -> bool:
-        """Whether there may be facts to be told there to whom asks; where nothing is remembered, as
-        in most places, that costs no read.
+        """Whether there may be facts to tell the asker there. If nothing is remembered, as in most
+        conversations, this costs no read.
         """
         if self._shelves is None:
             self._shelves = await self._reader.peek(shelves)
@@ -283,7 +283,7 @@ class SqlMemories:
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
     ) -> tuple[StoredFact, ...] | None:
-        """Those of a conversation, or about somebody, or both, the latest first; None where they
+        """The facts of a conversation, or about a person, or both, the latest first; None if they
         cannot be read.
         """
         return await self._reader.read(listed, scope, subject, self._clock.now())

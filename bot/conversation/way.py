@@ -1,4 +1,4 @@
-"""The way of a message through the bot, a stage a line. READ FIRST.
+"""The way of a message through the bot, one line per stage.
 
 It comes in on the connection's own reading loop, which must not wait, and is answered in the lane
 of its conversation, which may.

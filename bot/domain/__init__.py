@@ -7,7 +7,7 @@ import warnings
 
 
 def renamed(old: str, new: str) -> None:
-    """Tell whoever imports an old name, once, with the line that does.
+    """Warn once per old module, naming the line that imports it first.
 
     Python hides a DeprecationWarning that comes from an imported module, as a file of TOOLS_DIR is;
     a FutureWarning is shown. The service writes it to its log.

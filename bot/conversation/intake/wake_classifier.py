@@ -133,11 +133,11 @@ class BlockedWordFilter:
         return replace(line, segments=tuple(map(named, line.segments)))
 
 
-WITHIN = 180.0  # seconds for all that are too many
+WITHIN = 180.0  # seconds in which these wakes are counted
 FAST = 4.0  # seconds after a message of ours: people read it first
 ALIKE = 90.0  # percent of one text in the one before
 LONGEST = 400  # characters that are compared
-HELD = 600.0  # seconds somebody is observed only
+HELD = 600.0  # seconds for which a sender in a loop is not answered
 
 
 class Loop(Enum):
@@ -158,8 +158,8 @@ class Waker:
     until: float = -math.inf
 
     def add_wake(self, text: str, most: int, *, spoke: float, now: float) -> Loop:
-        """A wake with these words, of which the last of so many at `most` is one too many; we last
-        `spoke` there at that time, -inf for never.
+        """Count a wake with these words. The `most`-th suspicious one in WITHIN seconds begins a
+        loop. `spoke` is when we last spoke there, -inf for never.
         """
         if now < self.until:
             return Loop.HOLDS
@@ -341,8 +341,8 @@ class WakeClassifier:
         return self._blocked_words.stops(said)
 
     def end(self, message: MessageReceived, why: str) -> float:
-        """When that, which has just held it back, ends, in seconds since 1970; 0 if nobody
-        knows.
+        """When the reason that has just held the bot back ends, in seconds since 1970; 0 if that is
+        not known.
         """
         where = message.conversation
         match why:

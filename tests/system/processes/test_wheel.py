@@ -148,7 +148,7 @@ def test_the_light_library_runs_an_agent_beside_modules_of_the_user_s_own(light:
 def test_without_the_extra_the_command_says_what_to_install(light: Path, tmp_path: Path) -> None:
     done = said(tmp_path, str(light / "frostagent"), "run")
     assert done.returncode == 1
-    assert done.stderr.endswith('pip install "frostagent[bot]"\n')
+    assert done.stderr.endswith('pip install ".[bot]"\n')
     assert "Traceback" not in done.stderr
 
 
