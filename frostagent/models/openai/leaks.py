@@ -559,9 +559,7 @@ def _unwrap_parts(answer: RawAnswer) -> RawAnswer:
         return answer
     draft = AnswerDraft()
     draft.add({"content": parts}, whole=True)
-    inner = draft.freeze(
-        finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None
-    )
+    inner = draft.freeze(done=None)
     return moved(
         replace(answer, refusal=answer.refusal or inner.refusal), inner.text, [inner.reasoning]
     )

@@ -10,20 +10,13 @@ shape.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import orjson
 
-from frostagent.models.openai.answer import GatheredAnswer, RawAnswer, UsualChunk, read_usual
-from frostagent.models.openai.errors import (
-    MAX_SEARCHED,
-    TITLE,
-    classify,
-    clean_words,
-    has_complaint,
-)
+from frostagent.models.openai.answer import AnswerDraft, RawAnswer
+from frostagent.models.openai.errors import MAX_SEARCHED, TITLE, classify, clean_words
 from frostagent.models.openai.vendor_text import read_json
 from frostagent.types.errors import ModelError, ModelRejected, ModelTransport
 
@@ -91,20 +84,16 @@ def _read_block(block: bytes) -> Event | None:
 
 
 DONE = b"[DONE]"
-IN_A_ROW = 3  # chunks of other kinds, such as calls, after which none is tried as a usual one
+ERROR = b"error"  # the name of an event that is one
 
 
 class ChunkReader:
-    """Reads the bytes of an event stream into `gathered`."""
+    """Reads the bytes of an event stream into `draft`."""
 
-    def __init__(self, gathered: GatheredAnswer) -> None:
+    def __init__(self, draft: AnswerDraft) -> None:
         self.is_done = False  # whether the end marker was read
-        self.is_counted = False  # whether the last chunk was one that only counts tokens
-        self._gathered = gathered
-        self._draft = gathered.draft
+        self._draft = draft
         self._decoder = EventDecoder()
-        self._others = 0  # chunks in a row that were not usual ones
-        self._has_deltas = False
 
     def feed(self, data: bytes) -> None:
         """Take some bytes. Raises ModelError for an error inside, ModelTransport for an unreadable
@@ -129,18 +118,12 @@ class ChunkReader:
             if self.is_done or data == DONE:
                 self.is_done = True
                 return
-            if self._others < IN_A_ROW and not name:
-                if (usual := read_usual(data)) is not None:
-                    self._others = 0
-                    self._read_usual(usual)
-                    continue
-                self._others += 1
             try:
                 chunk = orjson.loads(data)
             except orjson.JSONDecodeError:
                 self._read_strange(name, data)
             else:
-                self._read_chunk(name, chunk)
+                self._draft.add_chunk(chunk, is_error=name == ERROR)
 
     def _read_strange(self, name: bytes, data: bytes) -> None:
         """Data that is not one JSON text to the letter: several, or one as some vendors write
@@ -157,61 +140,10 @@ class ChunkReader:
         try:
             chunk = read_json(piece)
         except ValueError as error:
-            if name == b"error":
+            if name == ERROR:
                 raise classify(None, piece) from error
             raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
-        self._read_chunk(name, chunk)
-
-    def _read_usual(self, chunk: UsualChunk) -> None:
-        for choice in chunk.choices:
-            if not choice.index:
-                self._has_deltas = True
-                self._draft.take(choice.delta)
-                if choice.finish_reason:
-                    self._gathered.end(choice.finish_reason, choice.native_finish_reason)
-        self.is_counted = bool(chunk.usage) and not chunk.choices
-        if chunk.usage or not self._gathered.is_framed:
-            self._gathered.frame(chunk.usage, chunk.id, chunk.model)
-
-    def _read_chunk(self, name: bytes, chunk: object) -> None:
-        if not isinstance(chunk, dict):
-            raise ModelTransport(f"a chunk that is no object but {type(chunk).__name__}")
-        if chunk.get("error") or name == b"error":
-            raise classify(None, chunk)
-        choices = chunk.get("choices")
-        self.is_counted = False
-        if choices and isinstance(choices, list):
-            for choice in choices:
-                # Other candidates are not ours (2.15).
-                if isinstance(choice, dict) and not choice.get("index"):
-                    self._read_choice(choice)
-        elif chunk.get("usage"):
-            # An end only as the last chunk: some vendors count all the way (2.5).
-            self.is_counted = True
-        elif choices is None and has_complaint(chunk):
-            raise classify(None, chunk)
-        if chunk.get("usage") or "x_groq" in chunk or not self._gathered.is_framed:
-            self._gathered.read_frame(chunk)
-
-    def _read_choice(self, choice: dict[str, Any]) -> None:
-        delta, message = choice.get("delta"), choice.get("message")
-        is_last = bool(choice.get("finish_reason"))
-        if isinstance(delta, dict):
-            self._has_deltas = True
-            self._draft.add(delta)  # a `message` beside it says it all again (2.16)
-        elif (
-            delta is None
-            and isinstance(message, dict)
-            and not self._draft.pieces
-            and (is_last or not self._has_deltas)
-        ):
-            self._draft.add(message, whole=True)  # a whole answer dressed as a stream
-        if is_last:
-            self._gathered.read_end(choice)
-        if (usage := choice.get("usage")) and isinstance(usage, dict):
-            self._gathered.usage = usage
-        if choice.get("error"):
-            raise classify(None, choice)
+        self._draft.add_chunk(chunk, is_error=name == ERROR)
 
 
 def _pieces(data: bytes) -> list[bytes]:
@@ -225,36 +157,10 @@ def _pieces(data: bytes) -> list[bytes]:
     return [data]
 
 
-NAME = re.compile(r"[A-Za-z_]{1,32}")
-MAX_NAMES = 8  # fields of an object without an answer that are named in the error
-
-
-def read_whole(data: bytes, gathered: GatheredAnswer) -> None:
-    """Read the one answer of a body. Raises the ModelError it holds, ModelTransport where it was
-    cut or is none, ModelRejected for a web page.
-    """
-    body = _unwrap(_read_body(data))
-    match body:
-        case dict() if not body.get("error"):
-            choices = body.get("choices")
-        case dict() | [dict(), *_]:
-            raise classify(None, body)
-        case _:
-            raise _no_choices(body, len(data))
-    listed = choices if isinstance(choices, list) else ()
-    ours = [choice for choice in listed if isinstance(choice, dict)]
-    if not ours:
-        raise classify(None, body) if has_complaint(body) else _no_choices(body, len(data))
-    choice = next((choice for choice in ours if not choice.get("index")), ours[0])
-    if isinstance(message := choice.get("message") or choice.get("delta"), dict):
-        gathered.draft.add(message, whole=True)
-    if choice.get("error"):
-        raise classify(None, choice)
-    gathered.read_end(choice)
-    gathered.read_frame(body)
-
-
 def _read_body(data: bytes) -> Any:
+    """The JSON of a body. Raises ModelTransport where it was cut or is none, ModelRejected for a
+    web page.
+    """
     if not data:
         raise ModelTransport("the answer was empty")
     try:
@@ -263,23 +169,6 @@ def _read_body(data: bytes) -> Any:
         if data.startswith(b"<"):
             raise _web_page(data) from error
         raise ModelTransport(f"the answer was cut or is no JSON: {len(data)} bytes") from error
-
-
-def _unwrap(body: Any) -> Any:
-    """The body in the `data` of some gateways (1.9), or as it is."""
-    match body:
-        case {"data": {"choices": _} as inner} if "choices" not in body:
-            return inner
-        case _:
-            return body
-
-
-def _no_choices(body: object, size: int) -> ModelTransport:
-    """The error that names the fields of an object without an answer, and nothing in them."""
-    fields = body if isinstance(body, dict) else ()
-    names = [name for name in fields if NAME.fullmatch(name)][:MAX_NAMES]
-    told = f" with {', '.join(names)}" if names else ""
-    return ModelTransport(f"the answer holds no choices: {size} bytes{told}")
 
 
 def _web_page(data: bytes) -> ModelError:
@@ -304,8 +193,7 @@ class AnswerReader:
         self._size = 0
         self._whole: bytearray | None = None
         self._chunks: ChunkReader | None = None
-        self._gathered = GatheredAnswer()
-        self._draft = self._gathered.draft
+        self._draft = AnswerDraft()
         self._is_over = False
 
     @property
@@ -335,18 +223,18 @@ class AnswerReader:
     @property
     def usage(self) -> Mapping[str, Any] | None:
         """What it took, where that was told by now, in the vendor's own terms."""
-        return self._gathered.usage
+        return self._draft.usage
 
     @property
     def is_complete(self) -> bool:
         """Whether the stream has said all an answer needs, so that no later mishap can cost it."""
-        gathered = self._gathered
-        return gathered.finish_reason is not None or (self.is_done and gathered.usage is not None)
+        draft = self._draft
+        return draft.finish_reason is not None or (self.is_done and draft.usage is not None)
 
     @property
     def is_explained(self) -> bool:
         """Whether a stream says in some way of its own that it is whole."""
-        return self._chunks is not None and (self.is_complete or self._chunks.is_counted)
+        return self._chunks is not None and (self.is_complete or self._draft.is_counted)
 
     @property
     def is_unexplained(self) -> bool:
@@ -388,7 +276,8 @@ class AnswerReader:
         """
         self.end()
         if self._chunks is None:
-            read_whole(bytes(self._whole or b""), self._gathered)
+            body = bytes(self._whole or b"")
+            self._draft.add_body(_read_body(body), len(body))
             if self._draft.is_too_long:
                 raise self._flood()
         elif not (self.is_explained or (unexplained and self.is_unexplained)):
@@ -400,7 +289,7 @@ class AnswerReader:
                 "the stream was cut: it ended without a finish reason and without usage"
             )
         done = None if self._chunks is None else self._chunks.is_done
-        return self._gathered.freeze(done=done, unexplained=self.is_unexplained)
+        return self._draft.freeze(done=done, unexplained=self.is_unexplained)
 
     def _flood(self) -> ModelRejected:
         """Not a failure to try again: asking again would bring another one."""
@@ -418,7 +307,7 @@ class AnswerReader:
         if head[:1] in b"{[<":
             self._whole = bytearray(head)
         else:
-            self._chunks = ChunkReader(self._gathered)
+            self._chunks = ChunkReader(self._draft)
             self._chunks.feed(head)
             if self._draft.is_too_long:
                 raise self._flood()
