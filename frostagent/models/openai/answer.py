@@ -478,7 +478,7 @@ class AnswerDraft:
         self._detail = []
 
 
-def _unwrap(body: object) -> object:
+def _unwrap(body: Any) -> Any:
     """The body in the `data` of some gateways (1.9), or as it is."""
     match body:
         case {"data": {"choices": _} as inner} if "choices" not in body:

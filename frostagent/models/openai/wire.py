@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from frostagent.models.openai.answer import RawAnswer
 from frostagent.models.openai.dialects import Dialect
-from frostagent.models.openai.history import Origin, parse, prepare_history, prepare_tools, written
+from frostagent.models.openai.history import Origin, parse, prepare_history, prepare_tools
 from frostagent.models.openai.leaks import has_citations, may_leak, split_leaks, without_citations
 from frostagent.models.openai.tool_names import names_back, read_name
 from frostagent.models.openai.vendor_text import repair_text, to_json
@@ -88,12 +88,10 @@ def write_request(
 
     `stream_options` asks for the usage at the end of the stream.
     """
-    messages: list[Message] = []
-    if (words := written(request.messages)) is None:
-        messages = prepare_history(request.messages, origin=origin, dialect=dialect)
+    messages = prepare_history(request.messages, origin=origin, dialect=dialect)
     body: dict[str, Any] = {
         "model": origin.model,
-        "messages": words or _write_messages(messages, dialect),
+        "messages": _write_messages(messages, dialect),
         "stream": True,
     }
     if stream_options:
