@@ -211,7 +211,6 @@ def _canonical(arguments: object) -> bytes | None:
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 MAX_SAID = 200_000  # characters of text and arguments: more is a model that does not end
 MAX_THOUGHT = 1_000_000
-WORD_FIELDS = frozenset({"role", "content"})
 NAME = re.compile(r"[A-Za-z_]{1,32}")
 MAX_NAMES = 8  # fields of an object without an answer that are named in the error
 
@@ -359,10 +358,6 @@ class AnswerDraft:
                 self._said += len(content)
             else:
                 self._add_content(content)
-            if len(delta) == 1:
-                return  # nearly all deltas
-        if delta.keys() <= WORD_FIELDS:
-            return
         details = delta.get("reasoning_details")
         for name in REASONING_FIELDS:
             if (thought := delta.get(name)) and isinstance(thought, str):

@@ -39,6 +39,15 @@ class EventDecoder:
         """The events that these bytes complete."""
         if self._after_cr or b"\r" in chunk:
             chunk = self._unify_line_ends(chunk)
+        return self._take(chunk)
+
+    def finish(self) -> list[Event]:
+        """The last event, where the bytes end without a blank line; the standard drops it, some
+        vendors end so (2.2).
+        """
+        return self._take(b"\n\n")
+
+    def _take(self, chunk: bytes) -> list[Event]:
         if tail := self._tail:
             searched = len(tail) - 1
             tail += chunk
@@ -49,17 +58,17 @@ class EventDecoder:
         self._tail = bytearray(blocks.pop())
         events: list[Event] = []
         for block in blocks:
-            if block.startswith(b"data: ") and block.find(b"\n") < 0:  # nearly all
-                events.append((b"", block[6:]))
-            elif event := _read_block(block):
-                events.append(event)
+            name = b""
+            data: list[bytes] = []
+            for line in block.split(b"\n"):
+                field, _, value = line.partition(b":")
+                if field == b"data":
+                    data.append(value.removeprefix(b" "))
+                elif field == b"event":
+                    name = value.removeprefix(b" ")
+            if data:
+                events.append((name, b"\n".join(data)))
         return events
-
-    def finish(self) -> Event | None:
-        """The last event, where the bytes end without a blank line; the standard drops it, some
-        vendors end so (2.2).
-        """
-        return _read_block(bytes(self._tail)) if self._tail else None
 
     def _unify_line_ends(self, chunk: bytes) -> bytes:
         if self._after_cr and chunk.startswith(b"\n"):
@@ -68,19 +77,6 @@ class EventDecoder:
             return chunk
         self._after_cr = chunk.endswith(b"\r")
         return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-
-
-def _read_block(block: bytes) -> Event | None:
-    """The event in the lines between two blank ones, None where they hold no data."""
-    name = b""
-    data: list[bytes] = []
-    for line in block.split(b"\n"):
-        field, _, value = line.partition(b":")
-        if field == b"data":
-            data.append(value.removeprefix(b" "))
-        elif field == b"event":
-            name = value.removeprefix(b" ")
-    return (name, b"\n".join(data)) if data else None
 
 
 DONE = b"[DONE]"
@@ -105,10 +101,8 @@ class ChunkReader:
         """Take a last event without its blank line: whole, or cut in the middle, which only the
         answer tells. Raises as `feed` does.
         """
-        if (rest := self._decoder.finish()) is None:
-            return
         try:
-            self._read_events([rest])
+            self._read_events(self._decoder.finish())
         except ModelTransport as error:
             if not isinstance(error.__cause__, ValueError):
                 raise

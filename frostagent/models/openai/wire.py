@@ -378,10 +378,7 @@ def _count(figures: object, *names: str) -> int:
     """The first of the figures of these names that is more than 0."""
     if isinstance(figures, dict):
         for name in names:
-            if not (value := figures.get(name)):
-                continue
-            if type(value) is int and 0 < value < MAX_COUNT:  # nearly all
-                return value
+            value = figures.get(name)
             if _is_figure(value) and value >= 1:
                 return int(min(value, MAX_COUNT))
     return 0
