@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from frostagent.engine.external_tools import class_tool, foreign_tool
     from frostagent.engine.toolset import Toolset
     from frostagent.models.connection import connect
-    from frostagent.models.openai.deadlines import Timeouts
+    from frostagent.models.openai.client import Timeouts
     from frostagent.programs import command_tool
     from frostagent.reply import (
         MustWait,
@@ -223,7 +223,7 @@ _HOMES = {
     ),
     "frostagent.engine.toolset": ("Toolset",),
     "frostagent.models.connection": ("connect",),
-    "frostagent.models.openai.deadlines": ("Timeouts",),
+    "frostagent.models.openai.client": ("Timeouts",),
     "frostagent.programs": ("command_tool",),
     "frostagent.reply": (
         "MustWait",

@@ -23,8 +23,7 @@ from bot.conversation.context.prompt_size import history_room_of
 from bot.models.meter import Meter
 from config.settings import Settings
 from frostagent.models.failover import ATTEMPTS
-from frostagent.models.openai.client import make_session
-from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.client import Timeouts, make_session
 from frostagent.types.errors import ConfigError, ModelError
 from frostagent.types.messages import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from frostagent.types.ports import ChatModel

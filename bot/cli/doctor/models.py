@@ -17,8 +17,7 @@ from yarl import URL
 from bot.cli.checks import NOTHING, Check, Outcome, failure, ok, warning
 from config.endpoints import Endpoint
 from config.settings import Settings
-from frostagent.models.openai.client import OpenAIModel, list_models, make_session
-from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.client import OpenAIModel, Timeouts, list_models, make_session
 from frostagent.models.openai.endpoint import find_proxy, join_url
 from frostagent.models.prices import read_known
 from frostagent.text.language import Bilingual, Pair, bilingual, fill_pair, text_of

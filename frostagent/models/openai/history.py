@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from frostagent.models.openai.answer import CALL_FIELDS
 from frostagent.models.openai.dialects import Dialect
-from frostagent.models.openai.schemas import write_schema
-from frostagent.models.openai.tool_names import write_id, write_name
+from frostagent.models.openai.tools import write_id, write_name, write_schema
 from frostagent.models.openai.vendor_text import repair_text, to_json
 from frostagent.types.arguments import parse_arguments
 from frostagent.types.errors import InvalidArguments

@@ -16,7 +16,7 @@ from json import JSONDecoder
 import orjson
 
 from frostagent.models.openai import written_calls
-from frostagent.models.openai.tool_names import read_name
+from frostagent.models.openai.tools import read_name
 from frostagent.models.openai.vendor_text import BEGINNING, end_of_code
 from frostagent.models.openai.written_calls import (
     BAR,

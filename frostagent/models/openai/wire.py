@@ -18,7 +18,7 @@ from frostagent.models.openai.answer import RawAnswer
 from frostagent.models.openai.dialects import Dialect
 from frostagent.models.openai.history import Origin, parse, prepare_history, prepare_tools
 from frostagent.models.openai.leaks import has_citations, may_leak, split_leaks, without_citations
-from frostagent.models.openai.tool_names import names_back, read_name
+from frostagent.models.openai.tools import names_back, read_name
 from frostagent.models.openai.vendor_text import repair_text, to_json
 from frostagent.types.errors import (
     ContextOverflow,
