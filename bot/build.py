@@ -20,7 +20,7 @@ from adapters.media.attachments import PictureSight, TextReader, Transcribe, Voi
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, DraftFiles, MediaFolder
 from adapters.metrics.metrics import Metrics
-from adapters.onebot.peers import Account
+from adapters.onebot.accounts import Account
 from adapters.onebot.transport import MOST_INLINE, AnyTransport
 from adapters.storage.files import free_at
 from adapters.storage.store import SqlStore

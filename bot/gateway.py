@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.broker.gateway import Gateway
-from adapters.onebot.peers import PeerRegistry
+from adapters.onebot.accounts import PeerRegistry
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.cluster.broker import build_gateway

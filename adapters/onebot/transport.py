@@ -11,8 +11,8 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from msgspec.structs import replace
 
+from adapters.onebot.accounts import Account
 from adapters.onebot.fields import load
-from adapters.onebot.peers import Account
 from adapters.onebot.protocol import (
     INLINE,
     NO_SUCH_ACTION,

@@ -17,7 +17,7 @@ from adapters.broker.requests import RequestExchange
 from adapters.broker.worker import Worker
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.work import Work
-from adapters.onebot.peers import Account
+from adapters.onebot.accounts import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import OneBotTransport

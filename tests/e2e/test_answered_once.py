@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.onebot import forward_ws
+from adapters.onebot import sockets
 from adapters.onebot.calls import OneBotCalls
 from adapters.simulator import actions
 from adapters.simulator.call import Action, Done, Params
@@ -86,7 +86,7 @@ class Square(House):
 @pytest.fixture
 async def square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Square]:
     for module, name, seconds in (
-        (forward_ws, "LONGEST_WAIT", 0.02),
+        (sockets, "LONGEST_WAIT", 0.02),
         (writer, "LONGEST_PAUSE", 0.05),
         (recovery, "LOOK", 0.02),
         (database, "BUSY", 0.05),

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from adapters.onebot import forward_ws
+from adapters.onebot import sockets
 from adapters.simulator import actions
 from adapters.simulator.call import Done, Params
 from adapters.simulator.server import Simulator
@@ -131,7 +131,7 @@ class House:
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of a second and more: before the next dial, the next attempt to write, the next look at the journal."""
-    monkeypatch.setattr(forward_ws, "LONGEST_WAIT", 0.02)
+    monkeypatch.setattr(sockets, "LONGEST_WAIT", 0.02)
     monkeypatch.setattr(writer, "LONGEST_PAUSE", 0.05)
     monkeypatch.setattr(recovery, "LOOK", 0.02)
 

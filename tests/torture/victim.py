@@ -16,7 +16,7 @@ import signal
 import sys
 from typing import Any
 
-from adapters.onebot import forward_ws
+from adapters.onebot import sockets
 from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
@@ -37,7 +37,7 @@ GRACE = 3.0  # seconds a run has to end when it is stopped gently; nothing in th
 TURNS = 20  # of the loop, after which everything that was ready has run
 
 SHORTER = (
-    (forward_ws, "LONGEST_WAIT", 0.05),
+    (sockets, "LONGEST_WAIT", 0.05),
     (carrier, "LOOK_AFTER", 0.02),
     (unconfirmed_checker, "LAG", 0.02),
     (recovery, "LOOK", 0.02),

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
+from adapters.onebot.accounts import Peer
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply, read_groups, read_message_id
 from bot.cli.checks import LOG_IN, Check, failure, ok, warning
 from bot.cli.doctor.configuration import check_groups

@@ -21,11 +21,10 @@ from websockets.frames import CloseCode
 from yarl import URL
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
+from adapters.onebot.accounts import PeerRegistry
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import Connection
-from adapters.onebot.forward_ws import dial
-from adapters.onebot.peers import PeerRegistry
-from adapters.onebot.reverse_ws import ReverseServer
+from adapters.onebot.sockets import ReverseServer, dial
 from adapters.web.file_route import NOTHING
 from adapters.web.readiness import NOBODY, ServedAccount
 from bot.cli.checks import LOG_IN, Check, failure, failures, ok, warning

@@ -8,9 +8,8 @@ from itertools import product
 
 import pytest
 
-from adapters.onebot import account_resolver
-from adapters.onebot.account_resolver import AccountSource, Identity
-from adapters.onebot.peers import Account
+from adapters.onebot import connection
+from adapters.onebot.accounts import Account, AccountSource, Identity
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived
 from tests.adapters.onebot.conftest import ACCOUNT, Dial, Frame, House, heartbeat, lifecycle, message
@@ -150,7 +149,7 @@ async def test_a_header_is_believed_where_nothing_else_says_it_until_an_event_do
 async def test_a_server_that_answers_nothing_is_who_its_header_says_in_the_end(
     house: House, dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(account_resolver, "SAYS_WITHIN", 0.01)
+    monkeypatch.setattr(connection, "SAYS_WITHIN", 0.01)
     async with dial(None, says=ACCOUNT, role="Api") as napcat:
         assert (await napcat.receive_any())["action"] == "get_login_info"
         await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))

@@ -10,8 +10,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 from websockets.http11 import Request
 
+from adapters.onebot.accounts import Account
 from adapters.onebot.auth import Admission, Admitted, TokenRefused
-from adapters.onebot.peers import Account
 from bot.core.actions import SendMessage
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived

@@ -13,8 +13,8 @@ import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from adapters.onebot.forward_ws import ForwardClient
-from adapters.onebot.peers import Account, PeerRegistry
+from adapters.onebot.accounts import Account, PeerRegistry
+from adapters.onebot.sockets import ForwardClient
 from bot.core.actions import SendMessage
 from bot.core.events import Connected, MessageReceived
 from frostagent.types.conversation import Conversation
@@ -69,7 +69,7 @@ async def send(socket: ServerConnection, *frames: Frame) -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
-    ours = (record for record in caplog.records if record.name == "adapters.onebot.forward_ws")
+    ours = (record for record in caplog.records if record.name == "adapters.onebot.sockets")
     return [record.getMessage() for record in ours if record.levelno == level]
 
 

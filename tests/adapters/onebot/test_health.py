@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
+from adapters.onebot.accounts import Account
 from adapters.onebot.connection import HeartbeatTimeout
-from adapters.onebot.peers import Account
 from tests.adapters.onebot.conftest import ACCOUNT, GREETING, Dial, Frame, House, NapCat, heartbeat, lifecycle, message
 from tests.cases import each_case
 

@@ -12,8 +12,8 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from adapters.onebot.peers import Account
-from adapters.onebot.reverse_ws import ReverseServer
+from adapters.onebot.accounts import Account
+from adapters.onebot.sockets import ReverseServer
 from bot.core.actions import SendMessage
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived

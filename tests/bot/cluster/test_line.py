@@ -177,7 +177,7 @@ def test_a_bot_alone_loads_nothing_of_a_cluster(tmp_path: Path) -> None:
     words = (sys.executable, "-c", LONE_BOT, str(tmp_path))
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)
     loaded = set(told.stdout.split())
-    assert {"bot.app", "bot.cli.process", "adapters.storage.store", "adapters.onebot.reverse_ws"} <= loaded
+    assert {"bot.app", "bot.cli.process", "adapters.storage.store", "adapters.onebot.sockets"} <= loaded
     assert all(find_spec(name) for name in OF_CLUSTERS)  # under these names they would be loaded
     libraries = ("adapters.broker", "aio_pika", "aiormq", "pamqp")
     assert {name for name in loaded if name in OF_CLUSTERS or name.startswith(libraries)} == set()
