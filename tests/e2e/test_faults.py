@@ -140,7 +140,7 @@ async def evening(folder: Path, *, reports_self: bool = False) -> AsyncIterator[
         simulator.dial(f"ws://127.0.0.1:{running.port}/", token=TOKEN)
         await simulator.wait_connected()
         it = Evening(running, simulator, world, model, gate)
-        await it.until(lambda: any(one.server for one in running.app.transport.accounts()))  # the last call but ours
+        await it.until(lambda: any(one.server for one in running.app.peers.accounts()))  # the last call but ours
         yield it
 
 

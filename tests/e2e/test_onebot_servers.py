@@ -200,6 +200,6 @@ async def test_the_one_token_of_a_server_that_is_dialled_brings_its_account_only
         async with running(tmp_path, token=f"{ONE}:{OWN}", **forward) as bot:
             await two.wait_connected()
             await two.say("@bot in the name of the other")
-            await until(bot.service.app.transport.accounts)
-            assert [account.self_id for account in bot.service.app.transport.accounts()] == [ONE]
+            await until(bot.service.app.peers.accounts)
+            assert [account.self_id for account in bot.service.app.peers.accounts()] == [ONE]
         assert bot.asked == []

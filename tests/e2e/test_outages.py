@@ -80,7 +80,7 @@ class House:
     async def leave(self) -> None:
         """QQ goes away, and the service notices."""
         await self.simulator.sockets.drop()
-        await until(lambda: not self.service.app.transport.accounts())
+        await until(lambda: not self.service.app.peers.accounts())
 
     async def come_back(self) -> None:
         """QQ is there again."""

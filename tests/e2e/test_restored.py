@@ -116,7 +116,7 @@ async def test_a_send_that_waited_during_the_backup_is_not_sent_again(square: Sq
         await square.talk("tea time")
         await square.say("@bot plain#q1")
         square.away_at = "q1"
-        await until(lambda: not square.service.app.transport.accounts())
+        await until(lambda: not square.service.app.peers.accounts())
         await until(lambda: square.journal("SELECT state FROM sends") == ["queued"])
         saved = save(square)
         square.away_at = ""

@@ -108,7 +108,7 @@ async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> No
     loop.add_signal_handler(signal.SIGUSR1, asked.set)
     async with open_service(settings, wrap=crossings.wrap, grace=grace) as service:
         tell("ready", crossings.counts.total())
-        loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.app.transport.accounts())))
+        loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.app.peers.accounts())))
         while True:
             await asked.wait()
             asked.clear()

@@ -287,23 +287,22 @@ def _said(text: str, request: ModelRequest) -> str:
 
 def _names(request: ModelRequest) -> frozenset[str]:
     """All that tools are called by in the request: those offered, and those that were."""
-    called = (
-        call.name
-        for message in request.messages
-        if isinstance(message, AssistantMessage)
-        for call in message.tool_calls
-    )
-    return frozenset((*(tool.name for tool in request.tools), *called))
+    names = [tool.name for tool in request.tools]
+    for message in request.messages:
+        if isinstance(message, AssistantMessage):
+            names += [call.name for call in message.tool_calls]
+    return frozenset(names)
 
 
 def _given(request: ModelRequest) -> tuple[str, ...]:
     """The words of others than the model in a request: repeating it is quoting, not calling."""
-    said = (
-        message for message in request.messages if isinstance(message, UserMessage | ToolMessage)
-    )
-    return tuple(
-        message.text if isinstance(message, UserMessage) else message.content for message in said
-    )
+    said: list[str] = []
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            said.append(message.text)
+        elif isinstance(message, ToolMessage):
+            said.append(message.content)
+    return tuple(said)
 
 
 def _read_finish(answer: RawAnswer) -> FinishReason:
