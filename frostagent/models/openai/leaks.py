@@ -23,8 +23,15 @@ import orjson
 from msgspec.structs import replace
 
 from frostagent.models.openai.answer import AnswerDraft, RawAnswer, RawCall
-from frostagent.models.openai.markup import NOISE, MarkupBlock, find_blocks
-from frostagent.models.openai.vendor_text import CODE, end_of_code, to_json, without_code
+from frostagent.models.openai.markup import (
+    CODE,
+    NOISE,
+    MarkupBlock,
+    end_of_code,
+    find_blocks,
+    without_code,
+)
+from frostagent.models.openai.vendor_text import to_json
 from frostagent.models.openai.written_calls import fits
 from frostagent.text.visible_text import visible_text
 from frostagent.types.messages import ToolSpec

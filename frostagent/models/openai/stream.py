@@ -83,63 +83,6 @@ DONE = b"[DONE]"
 ERROR = b"error"  # the name of an event that is one
 
 
-class ChunkReader:
-    """Reads the bytes of an event stream into `draft`."""
-
-    def __init__(self, draft: AnswerDraft) -> None:
-        self.is_done = False  # whether the end marker was read
-        self._draft = draft
-        self._decoder = EventDecoder()
-
-    def feed(self, data: bytes) -> None:
-        """Take some bytes. Raises ModelError for an error inside, ModelTransport for an unreadable
-        chunk.
-        """
-        self._read_events(self._decoder.feed(data))
-
-    def end(self) -> None:
-        """Take a last event without its blank line: whole, or cut in the middle, which only the
-        answer tells. Raises as `feed` does.
-        """
-        try:
-            self._read_events(self._decoder.finish())
-        except ModelTransport as error:
-            if not isinstance(error.__cause__, ValueError):
-                raise
-
-    def _read_events(self, events: Iterable[Event]) -> None:
-        for name, data in events:
-            if self.is_done or data == DONE:
-                self.is_done = True
-                return
-            try:
-                chunk = orjson.loads(data)
-            except orjson.JSONDecodeError:
-                self._read_strange(name, data)
-            else:
-                self._draft.add_chunk(chunk, is_error=name == ERROR)
-
-    def _read_strange(self, name: bytes, data: bytes) -> None:
-        """Data that is not one JSON text to the letter: several, or one as some vendors write
-        it.
-        """
-        for piece in _pieces(data) if b"\n" in data else (data,):
-            if piece.lstrip().startswith(DONE):
-                self.is_done = True
-                return
-            if piece.strip():
-                self._read_piece(name, piece)
-
-    def _read_piece(self, name: bytes, piece: bytes) -> None:
-        try:
-            chunk = read_json(piece)
-        except ValueError as error:
-            if name == ERROR:
-                raise classify(None, piece) from error
-            raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
-        self._draft.add_chunk(chunk, is_error=name == ERROR)
-
-
 def _pieces(data: bytes) -> list[bytes]:
     """The JSON texts in the lines of one event: one, unless a server leaves the blank lines between
     its events out.
@@ -183,22 +126,18 @@ class AnswerReader:
     """
 
     def __init__(self) -> None:
+        self.is_done = False  # whether the stream's end marker was read
         self._head = b""
         self._size = 0
         self._whole: bytearray | None = None
-        self._chunks: ChunkReader | None = None
+        self._events: EventDecoder | None = None
         self._draft = AnswerDraft()
         self._is_over = False
 
     @property
-    def is_done(self) -> bool:
-        """Whether the stream's end marker was read."""
-        return self._chunks is not None and self._chunks.is_done
-
-    @property
     def is_stream(self) -> bool:
         """Whether the body has turned out to be one."""
-        return self._chunks is not None
+        return self._events is not None
 
     @property
     def pieces(self) -> int:
@@ -228,7 +167,7 @@ class AnswerReader:
     @property
     def is_explained(self) -> bool:
         """Whether a stream says in some way of its own that it is whole."""
-        return self._chunks is not None and (self.is_complete or self._draft.is_counted)
+        return self._events is not None and (self.is_complete or self._draft.is_counted)
 
     @property
     def is_unexplained(self) -> bool:
@@ -247,20 +186,28 @@ class AnswerReader:
         ModelRejected for an answer that does not end.
         """
         self._size += len(chunk)
-        if self._chunks is not None:
-            self._chunks.feed(chunk)
+        if self._whole is not None:
+            self._whole += chunk
+            return
+        if self._events is None:
+            chunk = self._sniff(chunk)
+        if self._events is not None:
+            self._read_events(self._events.feed(chunk))
             if self._draft.is_too_long:
                 raise self._flood()
-        elif self._whole is not None:
-            self._whole += chunk
-        else:
-            self._sniff(chunk)
 
     def end(self) -> None:
-        """There is no more. Raises as `feed` does."""
-        if self._chunks is not None and not self._is_over:
-            self._chunks.end()
+        """There is no more: take a last event without its blank line, whole, or cut in the middle,
+        which only the answer tells. Raises as `feed` does.
+        """
+        if self._events is None or self._is_over:
+            return
         self._is_over = True
+        try:
+            self._read_events(self._events.finish())
+        except ModelTransport as error:
+            if not isinstance(error.__cause__, ValueError):
+                raise
 
     def finish(self, *, unexplained: bool = False) -> RawAnswer:
         """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it
@@ -269,7 +216,7 @@ class AnswerReader:
         `unexplained`: also one that does not say why it ended, because its server never does.
         """
         self.end()
-        if self._chunks is None:
+        if self._events is None:
             body = bytes(self._whole or b"")
             self._draft.add_body(_read_body(body), len(body))
             if self._draft.is_too_long:
@@ -282,26 +229,57 @@ class AnswerReader:
             raise ModelTransport(
                 "the stream was cut: it ended without a finish reason and without usage"
             )
-        done = None if self._chunks is None else self._chunks.is_done
+        done = self.is_done if self.is_stream else None
         return self._draft.freeze(done=done, unexplained=self.is_unexplained)
 
     def _flood(self) -> ModelRejected:
         """Not a failure to try again: asking again would bring another one."""
         return ModelRejected(f"the answer does not end: it was stopped after {self._size} bytes")
 
-    def _sniff(self, chunk: bytes) -> None:
-        """Find out what the body is; keep-alive blanks may come first, kilobytes of them (1.13)."""
+    def _sniff(self, chunk: bytes) -> bytes:
+        """Find out what the body is; keep-alive blanks may come first, kilobytes of them (1.13).
+        Returns what is known to be of a stream.
+        """
         head = (self._head + chunk).lstrip()
         if head.startswith(BOM):
             head = head[len(BOM) :].lstrip()
+        self._head = b""
         if BOM.startswith(head):
             self._head = head  # nothing yet, or a piece of the mark
-            return
-        self._head = b""
-        if head[:1] in b"{[<":
+        elif head[:1] in b"{[<":
             self._whole = bytearray(head)
         else:
-            self._chunks = ChunkReader(self._draft)
-            self._chunks.feed(head)
-            if self._draft.is_too_long:
-                raise self._flood()
+            self._events = EventDecoder()
+        return head
+
+    def _read_events(self, events: Iterable[Event]) -> None:
+        for name, data in events:
+            if self.is_done or data == DONE:
+                self.is_done = True
+                return
+            try:
+                chunk = orjson.loads(data)
+            except orjson.JSONDecodeError:
+                self._read_strange(name, data)
+            else:
+                self._draft.add_chunk(chunk, is_error=name == ERROR)
+
+    def _read_strange(self, name: bytes, data: bytes) -> None:
+        """Data that is not one JSON text to the letter: several, or one as some vendors write
+        it.
+        """
+        for piece in _pieces(data) if b"\n" in data else (data,):
+            if piece.lstrip().startswith(DONE):
+                self.is_done = True
+                return
+            if piece.strip():
+                self._read_piece(name, piece)
+
+    def _read_piece(self, name: bytes, piece: bytes) -> None:
+        try:
+            chunk = read_json(piece)
+        except ValueError as error:
+            if name == ERROR:
+                raise classify(None, piece) from error
+            raise ModelTransport(f"an unreadable chunk of {len(piece)} bytes") from error
+        self._draft.add_chunk(chunk, is_error=name == ERROR)
