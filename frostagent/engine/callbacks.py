@@ -13,9 +13,7 @@ from typing import Any, TypeAlias, assert_never, cast
 
 from msgspec.structs import replace
 
-from frostagent.engine.forced_cancel import await_settled
-from frostagent.engine.threads import THREADS
-from frostagent.engine.tool_execution import run_body
+from frostagent.engine.tool_execution import THREADS, await_settled, run_body
 from frostagent.types.errors import MediaError, ToolUnavailable
 from frostagent.types.hooks import MaybeAwaitable
 from frostagent.types.messages import ToolCall

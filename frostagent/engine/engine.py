@@ -25,7 +25,7 @@ from frostagent.engine.answer_filter import (
     filter_answer,
     next_request_messages,
 )
-from frostagent.engine.batches import Batches
+from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.registry import Registry
 from frostagent.engine.run_state import (
     Run,
@@ -66,7 +66,7 @@ class Engine:
     """Lets the model speak and call tools until it answers in words, or a limit is reached.
 
     At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`.
-    `batches` is how the calls of a step are run, plainly where it is None; hooks are those of the
+    `executor` is how the calls of a step are run, plainly where it is None; hooks are those of the
     toolset. The observer is told of all calls of a step together, in their order.
     """
 
@@ -77,7 +77,7 @@ class Engine:
         toolset: Registry,
         clock: Clock,
         observer: Observer,
-        batches: Batches | None = None,
+        executor: CallExecutor | None = None,
         max_steps: int = MAX_STEPS,
         deadline: float = DEADLINE,
         on_limit: OnLimit = "answer",
@@ -85,7 +85,7 @@ class Engine:
         self._model = model
         self._toolset = toolset
         self._calls = StepCalls(
-            toolset, batches or Batches(toolset.calls), clock=clock, observer=observer
+            toolset, executor or CallExecutor(toolset), clock=clock, observer=observer
         )
         self._clock = clock
         self._observer = observer

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from frostagent.cancellation import BROKEN, isolate
 from frostagent.engine.budget import Budget, BudgetShare, Room
 from frostagent.engine.call_state import MAX_RESULTS, CallTotals
-from frostagent.engine.forced_cancel import await_settled
 from frostagent.engine.notices import ENGLISH_NOTICES, Notices
+from frostagent.engine.tool_execution import await_settled
 from frostagent.models.tokens import estimate, estimate_message
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation

@@ -11,11 +11,11 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from frostagent.engine.authority import lower_authority
-from frostagent.engine.batches import Batch, Batches
-from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED
+from frostagent.engine.call_checks import DENIED, NOT_ALLOWED
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
 from frostagent.engine.run_state import NestedObserver, Run, RunState, ask_after_step
-from frostagent.engine.threads import Progress
+from frostagent.engine.tool_execution import Progress
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolUnavailable
 from frostagent.types.hooks import Metadata, StepEvent
 from frostagent.types.messages import (
@@ -49,10 +49,10 @@ class StepCalls:
     """Runs the calls of one answer of the model, and tells the observer of them in call order."""
 
     def __init__(
-        self, toolset: Registry, batches: Batches, *, clock: Clock, observer: Observer
+        self, toolset: Registry, executor: CallExecutor, *, clock: Clock, observer: Observer
     ) -> None:
         self._toolset = toolset
-        self._batches = batches
+        self._executor = executor
         self._clock = clock
         self._observer = observer
 
@@ -122,7 +122,7 @@ class StepCalls:
             for index, call in enumerate(batch.calls)
         ]
         try:
-            await self._batches.run(batch, contexts, state.tally)
+            await self._executor.run(batch, contexts, state.tally)
         finally:
             suspended = self._settle(run, state, message, batch, response_id)
         return suspended or await self._after(run, state, message, batch, response_id)

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from frostagent.clock import SystemClock
 from frostagent.engine.authority import Overrides
-from frostagent.engine.batches import Batch, Batches
-from frostagent.engine.call_hooks import CallHooks
+from frostagent.engine.call_checks import CallChecks
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
-from frostagent.engine.permission_checks import PermissionChecks
 from frostagent.engine.registry import Registry
 from frostagent.engine.tool_execution import Mask
 from frostagent.types.conversation import Conversation
@@ -53,15 +52,14 @@ class Toolset(Registry):
         approver: Approver | ApprovalHandler | None = None,
         mask: Mask = str,
     ) -> None:
-        clock = clock or SystemClock()
-        interception = CallHooks(hooks, mask=mask)
-        rules = PermissionChecks(
-            clock=clock,
-            interception=interception,
+        checks = CallChecks(
+            clock=clock or SystemClock(),
+            hooks=hooks,
             overrides=Overrides(frozenset(deny), frozenset(approve)),
             configured=configured,
+            mask=mask,
         )
-        super().__init__(tools, rules=rules, interception=interception, clock=clock, mask=mask)
+        super().__init__(tools, checks=checks)
         self._approver = as_approver(approver)
 
     @property
@@ -73,7 +71,7 @@ class Toolset(Registry):
         """From now on, once a tool has brought words from outside, calls with effects beyond the
         conversation need somebody's word.
         """
-        self._rules.beware()
+        self.checks.beware()
 
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
         """Let a function say whether a call may run: True, or no. It gets the call's context, its
@@ -114,7 +112,7 @@ class Toolset(Registry):
             call_id="call",
             conversation=NOWHERE,
             asker=Asker(0),
-            deadline=self._clock.monotonic(),
+            deadline=self.checks.clock.monotonic(),
         )
         if self._approver is not None and Approver not in context.ports:
             context = replace(context, ports={**context.ports, Approver: self._approver})
@@ -124,13 +122,13 @@ class Toolset(Registry):
             batch = Batch([ToolCall(context.call_id, name, raw)])
         except (TypeError, ValueError, RecursionError) as error:
             batch.deny(0, InvalidArguments(f"the arguments are no JSON object ({error})."))
-        batches = Batches(self.calls)
-        await batches.run(batch, [context])
+        executor = CallExecutor(self)
+        await executor.run(batch, [context])
         for answer in batch.answers():
             if isinstance(answer, PendingCall):
                 batch = Batch(batch.calls)
                 batch.deny(0, ToolDenied(f"{CANNOT_WAIT} ({answer.asks})"), answer)
-                await batches.run(batch, [context])
+                await executor.run(batch, [context])
         ((_, executed),) = batch.finished()
         message = executed.message
         return ToolResult(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frostagent.engine.permission_checks import Quotas
+from frostagent.engine.call_checks import Quotas
 from frostagent.types.traits import Rate
 
 
