@@ -13,7 +13,7 @@ lives in the `SuspendedRun` until it is whole. What people say meanwhile (`RunSt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -25,22 +25,23 @@ from frostagent.engine.answer_filter import (
     filter_answer,
     next_request_messages,
 )
+from frostagent.engine.budget import Room
 from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.registry import Registry
-from frostagent.engine.run_state import (
-    Run,
-    RunState,
-    ask_before_request,
-    complete,
-    completion_words,
-    current_request,
-    may_request,
-    request_tokens,
-)
+from frostagent.engine.run_state import Run, RunState, close_interrupted
 from frostagent.engine.step_calls import StepCalls, metadata_of_run
-from frostagent.engine.transcripts import close_interrupted
-from frostagent.types.errors import ContentFiltered, ModelError
-from frostagent.types.messages import AssistantMessage, FinishReason, ModelRequest
+from frostagent.engine.tool_execution import consult
+from frostagent.models.tokens import estimate, estimate_message
+from frostagent.types.errors import ContentFiltered, DaySpent, ModelError
+from frostagent.types.hooks import Hooks, Metadata, RequestEvent, Reshape
+from frostagent.types.messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    ToolSpec,
+    Usage,
+)
 from frostagent.types.ports import ChatModel, Clock, Observer
 from frostagent.types.runs import (
     Outcome,
@@ -56,6 +57,7 @@ from frostagent.types.suspension import BadSuspension, Decision, verify
 
 __all__ = ["Engine", "OnLimit", "Run", "RunState"]
 
+CUT_OFF = "…"
 MAX_STEPS = 12
 DEADLINE = 300.0  # seconds for a run (a resumed one: from then on): a person is waiting
 
@@ -167,7 +169,11 @@ class Engine:
         model, empty, notice = run.model or self._model, 0, ""
         passed_over: tuple[str, ...] = ()
         while True:
-            run, model = await current_request(run, state, model)
+            now = await run.inbox.read(run, state) if run.inbox else run
+            now = now.as_allowed_now()
+            if now.model is not run.model:
+                model = now.model or model
+            run, state.model = now, now.model
             specs = state.shown = self._toolset.definitions(run.ports, run.terms)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
@@ -271,3 +277,88 @@ class Engine:
             if run.may_be_silent:
                 return state.outcome(Stop.SILENT)
         return failed_outcome(run, state, "empty: the model gave no answer, whatever it was told")
+
+
+def completion_words(completion: Completion) -> str:
+    """The model's words for people: its text, or its refusal; marked where the output limit cut it
+    off.
+    """
+    text = (completion.message.text or completion.refusal).strip()
+    return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
+
+
+def request_tokens(request: ModelRequest, completion: Completion) -> float:
+    """The tokens of a request and its answer; estimated where the vendor does not say."""
+    if usage := completion.usage:
+        return usage.prompt + usage.completion
+    return estimate(request) + estimate_message(completion.message)
+
+
+async def ask_before_request(
+    hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
+) -> tuple[ModelRequest, ChatModel]:
+    """The request and the model as the hooks want them, each seeing what those before it made of
+    them.
+    """
+    for hook in hooks:
+        if hook.before_request is None:
+            continue
+        event = RequestEvent(messages=request.messages, model=model, metadata=metadata)
+        answer = await consult(hook.before_request, event)
+        if isinstance(answer, Reshape):
+            request = (
+                request if answer.messages is None else replace(request, messages=answer.messages)
+            )
+            model = answer.model or model
+    return request, model
+
+
+def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
+    """Whether the run's share has room for a request, which is counted; the last it has room for is
+    for words alone.
+    """
+    share, tokens = run.share, 0.0
+    if share.counts_tokens:
+        tokens = estimate(run.request((*run.transcript, *state.messages), tools))
+    room = share.begin(tokens)
+    state.tally.is_over |= room is not Room.MORE
+    return room is not Room.NONE
+
+
+async def complete(
+    run: Run, state: RunState, model: ChatModel, request: ModelRequest
+) -> Completion | None:
+    """The model's answer; None where the request was broken off for what was said meanwhile, or was
+    refused: then it was no step. In a chat whatever is broken off is counted.
+
+    Raises DaySpent if the last words, which are owed, are refused as well: who refuses everything
+    would be asked for ever.
+    """
+    scope = asyncio.timeout(None)
+    if run.inbox is not None:
+        run.share.step = state.steps
+        state.request = None if state.messages else scope
+    try:
+        async with scope:
+            return await model.complete(request)
+    except DaySpent:
+        if state.was_refused:
+            raise
+        state.was_refused = True
+        state.steps -= 1
+        run.share.take_back()
+        return None
+    except (asyncio.CancelledError, TimeoutError) as broken:
+        is_cancelled = isinstance(broken, asyncio.CancelledError)
+        if run.inbox is None or not (is_cancelled or scope.expired()):
+            raise
+        name, usage = run.share.lost or (model.name, Usage(prompt=round(estimate(request))))
+        run.share.lost = None
+        run.share.settle(usage.prompt)
+        state.usage += usage
+        run.inbox.record_broken_off(name, usage, state.steps)
+        if is_cancelled:
+            raise
+        return None
+    finally:
+        state.request = None

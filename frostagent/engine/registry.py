@@ -108,7 +108,13 @@ class Registry:
         if (allowed := self._allowed.get(there)) is None:
             allowed = self._allowed[there] = self._allowed_with(ports, terms)
             self._tell_of_missed()
-        names = tuple([tool.name for tool in allowed if not unavailable_reason(tool)])
+        names = tuple(
+            [
+                tool.name
+                for tool in allowed
+                if tool.available is None or not unavailable_reason(tool)
+            ]
+        )
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(
                 tool.spec for tool in allowed if tool.name in names
@@ -120,7 +126,8 @@ class Registry:
         return tuple(
             tool
             for tool in sorted(self._offered, key=lambda tool: tool.name)
-            if not self.checks.lacks(tool, ports)
+            if tool.function is not None
+            and not self.checks.lacks(tool, ports)
             and tool.name not in terms.denied
             and is_sufficient(terms.highest, terms.audience(tool.name, tool.audience))
         )

@@ -4,7 +4,7 @@ suspended run, or end it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import assert_never
 
@@ -14,10 +14,10 @@ from frostagent.engine.authority import lower_authority
 from frostagent.engine.call_checks import DENIED, NOT_ALLOWED
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
-from frostagent.engine.run_state import NestedObserver, Run, RunState, ask_after_step
-from frostagent.engine.tool_execution import Progress
+from frostagent.engine.run_state import NestedObserver, Run, RunState
+from frostagent.engine.tool_execution import Progress, consult
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolUnavailable
-from frostagent.types.hooks import Metadata, StepEvent
+from frostagent.types.hooks import Hooks, Metadata, StepEvent, StopRun
 from frostagent.types.messages import (
     AssistantMessage,
     FinishReason,
@@ -216,6 +216,14 @@ class StepCalls:
             terms=run.terms,
             tongue=run.tongue,
         )
+
+
+async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
+    """All hooks are asked; the first that wants the run to end is heard."""
+    answers = [
+        await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None
+    ]
+    return next((answer for answer in answers if isinstance(answer, StopRun)), None)
 
 
 def asked_in(run: Run, state: RunState) -> tuple[str, ...]:

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from frostagent.engine.authority import lowest_authority
 from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.engine.engine import Engine
-from frostagent.engine.notices import ENGLISH_NOTICES, Notices
-from frostagent.engine.run_state import Run, RunState
+from frostagent.engine.run_state import ENGLISH_NOTICES, Notices, Run, RunState
 from frostagent.models.tokens import estimate_message, estimate_messages
 from frostagent.types.errors import BotError, InvalidArguments, ToolFailed
 from frostagent.types.messages import (

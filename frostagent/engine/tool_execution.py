@@ -40,6 +40,8 @@ from frostagent.types.tools import Tool, ToolContext
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Event = TypeVar("Event")
+Answer = TypeVar("Answer")
 
 
 async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) -> object:
@@ -246,6 +248,18 @@ async def await_settled(answer: MaybeAwaitable[T], *, name: str) -> T:
 
 async def _awaited(answer: Awaitable[T]) -> T:
     return await answer
+
+
+async def consult(
+    hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event
+) -> Answer | None:
+    """The hook's answer; None where it breaks, since a run is never broken by one."""
+    try:
+        return await await_settled(hook(event), name=f"a hook on {type(event).__name__}")
+    except BROKEN as broken:
+        isolate(broken)
+        logger.exception("a hook broke on %s", type(event).__name__)
+        return None
 
 
 class ForcedCancel(Generic[T]):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.engine import RunState
-from frostagent.engine.notices import ENGLISH_NOTICES
+from frostagent.engine.run_state import ENGLISH_NOTICES
 from frostagent.engine.toolset import Toolset
 from frostagent.types.hooks import AfterCall, Hooks
 from frostagent.types.messages import Completion, ModelRequest, ToolCall, ToolMessage, UserMessage

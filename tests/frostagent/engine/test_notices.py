@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from bot.policy.fallback_replies import NO_CONCLUSION
 from bot.prompt.wording_zh import ZH
-from frostagent.engine.known_texts import KnownTexts
-from frostagent.engine.notices import ENGLISH_NOTICES, Notices
+from frostagent.engine.answer_filter import KnownTexts
+from frostagent.engine.run_state import ENGLISH_NOTICES, Notices
 from tests.cases import each_case
 
 

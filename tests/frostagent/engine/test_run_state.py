@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.call_state import MAX_RESULTS, call_key
-from frostagent.engine.run_state import Run, RunState, may_request
+from frostagent.engine.engine import may_request
+from frostagent.engine.run_state import Run, RunState
 from frostagent.models.tokens import estimate
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
