@@ -15,24 +15,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
-from frostagent.clock import RandomIds, SystemClock
-from frostagent.engine.call_executor import MAX_CALLS, CallExecutor
-from frostagent.engine.callbacks import (
-    ApprovalHandler,
-    FunctionApprover,
+from frostagent.callbacks import (
     HookSpeaker,
     OnToolResult,
     PlainMedia,
     SendHook,
     Subscriber,
     Subscribers,
-    as_approver,
     speaking,
     told_results,
 )
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.engine.call_executor import MAX_CALLS, CallExecutor
 from frostagent.engine.engine import Engine, OnLimit, RunState
 from frostagent.engine.external_tools import as_tool
-from frostagent.engine.toolset import Toolset
+from frostagent.engine.toolset import ApprovalHandler, FunctionApprover, Toolset, as_approver
 from frostagent.reply import MustWait, Reply, Structured, Waiting
 from frostagent.sessions import CHAT, Memory, SessionRuns
 from frostagent.structured import fill_in, fill_in_at_once, form_of
