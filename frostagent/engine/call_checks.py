@@ -157,14 +157,14 @@ class CallChecks:
         if state.pending is not None and state.pending.arguments:
             state.checked = tool.validate(parse_arguments(state.pending.arguments))
         else:
-            state.doing = CallStage.PREPARING
+            state.stage = CallStage.PREPARING
             state.checked = tool.read(state.call.arguments)
 
     # --- others who have a say --------------------------------------------------------------------
 
     async def _run_guards(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         """The tool's own checks; a ValueError of theirs is told as wrong arguments."""
-        state.doing = CallStage.CHECKING
+        state.stage = CallStage.CHECKING
         arguments = state.checked.arguments if state.checked else {}
         for guard in tool.guards:
             try:
@@ -182,7 +182,7 @@ class CallChecks:
         for hook in self.hooks:
             if hook.before_call is None:
                 continue
-            state.doing = CallStage.HOOK
+            state.stage = CallStage.HOOK
             event = BeforeCall(
                 name=tool.name, input=deepcopy(state.input), metadata=metadata_of(state.context)
             )

@@ -331,9 +331,9 @@ class CallExecutor:
         began, asked = 0.0, None
         try:
             if state.needs_approval:
-                state.doing = CallStage.ASKING
+                state.stage = CallStage.ASKING
                 await self._ask_approver(state, state.tool)
-            state.doing, state.ran, began = CallStage.RUNNING, True, self._clock.monotonic()
+            state.stage, state.ran, began = CallStage.RUNNING, True, self._clock.monotonic()
             answer = await self._run_until_deadline(state, state.tool, state.checked)
             result = worded_failure(ToolResult.of(answer))
             state.result = with_left_out(result, state.checked) if state.checked.unknown else result
@@ -589,7 +589,7 @@ async def ask_after_hooks(hooks: Sequence[Hooks], state: CallState, totals: Call
                     )
         except BROKEN as error:
             done = state.ran and not result.is_error
-            state.doing = CallStage.HOOK_AFTER if done else CallStage.HOOK
+            state.stage = CallStage.HOOK_AFTER if done else CallStage.HOOK
             state.ran = False  # a broken hook says nothing about the tool
             record_failure(state, error)
             state.ran = done

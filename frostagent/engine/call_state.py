@@ -169,7 +169,7 @@ class CallState:
     pending: PendingCall | None = None
     tool: Tool | None = None
     checked: Checked | None = None
-    doing: CallStage = CallStage.RUNNING
+    stage: CallStage = CallStage.RUNNING
     needs_approval: bool = False
     owes_after: bool = False
     ran: bool = False

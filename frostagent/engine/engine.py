@@ -183,7 +183,7 @@ class Engine:
                 return state.outcome(Stop.FAILED, limit=True, error=text)
             if not may_request(run, state, specs):
                 return self._give_up(run, state)
-            last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
+            last = state.steps >= self._max_steps or empty > 1 or state.totals.is_over
             messages = next_request_messages(run, state, run.notices.last_step if last else notice)
             request = run.request(messages, () if last else specs)
             if passed_over:
@@ -212,7 +212,7 @@ class Engine:
                         AssistantMessage(text, reasoning=completion.message.reasoning)
                     )
                 if goes_on and run.inbox is None and state.listen(state.steering, state.follow_ups):
-                    state.tally.is_over, empty = False, 0
+                    state.totals.is_over, empty = False, 0
                     continue
                 limit = bool(text) and state.steps > self._max_steps
                 return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text, limit=limit)
@@ -272,7 +272,7 @@ class Engine:
     def _give_up(self, run: Run, state: RunState) -> Outcome:
         limit = state.steps > self._max_steps
         if not doubted_answer(run, state):
-            if limit or state.tally.is_over:
+            if limit or state.totals.is_over:
                 return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
             if run.may_be_silent:
                 return state.outcome(Stop.SILENT)
@@ -321,7 +321,7 @@ def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
     if share.counts_tokens:
         tokens = estimate(run.request((*run.transcript, *state.messages), tools))
     room = share.begin(tokens)
-    state.tally.is_over |= room is not Room.MORE
+    state.totals.is_over |= room is not Room.MORE
     return room is not Room.NONE
 
 

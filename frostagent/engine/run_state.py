@@ -155,7 +155,7 @@ class RunState:
     messages: list[Message] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     steps: int = 0
-    tally: CallTotals = field(default_factory=CallTotals, compare=False)
+    totals: CallTotals = field(default_factory=CallTotals, compare=False)
     steering: deque[UserMessage] = field(default_factory=deque, compare=False)
     follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
     request: asyncio.Timeout | None = field(default=None, compare=False)
@@ -204,7 +204,7 @@ class RunState:
                 self.messages[-1] = joined((last, *said))
             else:
                 self.messages.append(joined(said))
-            self.tally.repeats.forget()
+            self.totals.repeats.forget()
             self.forget_doubts()
         return bool(said)
 
@@ -224,7 +224,7 @@ class RunState:
         results = (
             one for one in (*suspended.messages, *suspended.answers) if isinstance(one, ToolMessage)
         )
-        self.tally.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
+        self.totals.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
 
     def outcome(
         self, stop: Stop, text: str = "", *, limit: bool = False, error: str = ""

@@ -111,18 +111,15 @@ class StepCalls:
         self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
     ) -> Outcome | SuspendedRun | None:
         asker = lower_authority(run.asker, run.transcript, state.messages)
+        lowered = replace(run, asker=asker)
         contexts = [
             self._context(
-                replace(run, asker=asker),
-                state,
-                call,
-                response_id,
-                allowed=batch.waited(index) is not None,
+                lowered, state, call, response_id, allowed=batch.waited(index) is not None
             )
             for index, call in enumerate(batch.calls)
         ]
         try:
-            await self._executor.run(batch, contexts, state.tally)
+            await self._executor.run(batch, contexts, state.totals)
         finally:
             suspended = self._settle(run, state, message, batch, response_id)
         return suspended or await self._after(run, state, message, batch, response_id)
@@ -174,7 +171,7 @@ class StepCalls:
             metadata=metadata_of_run(run, state.steps, response_id),
         )
         asked = await ask_after_step(self._toolset.hooks, event)
-        if stop := state.tally.stop or asked:
+        if stop := state.totals.stop or asked:
             return state.outcome(Stop.STOPPED, error=f"hook: {stop.reason}")
         if batch.is_terminal():
             return self._terminate(run, state, event.results)

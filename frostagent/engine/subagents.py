@@ -215,9 +215,9 @@ class SubagentObserver:
             self.max_tokens
             and self.spent >= self.max_tokens
             and message.tool_calls
-            and not self.state.tally.is_over
+            and not self.state.totals.is_over
         ):
-            self.state.tally.is_over = True
+            self.state.totals.is_over = True
             self.short.append(f"its {self.max_tokens} tokens were used up")
 
 

@@ -1,13 +1,13 @@
-"""The code of others as the engine runs it: bodies of tools, whether they are available, what their
-errors mean; hooks, checks and approvers as well, as far as they have to let go.
+"""The code of others as the engine runs it: the bodies of tools, whether they are available, what
+their errors mean; and hooks, checks and approvers, all of which must end when they are cancelled.
 
-Plain functions run beside the loop, each in a thread of its own, so many at once. Not in the loop's
-own executor: others need that (the resolver of names does), and a function that never returns would
+Plain functions run in threads of their own, at most `MAX_THREADS` at once. Not in the loop's own
+executor: others need that (the resolver of names does), and a function that never returns would
 keep its place there, and hold up the end of the process.
 
-Coroutines have to let go when they are cancelled. `except:` in a loop is soon written, and then
-nothing ends it: neither a deadline nor a stop, and the questions behind it wait for ever. So such a
-coroutine is driven by hand, and left where it stands.
+Coroutines are driven by hand (`ForcedCancel`). `except:` in a loop is soon written, and then
+nothing ends it: neither a deadline nor a stop, and the questions behind it wait for ever. Such a
+coroutine is left where it stands.
 """
 
 from __future__ import annotations
@@ -90,23 +90,23 @@ LONGEST = 300  # characters of a tool's own words on what was wrong
 Mask = Callable[[str], str]
 
 
-def record_failure(flow: CallState, error: BaseException, *, mask: Mask = str) -> None:
-    """Make what was raised the flow's result. Raises what is none of the call's business again.
+def record_failure(state: CallState, error: BaseException, *, mask: Mask = str) -> None:
+    """Make what was raised the result of the call. Raises again what is none of its business.
 
     A ToolError, and the ValueError of a tool's own code, are told in their words: that is how a
     tool says what was wrong. Anything else is a bug, whose words are for the log. `mask` takes the
     secrets out of what is told.
     """
     isolate(error)
-    told = _told(flow, error, mask)
+    told = _told(state, error, mask)
     if (
-        flow.ran
+        state.ran
         and type(told) is ToolFailed
-        and flow.tool is not None
-        and (reason := unavailable_reason(flow.tool))
+        and state.tool is not None
+        and (reason := unavailable_reason(state.tool))
     ):
-        told = ToolUnavailable(f"{flow.tool.name} cannot be used now: it {reason}. Do without it.")
-    flow.refuse(told)
+        told = ToolUnavailable(f"{state.tool.name} cannot be used now: it {reason}. Do without it.")
+    state.refuse(told)
 
 
 def error_text(error: ValueError, mask: Mask = str) -> str:
@@ -116,33 +116,35 @@ def error_text(error: ValueError, mask: Mask = str) -> str:
     return mask(one_line(mask(str(error)), LONGEST))
 
 
-def _told(flow: CallState, error: BaseException, mask: Mask) -> ToolError:
+def _told(state: CallState, error: BaseException, mask: Mask) -> ToolError:
     match error:
         case ToolError():
             return error
         case asyncio.CancelledError():
-            return ToolFailed(f"{flow.doing} gave up on itself. Try something else.")
-        case ValueError() if flow.doing is CallStage.PREPARING and (
+            return ToolFailed(f"{state.stage} gave up on itself. Try something else.")
+        case ValueError() if state.stage is CallStage.PREPARING and (
             words := error_text(error, mask)
         ):
             return InvalidArguments(words, fields=(words,))
-        case ValueError() if flow.doing is CallStage.RUNNING and (words := error_text(error, mask)):
+        case ValueError() if state.stage is CallStage.RUNNING and (
+            words := error_text(error, mask)
+        ):
             logger.warning(
-                "tool %s refused in run %s", flow.call.name, flow.context.run_id, exc_info=error
+                "tool %s refused in run %s", state.call.name, state.context.run_id, exc_info=error
             )
             return ToolFailed(words)
     logger.error(
         "tool %s: %s broke in run %s",
-        flow.call.name,
-        flow.doing,
-        flow.context.run_id,
+        state.call.name,
+        state.stage,
+        state.context.run_id,
         exc_info=error,
     )
-    if flow.doing is CallStage.ASKING:
+    if state.stage is CallStage.ASKING:
         return ToolDenied(
             f"nobody could be asked to allow it ({type(error).__name__}). Do without it."
         )
-    text = f"{flow.doing} broke ({type(error).__name__})."
+    text = f"{state.stage} broke ({type(error).__name__})."
     return ToolFailed(f"{text} Do not repeat the call; say that it did not work.")
 
 
