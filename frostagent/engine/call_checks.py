@@ -63,14 +63,14 @@ Check: TypeAlias = Callable[[CallState, Tool, CallTotals], Awaitable[None] | Non
 
 
 class Quotas:
-    """Remembers when each limited tool was called; no more than its rate has calls."""
+    """When each rate-limited tool was called, as far back as its rate reaches."""
 
     def __init__(self) -> None:
         self._calls: dict[str, deque[float]] = {}
 
     def take(self, name: str, rate: Rate, *, now: float) -> float:
-        """Take one call; 0 where it may be made, else the seconds until one may, and nothing is
-        taken.
+        """Count one call and return 0 if it may be made; else return the seconds until one may,
+        and count nothing.
         """
         calls = self._calls.setdefault(name, deque())
         begin = now - rate.seconds
@@ -120,10 +120,8 @@ class CallChecks:
         )
 
     async def check(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
-        """Ask one check after the other, until the call has a result or all have let it go on.
-
-        A call that is `pending` has waited to be allowed: the hooks before it were asked then.
-        Raises what refuses the call.
+        """Ask one check after another, until the call has a result or all have let it go on. Raises
+        the error of the check that refuses it.
         """
         for check in self._in_order:
             if (waited := check(state, tool, totals)) is not None:
@@ -138,7 +136,7 @@ class CallChecks:
             raise ToolUnavailable(f"{tool.name} cannot run here: it {lacks}. Do without it.")
 
     def lacks(self, tool: Tool, ports: Collection[type]) -> str:
-        """The reason why the tool cannot run at all; empty where there is none."""
+        """Why the tool cannot run at all; empty if it can."""
         if not (tool.needs or tool.requires):
             return ""
         missing = [need.__name__ for need in tool.needs if need not in ports]
@@ -153,7 +151,7 @@ class CallChecks:
             raise InvalidArguments(CLOSED.format(name=tool.name))
 
     def _read_arguments(self, state: CallState, tool: Tool, _: CallTotals) -> None:
-        """Those that were allowed are read as they were then, not as the model wrote them."""
+        """After a wait they are those that were approved, which a hook may have changed."""
         if state.pending is not None and state.pending.arguments:
             state.checked = tool.validate(parse_arguments(state.pending.arguments))
         else:
@@ -163,7 +161,7 @@ class CallChecks:
     # --- others who have a say --------------------------------------------------------------------
 
     async def _run_guards(self, state: CallState, tool: Tool, _: CallTotals) -> None:
-        """The tool's own checks; a ValueError of theirs is told as wrong arguments."""
+        """Run the tool's own checks; a ValueError means wrong arguments."""
         state.stage = CallStage.CHECKING
         arguments = state.checked.arguments if state.checked else {}
         for guard in tool.guards:
@@ -175,7 +173,7 @@ class CallChecks:
                 raise InvalidArguments(words, fields=(words,)) from wrong
 
     async def _ask_before_hooks(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
-        """Arguments that a hook changes are validated and checked again."""
+        """Not again after a wait. Arguments that a hook changes are validated and checked again."""
         state.owes_after = True
         if state.pending is not None:
             return
@@ -216,7 +214,7 @@ class CallChecks:
             raise ToolDenied(DENIED.format(name=tool.name))
 
     def permission(self, tool: Tool) -> Permission:
-        """The operator's word on this tool, else what it declares."""
+        """What the operator set for this tool, else what it declares."""
         return self._overrides.permission(tool.name, tool.permission)
 
     @property
@@ -225,7 +223,7 @@ class CallChecks:
         return self._overrides.deny | self._overrides.approve
 
     def _refuse_repeated(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
-        """What was called before gets the result there already is, then a refusal."""
+        """A second equal call gets the known result, a later one is refused (`Repeats`)."""
         if not tool.is_guarded_from_repeats:
             return
         match totals.repeats.judge(call_key(tool.name, state.input)):
@@ -238,7 +236,7 @@ class CallChecks:
                 pass
 
     def _hold_back_in_shadow_mode(self, state: CallState, tool: Tool, _: CallTotals) -> None:
-        """Where nothing is done the owners are told what would be, and so is the model."""
+        """In shadow mode nothing is done: owners and the model are told what would have been."""
         context = state.context
         shadow = cast("ShadowMode | None", context.ports.get(ShadowMode))
         if shadow is None or not would_act(tool) or not shadow.is_active_in(context.conversation):
@@ -268,21 +266,21 @@ class CallChecks:
     # --- words from outside -----------------------------------------------------------------------
 
     def beware(self) -> None:
-        """From now on what tools bring is taken for words from outside, unless their results are
+        """From now on results of tools count as words from outside, unless the tool declares them
         trusted.
         """
         self._wary = True
 
     def brings_outside_words(self, state: CallState) -> bool:
-        """Whether words from outside may be in what the call gave."""
+        """Whether the result may contain words from outside."""
         if state.result is not None and state.result.tainted:
             return True
         return self._wary and state.ran and state.tool is not None and not state.tool.trusted_result
 
 
 def would_act(tool: Tool) -> bool:
-    """Whether a call changes something by itself: what is said by others, or done, is asked there
-    again.
+    """Whether the call itself changes something. Tools that only speak or ask subagents are left
+    out: shadow mode applies where those act.
     """
     passes_on = tool.stays_here and not {Speaker, Subagents}.isdisjoint(tool.needs)
     return tool.may_have_happened and not passes_on

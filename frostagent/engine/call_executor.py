@@ -7,8 +7,8 @@
 Whatever goes wrong with a call becomes its error result; only a cancellation from outside gets out.
 
 Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, whatever happens, also
-when the run is cancelled in the middle. A call that must wait for somebody's word (`Suspend`) has
-its result once that is there.
+when the run is cancelled in the middle. A call that must wait for approval (`Suspend`) gets its
+result once that is decided.
 """
 
 from __future__ import annotations
@@ -96,40 +96,39 @@ class Batch:
         self._denied: dict[int, ToolError] = {}
 
     def keep(self, index: int, answer: ToolMessage | PendingCall) -> None:
-        """Take an answer from an earlier segment of the run, or note that the call waits for
-        somebody's word.
+        """Take a result from an earlier segment of the run, or note that the call waits for
+        approval.
         """
         self._answers[index] = answer
 
     def allow(self, index: int, pending: PendingCall) -> None:
-        """The call has waited, and may be run now."""
+        """Let a call be run that has waited for approval."""
         self._waited[index] = pending
 
     def deny(self, index: int, error: ToolError, pending: PendingCall | None = None) -> None:
-        """The call must not be run; it may have waited before."""
+        """Refuse the call, which may have waited for approval; its after hooks are asked then."""
         self._denied[index] = error
         if pending is not None:
             self._waited[index] = pending
 
     def waited(self, index: int) -> PendingCall | None:
-        """The wait of the call, where its wait is over."""
+        """What the call has waited for, if the wait is over."""
         return self._waited.get(index)
 
     def denied(self, index: int) -> ToolError | None:
-        """Why the call must not be run, where that is decided."""
+        """Why the call must not be run, if that is decided already."""
         return self._denied.get(index)
 
     def finish(self, index: int, executed: Executed) -> None:
-        """The call has its result."""
         self._answers[index] = executed.message
         self._finished[index] = executed
 
     def open(self) -> tuple[int, ...]:
-        """The calls that have no answer: they are still to be run, or to be refused."""
+        """The calls that have no result and do not wait: they are to be run or refused."""
         return tuple(index for index in range(len(self.calls)) if index not in self._answers)
 
     def waiting(self) -> tuple[int, ...]:
-        """The calls that wait for somebody's word."""
+        """The calls that wait for approval."""
         return tuple(
             index
             for index in sorted(self._answers)
@@ -148,24 +147,24 @@ class Batch:
         return results if len(results) == len(self.calls) else None
 
     def is_terminal(self) -> bool:
-        """Whether every call was finished here, and wants the run to end."""
+        """Whether every call was finished in this segment, and every tool wants the run to end."""
         return len(self._finished) == len(self.calls) and all(
             each.terminate for each in self._finished.values()
         )
 
     def finished(self) -> tuple[tuple[ToolCall, Executed], ...]:
-        """The calls that were finished here, not in an earlier segment, in call order."""
+        """The calls that were finished in this segment of the run, in call order."""
         return tuple((self.calls[index], self._finished[index]) for index in sorted(self._finished))
 
 
 class CallExecutor:
-    """Runs the calls of a step, at most `max_calls` of them. `execution` is that of all steps; a
-    tool may ask for it in its own. `on_result` is told of each call and its output as the model
-    reads it, as soon as that is so.
+    """Runs the calls of a step, at most `max_calls` of them, `at_once` side by side. `execution`
+    applies to every step; a tool can declare its own. `on_result` gets each call and its output as
+    the model reads it, as soon as no hook can rewrite it.
 
-    `recorded` is waited for before a call that may change something: a process that ends in the
-    middle of it comes back knowing that it had begun, unless the journal could not be written then,
-    which the operator was told.
+    `recorded` is awaited before a call that may change something: after a crash in the middle of it
+    the process knows that the call had begun, unless the journal could not be written, which the
+    operator is told.
     """
 
     def __init__(
@@ -191,11 +190,11 @@ class CallExecutor:
     async def run(
         self, batch: Batch, contexts: Sequence[ToolContext], totals: CallTotals | None = None
     ) -> None:
-        """Run the open calls, each with its context of `contexts` (one for each call of the batch).
+        """Run the open calls; `contexts` has one for each call of the batch.
 
-        Calls beyond the most are refused. When this is cancelled, so are they, and every call has
-        its result, those that wait too; and so it is for what is not run yet, or waits, when a hook
-        stops the run.
+        Calls beyond `max_calls` are refused. If this is cancelled, the calls are as well, and each
+        has its result afterwards, also those that wait for approval. If a hook stops the run, calls
+        that have not run, and those that wait, are refused.
         """
         totals = totals or CallTotals()
         states = {
@@ -246,8 +245,8 @@ class CallExecutor:
             self._tell(state)
 
     async def _check(self, state: CallState, totals: CallTotals) -> None:
-        """Afterwards the call has a result, or may be run; one that waited owes its after hooks,
-        whatever becomes of it.
+        """Afterwards the call has a result, or may be run. After hooks are asked in either case if
+        the call has waited for approval.
         """
         state.owes_after = state.pending is not None
         try:
@@ -274,8 +273,8 @@ class CallExecutor:
                 self._break_off(states[index], "the tool cancelled itself.")
 
     def _groups(self, todo: Iterable[int], states: Mapping[int, CallState]) -> Iterator[list[int]]:
-        """The calls that may run side by side. A call with effects waits for all before it, and all
-        after it wait for it.
+        """The calls that may run side by side. A call with effects runs alone: after all before it,
+        and before all after it.
         """
         tools = {index: tool for index in todo if (tool := states[index].tool) is not None}
         in_turn = Execution.SEQUENTIAL in {
@@ -295,8 +294,8 @@ class CallExecutor:
             yield group
 
     def _barrier(self, batch: Batch, *, before: int) -> str:
-        """The name of a call with effects that waits: what comes after it must not be run before
-        it; empty: none.
+        """The name of a call with effects that waits for approval, before which no later call may
+        run; empty if there is none.
         """
         names = (batch.calls[index].name for index in batch.waiting() if index < before)
         return next(
@@ -322,8 +321,8 @@ class CallExecutor:
                 tasks.create_task(one(index))
 
     async def _run_call(self, batch: Batch, index: int, state: CallState) -> None:
-        """Approval, where it is needed, then the body; unless there is a result already. A call
-        that must wait for somebody's word is kept as that.
+        """Ask for approval if it is needed, then run the body; neither if there is a result
+        already. A call that must wait is kept as pending.
         """
         if state.result is not None or state.tool is None or state.checked is None:
             self._tell(state)
@@ -444,7 +443,7 @@ class CallExecutor:
     # --- cancel -----------------------------------------------------------------------------------
 
     def _break_off(self, state: CallState, what: str) -> None:
-        """The call has ended in the middle; of what was under way nobody knows."""
+        """Refuse a call that was cancelled; if its body was under way, its effect is unknown."""
         if not state.ran:
             self._measure(state, 0.0)
         doubtful = state.ran and state.tool is not None and state.tool.may_have_happened
@@ -457,8 +456,8 @@ class CallExecutor:
         contexts: Sequence[ToolContext],
         totals: CallTotals,
     ) -> None:
-        """Answer what has no result yet. What waits was never done; of what was under way nobody
-        knows.
+        """Give each call without a result one: those that wait were never done, the effect of those
+        under way is unknown.
         """
         self._refuse_waiting(batch, states, contexts, NOT_DONE)
         for index in batch.open():
@@ -485,7 +484,7 @@ class CallExecutor:
         contexts: Sequence[ToolContext],
         totals: CallTotals,
     ) -> None:
-        """A hook has stopped the run: what waits for somebody's word waits no more."""
+        """Refuse the calls that wait for approval, because a hook has stopped the run."""
         for index in self._refuse_waiting(batch, states, contexts, STOPPED):
             await self._finish(batch, index, states[index], totals)
 
@@ -502,8 +501,8 @@ class CallExecutor:
     # --- finish -----------------------------------------------------------------------------------
 
     async def _finish(self, batch: Batch, index: int, state: CallState, totals: CallTotals) -> None:
-        """The after hooks, then the result as the model reads it; what the tool gave is kept as it
-        was before them.
+        """Ask the after hooks, then make the result the model reads. For repeats the tool's own
+        result is kept, as it was before the hooks.
         """
         if state.tool is not None:
             _count(state, state.tool, totals)
@@ -512,9 +511,7 @@ class CallExecutor:
         self._tell(state)
 
     def _tell(self, state: CallState) -> None:
-        """Tell whoever wants to know at once, unless that was done, or the result may still be
-        another: there is none yet, or a hook may rewrite it.
-        """
+        """Tell `on_result`, once, as soon as there is a result that no hook can rewrite."""
         if self._on_result is None or state.is_told or state.result is None:
             return
         if state.owes_after and self._has_after_hooks:
@@ -523,7 +520,7 @@ class CallExecutor:
         self._on_result(state.call, readable(told_with_images(state.result), MAX_RESULT))
 
     def _executed(self, state: CallState, totals: CallTotals) -> Executed:
-        """Give the result the form the model reads, and count its size."""
+        """Give the result the form the model reads, and count its size against that of the run."""
         result = state.result or ToolResult()
         most = min(MAX_RESULT, max(LEAST_RESULT, totals.left))
         content = readable(told_with_images(result), most)
@@ -553,9 +550,7 @@ class CallExecutor:
 
 
 async def ask_after_hooks(hooks: Sequence[Hooks], state: CallState, totals: CallTotals) -> None:
-    """Ask the after hooks, once, where the before hooks were asked; one that breaks is the call's
-    failure.
-    """
+    """Ask the after hooks, once, if the before hooks were asked; if one breaks, the call fails."""
     if not state.owes_after:
         return
     state.owes_after = False
@@ -596,8 +591,8 @@ async def ask_after_hooks(hooks: Sequence[Hooks], state: CallState, totals: Call
 
 
 def keep_authority(rewritten: ToolResult, result: ToolResult) -> ToolResult:
-    """A result that a hook made has no more authority than that, and is of the same messages; what
-    of that was for this run alone is not kept of it either.
+    """A hook's result with no more authority than the result it replaces, with its sources and
+    taint; and what was only for this run is kept out of the history as before.
     """
     return replace(
         rewritten,
@@ -622,7 +617,7 @@ def _count(state: CallState, tool: Tool, totals: CallTotals) -> None:
 
 
 def _lost(call: ToolCall) -> ToolMessage:
-    """A call has its one result, whatever goes wrong here."""
+    """The result of a call that has none because something went wrong in the executor."""
     return ToolMessage(
         call.id,
         call.name,

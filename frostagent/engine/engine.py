@@ -5,7 +5,7 @@ nothing here knows of prompts, of delivery or of stored history.
 
 Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an
 assistant message with calls is added together with one result for each call, also when the run is
-cancelled in the middle. A step with a call that waits for somebody's word is not part of it: it
+cancelled in the middle. A step with a call that waits for approval is not part of it: it
 lives in the `SuspendedRun` until it is whole. What people say meanwhile (`RunState.steer`,
 `follow_up`) comes after a whole step, never between a call and its result.
 """
@@ -96,7 +96,7 @@ class Engine:
         self._on_limit = on_limit
 
     async def run(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
-        """Run to the end, or until a call waits for somebody's word; every failure is an outcome.
+        """Run to the end, or until a call waits for approval; every failure is an outcome.
 
         Only a cancellation gets out, and leaves `state` valid.
         """

@@ -247,7 +247,7 @@ def ports_inside(ports: Mapping[type, object], *, speaks: bool) -> dict[type, ob
 
 
 async def run_to_the_end(engine: Engine, run: Run, state: RunState) -> Outcome:
-    """Run it; a call that wants to wait for somebody's word is denied."""
+    """Run it; a call that would wait for approval is denied."""
     ended = await engine.run(run, state)
     while isinstance(ended, SuspendedRun):
         denied: dict[str, Decision] = {

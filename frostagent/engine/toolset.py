@@ -73,12 +73,12 @@ class Toolset(Registry):
 
     @property
     def approver(self) -> Approver | None:
-        """Who is asked about calls that need somebody's word; None where nobody is."""
+        """Who is asked about calls that need approval; None if nobody is."""
         return self._approver
 
     def beware(self) -> None:
         """From now on, once a tool has brought words from outside, calls with effects beyond the
-        conversation need somebody's word.
+        conversation need approval.
         """
         self.checks.beware()
 
@@ -113,7 +113,7 @@ class Toolset(Registry):
         failure is a result.
 
         The approver is the context's, else that of the toolset. Outside a run a call that would
-        have to wait for somebody's word is denied.
+        have to wait for approval is denied.
         """
         context = context or ToolContext(
             run_id="",
