@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 from msgspec.structs import replace
 
-from frostagent.engine.authority import Overrides, may_call, must_be_confirmed
+from frostagent.engine.authority import may_call, must_be_confirmed
 from frostagent.engine.call_state import (
     CallStage,
     CallState,
@@ -85,8 +85,9 @@ class Quotas:
 class CallChecks:
     """The checks of the calls of a registry and its parts; tools of one name share a quota.
 
-    `configured` names what the operator has set up, for tools that require it. `mask` takes the
-    secrets out of what tools say was wrong. Raises TypeError for what is no hook.
+    `deny` and `approve` name the tools that the operator forbids or wants approved, `configured`
+    what the operator has set up, for tools that require it. `mask` takes the secrets out of what
+    tools say was wrong. Raises TypeError for what is no hook.
     """
 
     def __init__(
@@ -94,14 +95,16 @@ class CallChecks:
         *,
         clock: Clock,
         hooks: Sequence[Hooks] = (),
-        overrides: Overrides = Overrides(),  # noqa: B008  # frozen
+        deny: Collection[str] = (),
+        approve: Collection[str] = (),
         configured: Collection[str] = (),
         mask: Mask = str,
     ) -> None:
         self.clock = clock
         self.hooks = verified(hooks)
         self.mask = mask
-        self._overrides = overrides
+        self._denied = frozenset(deny)
+        self._approved = frozenset(approve)
         self._configured = frozenset(configured)
         self._wary = False
         self._quotas = Quotas()
@@ -214,13 +217,15 @@ class CallChecks:
             raise ToolDenied(DENIED.format(name=tool.name))
 
     def permission(self, tool: Tool) -> Permission:
-        """What the operator set for this tool, else what it declares."""
-        return self._overrides.permission(tool.name, tool.permission)
+        """What the operator set for this tool, else what it declares; deny wins."""
+        if tool.name in self._denied:
+            return Permission.DENY
+        return Permission.REQUIRE_APPROVAL if tool.name in self._approved else tool.permission
 
     @property
     def named(self) -> frozenset[str]:
         """The tools that the operator denies or wants approved, there or not."""
-        return self._overrides.deny | self._overrides.approve
+        return self._denied | self._approved
 
     def _refuse_repeated(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
         """A second equal call gets the known result, a later one is refused (`Repeats`)."""

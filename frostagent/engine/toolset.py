@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, cast
 from msgspec.structs import replace
 
 from frostagent.clock import SystemClock
-from frostagent.engine.authority import Overrides
 from frostagent.engine.call_checks import CallChecks
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
@@ -64,7 +63,8 @@ class Toolset(Registry):
         checks = CallChecks(
             clock=clock or SystemClock(),
             hooks=hooks,
-            overrides=Overrides(frozenset(deny), frozenset(approve)),
+            deny=deny,
+            approve=approve,
             configured=configured,
             mask=mask,
         )
