@@ -156,8 +156,8 @@ from bot.speaking.shadow import Shadow
 from bot.speaking.startup_alerts import StartupAlerts
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
-from frostagent.engine.batches import Batches
 from frostagent.engine.budget import Limits
+from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
 from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.endpoint import join_url
@@ -589,7 +589,7 @@ def build_app(
         clock=clock,
         observer=Observers(run_observers),
         # Each step is written down; a call that may change something waits for that.
-        batches=Batches(toolset.calls, max_calls=settings.tools_max_calls, recorded=store.commit),
+        executor=CallExecutor(toolset, max_calls=settings.tools_max_calls, recorded=store.commit),
         max_steps=settings.bot_max_steps,
     )
 

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
-from frostagent.engine.callbacks import HookSpeaker
+from frostagent.callbacks import HookSpeaker
 from frostagent.engine.engine import Engine, Run, RunState
 from frostagent.reply import Reply, RunFailed, StepLimitReached, Waiting
 from frostagent.types.conversation import Conversation, NotAConversation

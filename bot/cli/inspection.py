@@ -22,7 +22,7 @@ from bot.runtime.version import user_agent
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.engine.threads import Progress
+from frostagent.engine.tool_execution import Progress
 from frostagent.engine.toolset import NOWHERE
 from frostagent.models.openai.client import make_session
 from frostagent.text.language import Pair

@@ -13,7 +13,7 @@ from msgspec import Struct
 from bot.core.journal import Undelivered, Unfinished
 from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Silence
-from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
+from frostagent.engine.call_checks import DENIED, NOT_ALLOWED, ONLY_FOR
 from frostagent.engine.step_calls import NOBODY_ANSWERED
 from frostagent.engine.subagents import NOBODY_TO_ASK
 from frostagent.types.errors import ERROR

@@ -10,7 +10,8 @@ from typing import Final
 from bot.core.actions import SendMessage
 from bot.core.events import MessageReceived
 from bot.core.refusals import is_muted, is_too_long
-from frostagent.engine.notices import ENGLISH_NOTICES, TRACE, without_run_id
+from frostagent.engine.answer_filter import TRACE, without_run_id
+from frostagent.engine.run_state import ENGLISH_NOTICES
 from frostagent.text.language import Language
 from frostagent.types.speech import Quote, Refused, Text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.policy.fallback_replies import NO_CONCLUSION, OURS
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
-from frostagent.engine.notices import Notices
+from frostagent.engine.run_state import Notices
 
 RULES = """\
 关于这个聊天

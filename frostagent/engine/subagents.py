@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from frostagent.engine.authority import lowest_authority
 from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.engine.engine import Engine
-from frostagent.engine.notices import ENGLISH_NOTICES, Notices
-from frostagent.engine.run_state import Run, RunState
+from frostagent.engine.run_state import ENGLISH_NOTICES, Notices, Run, RunState
 from frostagent.models.tokens import estimate_message, estimate_messages
 from frostagent.types.errors import BotError, InvalidArguments, ToolFailed
 from frostagent.types.messages import (
@@ -216,9 +215,9 @@ class SubagentObserver:
             self.max_tokens
             and self.spent >= self.max_tokens
             and message.tool_calls
-            and not self.state.tally.is_over
+            and not self.state.totals.is_over
         ):
-            self.state.tally.is_over = True
+            self.state.totals.is_over = True
             self.short.append(f"its {self.max_tokens} tokens were used up")
 
 
@@ -248,7 +247,7 @@ def ports_inside(ports: Mapping[type, object], *, speaks: bool) -> dict[type, ob
 
 
 async def run_to_the_end(engine: Engine, run: Run, state: RunState) -> Outcome:
-    """Run it; a call that wants to wait for somebody's word is denied."""
+    """Run it; a call that would wait for approval is denied."""
     ended = await engine.run(run, state)
     while isinstance(ended, SuspendedRun):
         denied: dict[str, Decision] = {

@@ -19,7 +19,7 @@ from bot.core.journal import MessageObserved
 from bot.core.memories import MemoryKept, StoredFact
 from bot.policy.memory_rules import fact_terms, terms
 from frostagent.clock import SystemClock
-from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.call_state import CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.stream import AnswerReader
@@ -75,7 +75,7 @@ async def least(once: Callable[[], Awaitable[None]], *, number: int) -> float:
 
 async def tool_pipeline(number: int) -> Cost:
     """A call from its raw arguments to its result, around a tool that does nothing."""
-    batches = Batches(Toolset([nothing], clock=SystemClock()).calls)
+    executor = CallExecutor(Toolset([nothing], clock=SystemClock()))
     context = tool_context()
     calls = [ToolCall(f"c{index}", "nothing", '{"text": "words", "times": 2}') for index in range(number)]
 
@@ -83,7 +83,7 @@ async def tool_pipeline(number: int) -> Cost:
         tally = CallTotals()
         for call in calls:
             batch = Batch([call])
-            await batches.run(batch, [context], tally)
+            await executor.run(batch, [context], tally)
             assert batch.results() is not None
 
     return Cost("tool pipeline", await least(once, number=number), "call", 60)

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from bot.core import codec
 from bot.core.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
-from frostagent.engine.transcripts import close_interrupted
+from frostagent.engine.run_state import close_interrupted
 from frostagent.types.messages import ToolMessage, UserMessage
 from frostagent.types.ports import Speaker
 from frostagent.types.runs import SuspendedRun

@@ -41,8 +41,8 @@ from bot.policy.fallback_replies import SORRY, apology
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
 from bot.speaking.outbox import Outbox
+from frostagent.engine.run_state import close_interrupted
 from frostagent.engine.toolset import Toolset
-from frostagent.engine.transcripts import close_interrupted
 from frostagent.types.messages import AssistantMessage, Usage, UserMessage, joined
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop

@@ -30,7 +30,7 @@ from bot.prompt.summary import Prefix
 from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
 from bot.speaking.shadow import Shadow
 from frostagent.engine.engine import RunState
-from frostagent.engine.transcripts import close_suspended
+from frostagent.engine.run_state import close_suspended
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, UserMessage
 from frostagent.types.runs import Outcome, Stop

@@ -22,7 +22,7 @@ from bot.policy.approval import NOT_PROMISED
 from bot.policy.wake import CALLED, Wake
 from bot.speaking.gestures import Gestures
 from frostagent.engine.engine import Engine, RunState
-from frostagent.engine.transcripts import close_suspended
+from frostagent.engine.run_state import close_suspended
 from frostagent.types.runs import Outcome, Stop, SuspendedRun
 from frostagent.types.suspension import Decision, Deny
 

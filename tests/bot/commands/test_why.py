@@ -10,7 +10,7 @@ from bot.commands.why import Explanations, why_command
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
 from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
-from frostagent.engine.permission_checks import ONLY_FOR, TOO_OFTEN
+from frostagent.engine.call_checks import ONLY_FOR, TOO_OFTEN
 from frostagent.engine.step_calls import NOT_ALONE
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines

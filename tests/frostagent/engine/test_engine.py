@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bot.policy.fallback_replies import UNANSWERED
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.engine import Run, RunState
-from frostagent.engine.notices import ENGLISH_NOTICES
+from frostagent.engine.run_state import ENGLISH_NOTICES
 from frostagent.types.errors import DaySpent, ModelAuth, ModelError, ToolFailed
 from frostagent.types.hooks import Hooks, RequestEvent, Reshape
 from frostagent.types.messages import (

@@ -7,19 +7,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias, assert_never, cast
 
 from msgspec.structs import replace
 
-from frostagent.engine.forced_cancel import await_settled
-from frostagent.engine.threads import THREADS
 from frostagent.engine.tool_execution import run_body
 from frostagent.types.errors import MediaError, ToolUnavailable
 from frostagent.types.hooks import MaybeAwaitable
 from frostagent.types.messages import ToolCall
-from frostagent.types.ports import Approver, Observer, Speaker
+from frostagent.types.ports import Observer, Speaker
 from frostagent.types.runs import RunEvent
 from frostagent.types.speech import (
     Attachment,
@@ -33,7 +30,6 @@ from frostagent.types.speech import (
     SendSegment,
     Text,
 )
-from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from frostagent.types.tools import Tool, ToolContext
 
 logger = logging.getLogger(__name__)
@@ -46,10 +42,6 @@ is not this one.
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
 OnToolResult: TypeAlias = Callable[[str, str], None]
 OnResult: TypeAlias = Callable[[ToolCall, str], None]
-ApprovalHandler: TypeAlias = (
-    Callable[[ToolContext, str, Mapping[str, Any]], MaybeAwaitable[bool]]
-    | Callable[[str, Mapping[str, Any]], MaybeAwaitable[bool]]
-)
 Subscriber: TypeAlias = Callable[[RunEvent], None]
 
 
@@ -125,80 +117,6 @@ def told_events(observer: Observer | Subscriber) -> Subscriber:
     notice: Any = getattr(observer, "notice", None) or observer
     refuse_coroutines(notice)
     return cast("Subscriber", notice)
-
-
-def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
-    """An approver as it is, or made of a function. Raises TypeError for what is neither."""
-    if approver is None or callable(getattr(approver, "approve", None)):
-        return cast("Approver | None", approver)
-    return FunctionApprover(cast("ApprovalHandler", approver))
-
-
-class FunctionApprover:
-    """An `Approver` from a function that answers True or False.
-
-    It gets the call's context, the tool's name and the arguments, as in seeds/000; one of two
-    parameters the name and the arguments. A plain function runs in a thread, so that it may ask at
-    a terminal, and answers one call after the other. Raises TypeError for what takes neither.
-    """
-
-    def __init__(self, handler: ApprovalHandler) -> None:
-        self._handler: Callable[..., Any] = handler
-        self._wants_context = wants_context(handler)
-        self._turn = threading.Lock()
-
-    async def approve(self, request: ApprovalRequest) -> Allow | Deny:
-        """Allowed by True and by nothing else."""
-        given = (request.name, request.arguments)
-        arguments = (request.context, *given) if self._wants_context else given
-        if inspect.iscoroutinefunction(self._handler):
-            answer = self._handler(*arguments)
-        else:
-            answer = await self._ask_in_thread(arguments)
-        answer = await await_settled(answer, name="the approval handler")
-        return Allow() if answer is True else Deny("the approval handler said no")
-
-    async def _ask_in_thread(self, arguments: tuple[Any, ...]) -> Any:
-        """One question at a time, also where nobody waits for the answer any more; then none is
-        begun.
-        """
-        given_up = threading.Event()
-
-        def ask() -> Any:
-            with self._turn:
-                return False if given_up.is_set() else self._handler(*arguments)
-
-        try:
-            return await THREADS.run(ask)
-        finally:
-            given_up.set()
-
-
-def wants_context(handler: Callable[..., Any]) -> bool:
-    """Whether an approval handler takes the call's context before name and arguments. Raises
-    TypeError.
-    """
-    if not callable(handler):
-        raise TypeError(
-            f"an approver is an object with approve, or a function, not {type(handler).__name__}"
-        )
-    parameters = inspect.signature(handler).parameters.values()
-    places = [
-        each
-        for each in parameters
-        if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}
-    ]
-    needed = [each for each in places if each.default is each.empty]
-    takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
-    others = [
-        each for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty
-    ]
-    if others or len(needed) > 3 or (len(places) < 2 and not takes_any):
-        name = getattr(handler, "__name__", type(handler).__name__)
-        raise TypeError(
-            f"{name} is to take a call's context, its name and arguments, or the last two"
-        )
-    return len(needed) == 3 or (len(needed) < 2 and (takes_any or len(places) > 2))
 
 
 class PlainMedia:

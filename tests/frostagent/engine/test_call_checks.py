@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from frostagent.engine.call_checks import Quotas
 from frostagent.engine.call_state import Executed
 from frostagent.engine.toolset import Toolset
 from frostagent.types.conversation import Conversation
@@ -12,6 +15,7 @@ from frostagent.types.messages import ToolCall
 from frostagent.types.ports import ShadowMode
 from frostagent.types.runs import Asker
 from frostagent.types.tools import ToolContext
+from frostagent.types.traits import Permission, Rate
 from tests.fakes import ManualClock, tool_context
 from tests.frostagent.toolbox import Telescope, broken, echo, executed_of, once, result_of
 
@@ -103,3 +107,37 @@ async def test_a_tool_is_run_for_its_audience_only() -> None:
     assert "only for owners" in (await once(secret)).message.content
     owner = replace(tool_context(), asker=Asker(1, is_owner=True))
     assert (await once(secret, context=owner)).code == "ok"
+
+
+def test_so_many_calls_may_be_made_and_the_next_when_the_first_is_old_enough() -> None:
+    quotas, rate = Quotas(), Rate(2, 60)
+    assert [quotas.take("a", rate, now=now) for now in (0, 10, 20, 59)] == [0, 0, 40, 1]
+    assert quotas.take("a", rate, now=60) == 0
+    assert quotas.take("a", rate, now=61) == 9
+
+
+def test_each_tool_has_a_quota_of_its_own() -> None:
+    quotas, rate = Quotas(), Rate(1, 60)
+    assert [quotas.take(name, rate, now=0) for name in "abab"] == [0, 0, 60, 60]
+
+
+@given(st.lists(st.floats(0, 20), max_size=40), st.integers(1, 4), st.integers(1, 10))
+def test_no_window_ever_has_more_calls_than_the_rate(waits: list[float], calls: int, seconds: int) -> None:
+    quotas, rate, now = Quotas(), Rate(calls, seconds), 0.0
+    made: list[float] = []
+    for wait in waits:
+        now += wait
+        left = quotas.take("a", rate, now=now)
+        assert (left == 0) == (len([at for at in made if at > now - seconds]) < calls)
+        made += [now] if left == 0 else []
+
+
+def test_what_the_operator_set_counts_more_than_what_the_tool_declares_and_deny_more_than_approve() -> None:
+    tools = Toolset(deny={"a", "b"}, approve={"b", "c"})
+
+    def permission(name: str, declared: Permission = Permission.ALLOW) -> Permission:
+        return tools.permission_of(replace(echo(), name=name, permission=declared))
+
+    assert [permission(name) for name in "abcd"] == ["deny", "deny", "require_approval", "allow"]
+    assert permission("c", Permission.DENY) is Permission.REQUIRE_APPROVAL
+    assert permission("d", Permission.DENY) is Permission.DENY

@@ -8,18 +8,17 @@ from typing import Any, Protocol
 import pytest
 from msgspec.structs import replace
 
-from frostagent.engine.callbacks import (
-    FunctionApprover,
+from frostagent.callbacks import (
     HookSpeaker,
     PlainMedia,
     Subscribers,
-    as_approver,
     payload_of,
     speaking,
     told_events,
     told_results,
 )
 from frostagent.engine.tool_execution import run_body
+from frostagent.engine.toolset import FunctionApprover, as_approver
 from frostagent.types.errors import MediaError, ToolUnavailable
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.ports import Speaker

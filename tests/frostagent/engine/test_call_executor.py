@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from frostagent.engine.batches import AT_ONCE, MAX_CALLS, Batch, Batches
+from frostagent.engine.call_executor import AT_ONCE, MAX_CALLS, Batch, CallExecutor
 from frostagent.engine.call_state import MAX_RESULTS, CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.types.hooks import AfterCall, BeforeCall, Hooks
@@ -41,7 +41,7 @@ async def test_results_come_in_call_order_whatever_finishes_first() -> None:
     tools = toolset(first, second)
     batch = Batch([ToolCall("x", "first", ""), ToolCall("y", "second", "")])
     async with asyncio.timeout(30):
-        await Batches(tools.calls).run(batch, [tool_context(), tool_context()])
+        await CallExecutor(tools).run(batch, [tool_context(), tool_context()])
     assert [result.content for result in results_of(batch)] == ["one", "two"]
 
 
@@ -63,7 +63,7 @@ async def test_a_cancelled_batch_still_has_one_result_for_each_call() -> None:
     tools = toolset(quick, slow, ask_always)
     batch = Batch([ToolCall("x", "quick", ""), ToolCall("y", "ask_always", ""), ToolCall("z", "slow", "")])
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        task = group.create_task(Batches(tools.calls).run(batch, [tool_context()] * 3))
+        task = group.create_task(CallExecutor(tools).run(batch, [tool_context()] * 3))
         await started.wait()
         task.cancel()
     results = results_of(batch)
@@ -87,7 +87,7 @@ async def test_a_call_that_may_change_something_waits_until_it_is_written_down(d
     async def recorded() -> None:
         events.append("recorded")
 
-    calls = Batches(toolset(act).calls, recorded=recorded)
+    calls = CallExecutor(toolset(act), recorded=recorded)
     batch = Batch([ToolCall("x", "act", ""), ToolCall("y", "act", "")])
     await calls.run(batch, [tool_context()] * 2)
     assert events == ["recorded", "did", "did"][0 if waits else 1 :]
@@ -98,7 +98,7 @@ async def test_nothing_is_waited_for_where_no_call_will_run() -> None:
         pytest.fail("there is nothing to write down")
 
     batch = Batch([ToolCall("x", "nobody", ""), ToolCall("y", "add", "no arguments")])
-    await Batches(toolset().calls, recorded=recorded).run(batch, [tool_context()] * 2)
+    await CallExecutor(toolset(), recorded=recorded).run(batch, [tool_context()] * 2)
     assert [result.is_error for result in results_of(batch)] == [True, True]
 
 
@@ -116,7 +116,7 @@ async def test_a_call_that_is_cancelled_while_it_is_written_down_was_not_begun()
 
     batch = Batch([ToolCall("x", "act", "")])
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        task = group.create_task(Batches(toolset(act).calls, recorded=recorded).run(batch, [tool_context()]))
+        task = group.create_task(CallExecutor(toolset(act), recorded=recorded).run(batch, [tool_context()]))
         await waiting.wait()
         task.cancel()
     assert [result.content for result in results_of(batch)] == ["error: the call was cancelled. [TOOL_CANCELLED]"]
@@ -127,7 +127,7 @@ async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_e
     tools = Toolset(ALL, clock=clock)
     asking = ToolCall("y", "ask_first", '{"what": "it"}')
     batch = Batch([ToolCall("x", "add", '{"a": 1}'), asking, ToolCall("z", "nobody", "")])
-    await Batches(tools.calls).run(batch, [tool_context()] * 3)
+    await CallExecutor(tools).run(batch, [tool_context()] * 3)
     assert batch.results() is None
     assert batch.waiting() == (1,)
     assert [call.id for call, _ in batch.finished()] == ["x", "z"]
@@ -140,7 +140,7 @@ async def test_only_open_calls_are_run_and_what_was_kept_is_no_news() -> None:
     batch = Batch([ToolCall("x", "crash", ""), ToolCall("y", "ask_first", '{"what": "it"}')])
     batch.keep(0, kept)
     assert batch.open() == (1,)
-    await Batches(toolset().calls).run(batch, [replace(tool_context(), allowed=True)] * 2)
+    await CallExecutor(toolset()).run(batch, [replace(tool_context(), allowed=True)] * 2)
     assert results_of(batch) == (kept, ToolMessage("y", "ask_first", "did it"))
     assert [call.id for call, _ in batch.finished()] == ["y"]
 
@@ -160,7 +160,7 @@ async def test_half_surrogates_reach_neither_a_tool_nor_a_result_nor_a_question(
         ToolCall("z", "ask_first", r'{"what": "\ud800"}'),
     ]
     batch = Batch(calls)
-    await Batches(toolset(echo, ask_first).calls).run(batch, [tool_context()] * 3)
+    await CallExecutor(toolset(echo, ask_first)).run(batch, [tool_context()] * 3)
     said, refused, unasked = results_of(batch)
     assert said.content == "a\ufffdb 😀"
     assert heard == ["well"]
@@ -175,7 +175,7 @@ def test_any_batch_gives_one_result_per_call_in_call_order(names: list[str], arg
         tools = toolset()
         made = [ToolCall(f"c{index}", name, arguments) for index, name in enumerate(names)]
         batch = Batch(made)
-        await Batches(tools.calls).run(batch, [tool_context() for _ in made])
+        await CallExecutor(tools).run(batch, [tool_context() for _ in made])
         answers = [answer.call if isinstance(answer, PendingCall) else answer for answer in batch.answers()]
         assert [answer.name for answer in answers] == names
         for index in batch.waiting():
@@ -198,7 +198,7 @@ async def test_calls_with_effects_run_one_after_the_other_in_call_order() -> Non
 
     tools = toolset(say)
     batch = Batch([ToolCall(text, "say", f'{{"text": "{text}"}}') for text in ("first", "second", "third")])
-    await Batches(tools.calls).run(batch, [tool_context()] * 3)
+    await CallExecutor(tools).run(batch, [tool_context()] * 3)
     assert said == ["first", "second", "third"]
 
 
@@ -214,7 +214,7 @@ async def test_more_calls_than_one_step_may_have_are_refused_not_run() -> None:
 
     tools = toolset(spam)
     batch = Batch([ToolCall(str(index), "spam", "") for index in range(200)])
-    await Batches(tools.calls).run(batch, [tool_context()] * 200)
+    await CallExecutor(tools).run(batch, [tool_context()] * 200)
     results = batch.results()
     assert results is not None
     assert ran == MAX_CALLS
@@ -227,7 +227,7 @@ async def run(
 ) -> tuple[ToolMessage, ...]:
     context = tool_context({Approver: approver} if approver else {})
     async with asyncio.timeout(30):
-        await Batches(tools.calls, **settings).run(batch, [context] * len(batch.calls), tally)
+        await CallExecutor(tools, **settings).run(batch, [context] * len(batch.calls), tally)
     return results_of(batch)
 
 
