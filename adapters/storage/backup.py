@@ -33,7 +33,6 @@ from typing import IO, Final
 import msgspec
 from msgspec import Struct
 
-from adapters.storage import ahead
 from adapters.storage.baseline import (
     COMMIT,
     OlderJournal,
@@ -42,7 +41,15 @@ from adapters.storage.baseline import (
     refuse_older_revision,
 )
 from adapters.storage.claim import FileClaim, JournalTaken, holder_of
-from adapters.storage.files import FILE_MODE, FOLDER_MODE, make_file, make_folder
+from adapters.storage.files import (
+    BESIDE,
+    FILE_MODE,
+    FOLDER_MODE,
+    LINES,
+    make_file,
+    make_folder,
+    read_whole_lines,
+)
 from adapters.storage.notices import (
     BACKUP_BUSY,
     BACKUP_DAMAGED,
@@ -67,12 +74,11 @@ from frostagent.types.errors import BotError
 
 FORMAT: Final = 1
 MANIFEST, JOURNAL, FILES, SUMS = "manifest.json", "journal.db", "files/", "SHA256SUMS"
-AHEAD: Final = JOURNAL + ahead.SUFFIX
+AHEAD: Final = JOURNAL + LINES
 LARGEST: Final = 16 * 1024 * 1024  # bytes of the manifest and the sums
 CHUNK: Final = 1024 * 1024
 PAGES: Final = 1024  # of the journal, between two looks at the disk
 RESERVE: Final = 64 * 1024 * 1024  # bytes that are left to the bot on its disk
-TRIES: Final = 50  # at reading `-ahead` while the bot empties it
 LEVEL: Final = 6
 
 ASIDE: Final = ".before-restore-"  # what a restore moved away has the time behind it
@@ -181,7 +187,8 @@ def _pack(
     journal: Path, stream: IO[bytes], work: Path, files: Iterable[Path], version: str
 ) -> Made:
     look = _room_on(work, journal)
-    written = _lines_ahead(journal)  # before the journal: a line is in one of them at least
+    # Before the journal: what is written ahead of it is in one of them at least.
+    written = read_whole_lines(journal.with_name(journal.name + LINES))
     copy = work / JOURNAL
     schema, accounts = _copy(journal, copy, look)
     made = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime())
@@ -251,21 +258,6 @@ def _check(connection: sqlite3.Connection, file: Path) -> None:
 def _accounts_in(connection: sqlite3.Connection) -> tuple[int, ...]:
     found = connection.execute("SELECT DISTINCT self_id FROM messages ORDER BY 1").fetchall()
     return tuple(int(one) for (one,) in found)
-
-
-def _lines_ahead(journal: Path) -> bytes:
-    """What is written ahead of the journal, as it stood at one moment: lines are only added, until
-    the file is emptied because all of them are applied. Half a line is nobody's.
-    """
-    file = journal.with_name(journal.name + ahead.SUFFIX)
-    for _ in range(TRIES):
-        try:
-            first, second = file.read_bytes(), file.read_bytes()
-        except FileNotFoundError:
-            return b""
-        if second.startswith(first):
-            return first[: first.rfind(b"\n") + 1]
-    return b""  # emptied again and again: what it had is applied, or of this very moment
 
 
 class _Archive:
@@ -556,10 +548,12 @@ def _check_unpacked(folder: Path, manifest: Manifest, shown: str) -> None:
 def _plan(journal: Path, names: Iterable[str], stamp: str) -> _Plan:
     # The log first: nothing of it may be taken for the new journal's.
     folder = journal.parent
-    steps = [_Step(journal.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
     names = list(names)
-    if AHEAD not in names:
-        steps.append(_Step(journal.name + ahead.SUFFIX))
+    steps = [
+        _Step(journal.name + suffix)
+        for suffix in (*BESIDE, "-journal")
+        if JOURNAL + suffix not in names
+    ]
     for name in names:
         if name in {JOURNAL, AHEAD}:
             steps.append(_Step(journal.name + name.removeprefix(JOURNAL), name))

@@ -15,7 +15,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from adapters.storage import ahead, notices
+from adapters.storage import notices
+from adapters.storage.files import LINES
 from adapters.storage.rows import ROUND
 from adapters.storage.url import VARIABLE
 from bot.core import codec
@@ -60,7 +61,7 @@ def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
     if revision != BASELINE:
         return
     if file is not None and (lines := _lines_ahead(ask, file)):
-        what = fill_pair(notices.OLDER_LINES, count=lines, file=f"{file.name}{ahead.SUFFIX}")
+        what = fill_pair(notices.OLDER_LINES, count=lines, file=f"{file.name}{LINES}")
         raise OlderJournal(what, fill_pair(notices.BRING_UP, commit=COMMIT))
     places = sorted({*_older_rounds(ask), *_older_summaries(ask)})
     if places:
@@ -166,7 +167,7 @@ def _lines_ahead(ask: Ask, file: Path) -> int:
     """
     lines: list[bytes] = []
     with suppress(FileNotFoundError):
-        *lines, _torn = file.with_name(file.name + ahead.SUFFIX).read_bytes().split(b"\n")
+        *lines, _torn = file.with_name(file.name + LINES).read_bytes().split(b"\n")
     numbers = [int(number) for line in lines if (number := line.partition(b" ")[0]).isdigit()]
     marks = ask("SELECT number FROM applied") if numbers else ()
     return sum(number > marks[0][0] for number in numbers) if marks else 0

@@ -156,8 +156,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
     """The journal's database, for a command; what is wrong with it is told in one line and ends the
     process.
     """
-    from adapters.storage.ahead import ahead_of
-    from adapters.storage.batches import EntryBatches
+    from adapters.storage.ahead import batches_for
     from adapters.storage.database import Database, describe_error
     from adapters.storage.migrations import migrate
     from adapters.storage.notices import NO_JOURNAL
@@ -168,7 +167,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
         if database.file is not None and not database.file.exists():
             fail(NO_JOURNAL, file=database.place)
         with contextlib.closing(database):
-            EntryBatches(database, stamp=str, ahead=ahead_of(database.file)).settle()
+            batches_for(database, stamp=str).settle()
             yield database
     except ConfigError as error:
         exit_with(error)

@@ -13,9 +13,9 @@ import pytest
 from alembic import command
 from sqlalchemy import Connection, inspect, select, text
 
-from adapters.storage.ahead import Put, ahead_of
+from adapters.storage.ahead import batches_for
 from adapters.storage.baseline import BASELINE, COMMIT, OlderJournal
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import Put
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, name_of
 from adapters.storage.migrations import configuration, migrate
@@ -226,11 +226,9 @@ def with_a_line(url: str, then: Callable[[Database], None] = lambda _: None) -> 
     """A journal beside which one entry is written ahead and not applied, as a killed bot leaves it."""
     database = Database(url, migrate=migrate)
     assert database.file is not None
-    ahead = ahead_of(database.file)
-    batches = EntryBatches(database, stamp=str, ahead=ahead)
+    batches = batches_for(database, stamp=str)
     batches.write([Put(heard(message_id="1"), 1.0)])
-    assert ahead is not None
-    assert ahead.write([Put(heard(message_id="2"), 2.0)])
+    assert batches.write_at_once([Put(heard(message_id="2"), 2.0)])
     batches.close()
     then(database)
     database.close()
@@ -238,7 +236,7 @@ def with_a_line(url: str, then: Callable[[Database], None] = lambda _: None) -> 
 
 def ids(url: str) -> list[str]:
     database = Database(url, migrate=migrate, owner=True)
-    batches = EntryBatches(database, stamp=str, ahead=ahead_of(database.file))
+    batches = batches_for(database, stamp=str)
     batches.settle()
     with database.reading() as connection:
         told = list(connection.scalars(text("SELECT message_id FROM messages ORDER BY id")))

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, select
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.queries import conversations

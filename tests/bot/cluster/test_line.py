@@ -14,7 +14,7 @@ from adapters.broker.notes import NoteExchange
 from adapters.broker.requests import RequestExchange
 from adapters.metrics.work import Work
 from adapters.onebot.sockets import Sockets
-from adapters.storage.batches import Transactions
+from adapters.storage.ahead import AheadTransactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
 from bot.app import open_service
@@ -130,7 +130,7 @@ async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp
         }
     )
     for share, kind, writing in (
-        (ClusterPartition(), Spending, Transactions),
+        (ClusterPartition(), Spending, AheadTransactions),
         (ClusterPartition(1, 2), SharedSpending, CountingTransactions),
     ):
         seat = Seat(
