@@ -1,12 +1,13 @@
 """All that waits for an owner's decision, of every kind: which of it a reply is about, what a page
-decided, and how much waits.
+decided, and how much waits. Only owners decide; the first reply counts. A reply names its decision
+by a number, by quoting the line that asks for it, or by being about the only one that waits.
 
-| kind | number | owners reply | kept over a restart as |
-|---|---|---|---|
-| call of a tool | `A3` | in private, or where the question was asked | its suspended run |
-| friend request, invite | `R3` | in private | a setting of its place |
-| draft | `D7` | in private | a setting of its group |
-| new group | the group's own | in private | the mode of the group |
+| kind | number | owners reply | waits for | kept in | after a restart |
+|---|---|---|---|---|---|
+| tool call | `A3` | in private, where it was asked | what its tool says | its run | asked again |
+| friend, invite | `R3` | in private | 7 days | a setting of its place | waits on |
+| draft | `D7` | in private | a day | a setting of its group | waits on |
+| new group | the group's | in private | no end | the group's mode | asked if nobody heard |
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def count_decisions(app: App) -> int:
 
 async def read_drafts(app: App) -> tuple[tuple[WaitingDraft, ...], int]:
     """The newest DRAFTS drafts that wait, and the number of the others."""
-    waiting = [*app.shadow.drafts.open.values()][::-1]
+    waiting = [*app.decisions.drafts.open.values()][::-1]
     told = [await read_draft(app, where, one) for where, one in waiting[:DRAFTS]]
     return tuple(one for one in told if one is not None), max(0, len(waiting) - DRAFTS)
 
