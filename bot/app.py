@@ -21,13 +21,13 @@ from adapters.metrics.metrics import CountedSink
 from adapters.storage.store import open_store
 from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
+from bot.approvals.decision import Say
 from bot.build import App, build_app
 from bot.chat_models import Wrap
 from bot.cluster.line import ClusterLine, build_line
 from bot.cluster.singletons import run_singletons
 from bot.configured_tools import find_tools
 from bot.console.console import Link
-from bot.conversation.approval.approvals import Say
 from bot.conversation.dispatcher import StartupBarrier
 from bot.core.cluster_messages import WHOLE
 from bot.core.cluster_queries import ClusterHandlers
@@ -247,10 +247,8 @@ async def running(
             app.personas.run(),
             app.quiet_overrides.run(),
             app.pokes.run(),
-            app.join_requests.run(),
+            app.decisions.run(),
             app.modes.run(),
-            app.draft_replies.run(),
-            app.publishing.run(),
             app.shadow.run(),
             app.shadow.drafts.run(),
             app.recoverer.run(),

@@ -27,6 +27,12 @@ from adapters.storage.store import SqlStore
 from adapters.storage.url import file_of, read_url
 from adapters.web.file_offers import FileOffers
 from adapters.words.word_file import WordFile
+from bot.approvals.decision import Approvers, Say
+from bot.approvals.drafts import DraftApprovals
+from bot.approvals.join_requests import JoinRequests, JoinRequestStore
+from bot.approvals.new_groups import NewGroups
+from bot.approvals.registry import PendingDecisions
+from bot.approvals.tool_calls import ToolApprovals
 from bot.chat_models import ChatModels, Wrap
 from bot.commands.commands import Commands
 from bot.commands.context import ContextSize, context_command, measure_context
@@ -46,16 +52,6 @@ from bot.commands.status import StatusReader
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
-from bot.conversation.approval.approval_replies import ApprovalReplies
-from bot.conversation.approval.approvals import Approvals, Approvers, Say
-from bot.conversation.approval.draft_replies import DraftReplies
-from bot.conversation.approval.group_approval import GroupApproval
-from bot.conversation.approval.join_request_store import JoinRequestStore
-from bot.conversation.approval.join_requests import JoinRequests
-from bot.conversation.approval.owner_replies import OwnerReplies
-from bot.conversation.approval.pending import PendingDecisions
-from bot.conversation.approval.publishing import Publishing
-from bot.conversation.approval.requests import Requests
 from bot.conversation.context.attachment_opener import AttachmentOpener
 from bot.conversation.context.describing import DescribedSight
 from bot.conversation.context.forwards import Forwards
@@ -71,7 +67,6 @@ from bot.conversation.intake.message_log import MessageLog, SelfMessages
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes, Pokes
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.interruptions.erasure_cancel import ErasureCancel
@@ -90,7 +85,7 @@ from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
 from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.recovery.unconfirmed_checker import UnconfirmedChecker
 from bot.conversation.recovery.unfinished import Unfinished
-from bot.conversation.tasks import Work, due_of, person_of
+from bot.conversation.tasks import Resume, Work, due_of, person_of
 from bot.conversation.turns.context_builder import ContextBuilder
 from bot.conversation.turns.finalizer import Finalizer
 from bot.conversation.turns.live import LiveTurns
@@ -101,6 +96,7 @@ from bot.conversation.turns.turn_journal import TurnJournal
 from bot.conversation.way import LaneWay, MessageWay
 from bot.core.cluster_messages import ClusterPeers
 from bot.core.cluster_queries import ClusterClient
+from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.memories import Notebook
 from bot.core.ports import (
@@ -114,14 +110,15 @@ from bot.core.ports import (
     VoiceListener,
     Web,
 )
+from bot.core.server_clock import ServerClock
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
-from bot.memory.drafts import Drafts
+from bot.memory.drafts import FORGOTTEN, Drafts
 from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
-from bot.memory.modes import Modes
+from bot.memory.modes import Modes, mode_of_new_groups
 from bot.memory.newest import Newest
 from bot.memory.own_limits import OwnLimits
 from bot.memory.persona_files import PersonaFiles
@@ -134,8 +131,6 @@ from bot.memory.spending import Spending
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
 from bot.models.meter import CountedSpeech, Meter
 from bot.policy.day_limits import Cap, DayLimits
-from bot.policy.drafts import FORGOTTEN
-from bot.policy.new_groups import mode_of_new_groups
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 from bot.prompt.stored_rounds import tell_round
@@ -168,6 +163,7 @@ from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ModelRequest
 from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
+from frostagent.types.suspension import Decision
 from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
 
@@ -228,15 +224,8 @@ class App:
     gestures: Gestures
     owner: Owner
     shadow: Shadow
-    # approvals
-    requests: Requests
-    approvals: Approvals
-    approval_replies: ApprovalReplies
-    group_approval: GroupApproval
-    publishing: Publishing
-    draft_replies: DraftReplies
-    join_requests: JoinRequests
-    pending: PendingDecisions
+    # what owners decide
+    decisions: PendingDecisions
     # the way of a message
     dispatcher: Dispatcher
     deduplicator: Deduplicator
@@ -247,7 +236,6 @@ class App:
     lanes: Lanes[Work]
     lane_way: LaneWay
     context_builder: ContextBuilder
-    suspensions: Suspensions
     expiry: Expiry
     # recovery
     recoverer: Recoverer
@@ -620,12 +608,27 @@ def build_app(
         manner=Manner(settings.bot_pace, lambda where: personas.of(where).name, tongue),
     )
     turn_journal = TurnJournal(store, history, clock, spending=spending)
-    requests = Requests(resume=lanes.put, clock=clock, tongue=tongue)
-    approvals = Approvals(approvers=approvers, requests=requests, postbox=postbox, clock=clock)
+
+    def resume(
+        where: Conversation,
+        turn_id: str,
+        decisions: Mapping[str, Decision],
+        question: MessageReceived,
+        at_latest: float,
+    ) -> bool:
+        return lanes.put(where, Resume(turn_id, decisions, question, at_latest))
+
+    approvals = ToolApprovals(
+        approvers=approvers,
+        resume=resume,
+        postbox=postbox,
+        reply_postbox=open_postbox,
+        server_clock=server_clock,
+        clock=clock,
+    )
     suspensions = Suspensions(
         store=store,
         approvals=approvals,
-        requests=requests,
         turn_journal=turn_journal,
         history=history,
     )
@@ -659,33 +662,12 @@ def build_app(
 
     # --- what owners decide -----------------------------------------------------------------------
 
-    group_approval = GroupApproval(
+    groups = NewGroups(
         modes=modes,
         approvers=approvers,
         postbox=postbox,
         server_clock=server_clock,
         clock=clock,
-    )
-    approval_replies = ApprovalReplies(
-        approvers=approvers,
-        requests=requests,
-        postbox=open_postbox,
-        server_clock=server_clock,
-        clock=clock,
-    )
-    publishing = Publishing(
-        drafts=shadow.drafts,
-        outbox=outbox,
-        store=store,
-        history=history,
-        clock=clock,
-        tongue=tongue,
-    )
-    draft_replies = DraftReplies(
-        drafts=shadow.drafts,
-        publishing=publishing,
-        postbox=postbox,
-        server_clock=server_clock,
     )
     join_request_store = JoinRequestStore(store=store, choices=books, clock=clock)
     join_requests = JoinRequests(
@@ -699,11 +681,20 @@ def build_app(
         clock=clock,
         tongue=tongue,
     )
-    owner_replies = OwnerReplies(
-        join_requests,
-        group_approval,
-        draft_replies,
-        approval_replies,
+    decisions = PendingDecisions(
+        calls=approvals,
+        join_requests=join_requests,
+        drafts=DraftApprovals(
+            drafts=shadow.drafts,
+            outbox=outbox,
+            store=store,
+            history=history,
+            postbox=postbox,
+            server_clock=server_clock,
+            clock=clock,
+            tongue=tongue,
+        ),
+        groups=groups,
         owners=frozenset(owners),
         history=history,
         look_up=perception.quoted_there,
@@ -712,7 +703,6 @@ def build_app(
         postbox=postbox,
         tongue=tongue,
     )
-    pending = PendingDecisions(requests, join_requests, modes, shadow.drafts)
 
     # --- from a message to a question that waits --------------------------------------------------
 
@@ -806,7 +796,7 @@ def build_app(
     forgetting.follow(outbox.forget)
     forgetting.follow(owner.forget)
     status = StatusReader(
-        count_pending=pending.count,
+        count_pending=decisions.count,
         free_space=lambda: free_at(data_folder(settings)),
         cluster=others,
     )
@@ -851,7 +841,7 @@ def build_app(
     deduplicator = Deduplicator(
         seen=seen,
         server_clock=server_clock,
-        meet=lambda message: group_approval.meet(message, wake_classifier.calls, owner.tell),
+        meet=lambda message: groups.meet(message, wake_classifier.calls, owner.tell),
     )
     self_messages = SelfMessages(history, outbox)
     active_work = ActiveWork(
@@ -866,7 +856,7 @@ def build_app(
         deduplicator=deduplicator,
         active_conversations=active_conversations,
         self_messages=self_messages,
-        owner_replies=owner_replies,
+        decisions=decisions,
         stop_handler=StopHandler(
             active_work=active_work,
             server_clock=server_clock,
@@ -892,7 +882,7 @@ def build_app(
         question_queue=question_queue,
     )
     lane_way = LaneWay(
-        owner_replies=owner_replies,
+        decisions=decisions,
         wake_classifier=wake_classifier,
         rate_limiter=rate_limiter,
         message_log=message_log,
@@ -1050,14 +1040,7 @@ def build_app(
         gestures=gestures,
         owner=owner,
         shadow=shadow,
-        requests=requests,
-        approvals=approvals,
-        approval_replies=approval_replies,
-        group_approval=group_approval,
-        publishing=publishing,
-        draft_replies=draft_replies,
-        join_requests=join_requests,
-        pending=pending,
+        decisions=decisions,
         dispatcher=dispatcher,
         deduplicator=deduplicator,
         seen=seen,
@@ -1067,7 +1050,6 @@ def build_app(
         lanes=lanes,
         lane_way=lane_way,
         context_builder=context_builder,
-        suspensions=suspensions,
         expiry=expiry,
         recoverer=recoverer,
         catchup=catchup,

@@ -30,7 +30,7 @@ def run_daily_tasks(settings: Settings, app: App) -> AbstractAsyncContextManager
     alarms = AlarmMonitor(
         stands=app.status.here,
         busy=app.lanes.in_progress,
-        gather=(app.spending.marks.people, app.group_approval.news),
+        gather=(app.spending.marks.people, app.decisions.groups.news),
         books=books if is_first else None,
         tell=app.owner.tell,
         clock=app.clock,

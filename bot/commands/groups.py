@@ -10,8 +10,7 @@ from typing import TypeAlias
 from bot.commands.phrases import AWAY, IN_PRIVATE, NOT_NOW
 from bot.core.command import Asked, Command, command
 from bot.core.query_results import JournalQueries
-from bot.memory.modes import Modes
-from bot.policy.new_groups import NAMES, Mode
+from bot.memory.modes import NAMES, Mode, Modes
 from frostagent.types.conversation import Conversation
 from frostagent.types.traits import Audience
 

@@ -10,8 +10,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from bot.approvals.decision import NO_OWNER
+from bot.approvals.tool_call_wording import NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.core.journal import Undelivered, Unfinished
-from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Silence
 from frostagent.engine.call_checks import DENIED, NOT_ALLOWED, ONLY_FOR
 from frostagent.engine.step_calls import NOBODY_ANSWERED

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, assert_never
 
-from bot.conversation.approval.join_requests import JoinRequests
+from bot.approvals.join_requests import JoinRequests
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.message_log import SelfMessages
 from bot.conversation.intake.mutes import Mutes
@@ -164,7 +164,7 @@ class Dispatcher:
             case Poked():
                 self._pokes.answer(event)
             case Requested():
-                self._join_requests.hear(event)
+                self._join_requests.receive(event)
             case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:
                 self._unreachable.end(event.conversation)
             case Noticed(kind="friend_add", user_id=friend):

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from bot.conversation.approval.owner_replies import OwnerReplies
+from bot.approvals.registry import PendingDecisions
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Deduplicator
 from bot.conversation.intake.message_log import MessageLog, SelfMessages
@@ -60,7 +60,7 @@ class MessageWay:
         deduplicator: Deduplicator,
         active_conversations: ActiveConversations,
         self_messages: SelfMessages,
-        owner_replies: OwnerReplies,
+        decisions: PendingDecisions,
         stop_handler: StopHandler,
         start_command: Callable[[MessageReceived], bool],
         wake_classifier: WakeClassifier,
@@ -74,7 +74,7 @@ class MessageWay:
         self._message_log = message_log
         self.stages: tuple[Stage, ...] = (
             Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
-            Stage(owner_replies.take, erases=True),  # an owner's word on what waits?
+            Stage(decisions.take_reply, erases=True),  # an owner's word on what waits?
             Stage(stop_handler.take, answers=True),  # is somebody to stop?
             Stage(start_command, answers=True, erases=True),  # answered without a model?
         )
@@ -110,7 +110,7 @@ class LaneWay:
     def __init__(
         self,
         *,
-        owner_replies: OwnerReplies,
+        decisions: PendingDecisions,
         wake_classifier: WakeClassifier,
         rate_limiter: RateLimiter,
         message_log: MessageLog,
@@ -119,7 +119,7 @@ class LaneWay:
         turns: Turns,
         outbox: Outbox,
     ) -> None:
-        self._owner_replies = owner_replies
+        self._decisions = decisions
         self._wake_classifier = wake_classifier
         self._rate_limiter = rate_limiter
         self._message_log = message_log
@@ -157,7 +157,7 @@ class LaneWay:
         """The question without an owner's words on a request that they quote."""
         left: Task | None = task
         for line in task.said:
-            if await self._owner_replies.take_later(line):
+            if await self._decisions.take_reply_later(line):
                 self._message_log.forget_answer(line, kept=True)
                 left = left.without(partial(eq, line)) if left else None
         return left

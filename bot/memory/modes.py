@@ -3,16 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
 
 from bot.core.ports import Store
 from bot.core.query_results import Choices
 from bot.memory.kept_settings import KeptSettings
-from bot.policy.new_groups import Mode
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
+
+class Mode(StrEnum):
+    """How the bot is in a group. ASKING: no owner has decided, nor may have heard of it; ASKED: one
+    has heard. It only observes in both, and where it is OFF. In a SHADOW what it would say is a
+    draft for the owners.
+    """
+
+    LIVE = "live"
+    SHADOW = "shadow"
+    OFF = "off"
+    ASKING = "asking"
+    ASKED = "asked"
+
+
 SETTING = "mode"
 OPEN = frozenset({Mode.ASKING, Mode.ASKED})
+
+NAMES: Final = {
+    Mode.LIVE: ("上线", "live"),
+    Mode.SHADOW: ("影子", "shadow"),
+    Mode.OFF: ("忽略", "off"),
+    Mode.ASKING: ("等主人的话，还没问到", "waits for an owner, none was reached"),
+    Mode.ASKED: ("等主人的话", "waits for an owner"),
+}
+
+
+def mode_of_new_groups(setting: str, *, has_owners: bool, has_listed_groups: bool) -> Mode:
+    """How the bot is in groups that it does not know, by BOT_NEW_GROUP. If only some groups are
+    listed they are live, and without owners nobody can be asked.
+    """
+    if has_listed_groups or (setting == "ask" and not has_owners):
+        return Mode.LIVE
+    return Mode.ASKING if setting == "ask" else Mode(setting)
 
 
 def _read(value: str) -> Mode | None:

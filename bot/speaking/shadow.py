@@ -14,19 +14,19 @@ from bot.core.actions import SendMessage, SentSegment
 from bot.core.drafts import draft_id
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState
-from bot.memory.drafts import Drafts, KeptDraft
-from bot.memory.lru import DefaultLRU
-from bot.memory.modes import Modes
-from bot.policy.drafts import (
+from bot.memory.drafts import (
     GIVEN_UP,
     LEFT,
     RECALLED,
     TAKEN_BACK,
     UNSHOWN,
+    Drafts,
+    KeptDraft,
     draft_text,
     shadow_notice,
 )
-from bot.policy.new_groups import Mode
+from bot.memory.lru import DefaultLRU
+from bot.memory.modes import Mode, Modes
 from bot.prompt.render import View, plain
 from bot.speaking.layout import split_text
 from bot.speaking.owner_alerts import Owner

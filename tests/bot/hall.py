@@ -7,13 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.commands import Commands
-from bot.conversation.approval.approval_replies import ApprovalReplies
-from bot.conversation.approval.draft_replies import DraftReplies
-from bot.conversation.approval.group_approval import GroupApproval
-from bot.conversation.approval.join_request_store import JoinRequestStore
-from bot.conversation.approval.join_requests import JoinRequests
-from bot.conversation.approval.owner_replies import OwnerReplies
-from bot.conversation.approval.publishing import Publishing
 from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
 from bot.conversation.intake.active_conversations import ActiveConversations, Arrival
 from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
@@ -38,7 +31,7 @@ from bot.conversation.way import LaneWay, MessageWay
 from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.core.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
-from bot.speaking.postbox import Postbox
+from tests.bot.approvals.desk import build_decisions
 from tests.bot.conversation.turns.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step, same_rules
 
@@ -130,51 +123,24 @@ class Hall(House):
             clock=clock,
         )
         self.server = RecordingTransport()
-        self.petitions = JoinRequests(
-            accept=lambda _: "ask",
-            owners=rules.owners,
-            transport=self.server,
-            request_store=JoinRequestStore(store=store, choices=store, clock=clock),
-            postbox=postbox,
-            server_clock=self.ages,
-            clock=clock,
-        )
-        groups = GroupApproval(
-            modes=self.modes, approvers=self.approvers, postbox=postbox, server_clock=self.ages, clock=clock
-        )
-        publishing = Publishing(
-            drafts=self.shadow.drafts,
-            outbox=self.outbox,
+        self.decisions = build_decisions(
+            self.approvals,
+            approvers=self.approvers,
             store=store,
             history=history,
-            clock=clock,
-            tongue=self.approvers.tongue,
-        )
-        drafts = DraftReplies(drafts=self.shadow.drafts, publishing=publishing, postbox=postbox, server_clock=self.ages)
-        word = ApprovalReplies(
-            approvers=self.approvers,
-            requests=self.requests,
-            postbox=Postbox(outbox=self.outbox, history=history, clock=clock, openly=True),
+            outbox=self.outbox,
             server_clock=self.ages,
             clock=clock,
-        )
-        replies = OwnerReplies(
-            self.petitions,
-            groups,
-            drafts,
-            word,
-            owners=frozenset(self.owner.owners),
-            history=history,
             look_up=self.perception.quoted_there,
-            server_clock=self.ages,
             is_finishing=lambda: self.lanes.finishing,
-            postbox=postbox,
-            tongue=self.approvers.tongue,
+            drafts=self.shadow.drafts,
+            modes=self.modes,
+            transport=self.server,
         )
         self.door = Deduplicator(
             seen=self.seen,
             server_clock=self.ages,
-            meet=lambda message: groups.meet(message, self.wake_classifier.calls, self.owner.tell),
+            meet=lambda message: self.decisions.groups.meet(message, self.wake_classifier.calls, self.owner.tell),
         )
         self.active_work = ActiveWork(
             live=self.live,
@@ -189,7 +155,7 @@ class Hall(House):
             deduplicator=self.door,
             active_conversations=self.places,
             self_messages=self_messages,
-            owner_replies=replies,
+            decisions=self.decisions,
             stop_handler=StopHandler(
                 active_work=self.active_work,
                 server_clock=self.ages,
@@ -215,7 +181,7 @@ class Hall(House):
             question_queue=self.questions,
         )
         self.lane = LaneWay(
-            owner_replies=replies,
+            decisions=self.decisions,
             wake_classifier=self.wake_classifier,
             rate_limiter=self.rate_limiter,
             message_log=self.hearing,
@@ -279,7 +245,7 @@ class Hall(House):
                 deafness=self.deafness,
             ),
             pokes=Pokes(self.wake_classifier, postbox, self.pokes, clock),
-            join_requests=self.petitions,
+            join_requests=self.decisions.join_requests,
             self_messages=self_messages,
             unreachable=self.outbox.unreachable,
             deafness=self.deafness,

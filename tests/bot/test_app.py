@@ -349,11 +349,10 @@ async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is
                 app = service.app
                 tongues = {
                     app.owner.tongue,
-                    app.requests._tongue,
-                    app.approvals._tongue,
-                    app.approval_replies._tongue,
-                    app.publishing._tongue,
-                    app.join_requests._tongue,
+                    app.decisions._tongue,
+                    app.decisions.calls._tongue,
+                    app.decisions.drafts._tongue,
+                    app.decisions.join_requests._tongue,
                     app.context_builder._delivery.tongue,
                 }
                 assert tongues == {tongue}, chosen

@@ -17,10 +17,9 @@ from adapters.storage.database import Database, checked_revision, describe_error
 from adapters.storage.queries.conversations import settings as place_settings
 from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
+from bot.approvals.join_requests import SETTING as PETITION
 from bot.cli.checks import Check, failure, failures, ok, warning
-from bot.conversation.approval.join_request_store import SETTING as PETITION
-from bot.memory.modes import SETTING
-from bot.policy.new_groups import Mode
+from bot.memory.modes import SETTING, Mode
 from config.checks import writers_of
 from config.settings import Settings
 from config.sources import MADE

@@ -10,10 +10,9 @@ from typing import assert_never
 
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionUnanswered
-from bot.core.events import Role
+from bot.core.events import Role, message_words
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from bot.core.ports import Transport
-from bot.policy.approval import message_words
 from bot.policy.permissions import WAIT
 from bot.speaking.screening import Screen
 from frostagent.engine.authority import in_one_line

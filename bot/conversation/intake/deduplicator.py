@@ -20,8 +20,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 
-from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import Identity, MessageReceived
+from bot.core.server_clock import ServerClock
 from bot.memory.lru import LRU, RecentKeys
 from bot.policy.message_aliases import is_row_of
 from frostagent.types.conversation import Conversation

@@ -10,7 +10,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from bot.conversation.intake.active_conversations import ActiveConversations
-from bot.core.events import MessageReceived, MessageSent, Sender
+from bot.core.events import MessageReceived, MessageSent, Sender, quote_in
 from bot.core.journal import (
     Judged,
     MessageErased,
@@ -21,7 +21,6 @@ from bot.core.journal import (
 from bot.core.ports import Store
 from bot.core.query_results import Ignored
 from bot.memory.history import History
-from bot.policy.approval import quote_in
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why
 from bot.speaking.outbox import Outbox
 from frostagent.types.conversation import Conversation

@@ -9,9 +9,8 @@ import time
 from bisect import bisect_left
 
 from bot.core.events import MessageReceived
-from bot.memory.modes import Modes
+from bot.memory.modes import Mode, Modes
 from bot.memory.quiet_overrides import QuietOverrides
-from bot.policy.new_groups import Mode
 from bot.policy.quiet import DAY, Quiet, quiet_minutes
 from bot.policy.wake import Local, Rules, Silence, Wake, Why
 from frostagent.types.conversation import Conversation

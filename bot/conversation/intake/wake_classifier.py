@@ -21,15 +21,14 @@ from msgspec.structs import replace
 from bot.conversation.intake.group_probe import BotDetection
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Task
 from bot.core.blocked_words import BlockedWords
 from bot.core.command import Command
-from bot.core.events import MessageReceived
+from bot.core.events import MessageReceived, quote_in
 from bot.core.segments import Segment
+from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.memory.lru import DefaultLRU
-from bot.policy.approval import quote_in
 from bot.policy.blocked_words import words_said, words_shown
 from bot.policy.wake import (
     Local,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.conversation.approval.approvals import Approvals
+from bot.approvals.tool_calls import ToolApprovals
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Resume, Work
 from bot.conversation.turns.suspensions import Suspensions
@@ -15,7 +15,12 @@ class Expiry:
     """Lets them go on, each once; where a lane is full, when it has room."""
 
     def __init__(
-        self, *, suspensions: Suspensions, approvals: Approvals, lanes: Lanes[Work], clock: Clock
+        self,
+        *,
+        suspensions: Suspensions,
+        approvals: ToolApprovals,
+        lanes: Lanes[Work],
+        clock: Clock,
     ) -> None:
         self._suspensions = suspensions
         self._approvals = approvals

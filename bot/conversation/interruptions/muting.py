@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.live import LiveTurn, LiveTurns
 from bot.core.events import MemberChanged, Muted
 from bot.core.ports import Member
+from bot.core.server_clock import ServerClock
 from bot.policy.wake import Observe, Silence
 from frostagent.types.conversation import Conversation
 

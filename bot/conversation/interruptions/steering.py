@@ -15,9 +15,8 @@ from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task
 from bot.conversation.turns.live import Line, LiveTurns
-from bot.core.events import MessageReceived
+from bot.core.events import MessageReceived, quote_in
 from bot.memory.history import History
-from bot.policy.approval import quote_in
 from bot.policy.incomplete_messages import is_for_others
 from bot.policy.permissions import asker_of
 from bot.policy.wake import Observe, Silence, Verdict, Wake, Why

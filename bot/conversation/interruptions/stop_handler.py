@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.conversation.intake.message_log import MessageLog
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.tasks import YOUNG
-from bot.core.events import MessageReceived
+from bot.core.events import MessageReceived, quote_in
+from bot.core.server_clock import ServerClock
 from bot.memory.history import History
-from bot.policy.approval import quote_in
 from bot.policy.permissions import authority_of
 from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, without_marks
 from bot.speaking.gestures import Gestures

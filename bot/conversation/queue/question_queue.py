@@ -17,7 +17,6 @@ from bot.conversation.context.perception import Perception
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Past, SeenMessages
 from bot.conversation.intake.message_log import MessageLog
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.conversation.queue.coalescer import Coalescer
 from bot.conversation.queue.lanes import Lanes
@@ -26,6 +25,7 @@ from bot.conversation.tasks import YOUNG, Task, Work
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.errors import NotConnected
 from bot.core.events import MessageReceived
+from bot.core.server_clock import ServerClock
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake, Why
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

@@ -9,7 +9,6 @@ from typing import Final
 
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Past, SeenMessages
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.queue.rate_limiter import RateLimiter
@@ -17,6 +16,7 @@ from bot.conversation.tasks import YOUNG, Task
 from bot.conversation.way import MessageWay
 from bot.core.events import Identity, MessageReceived, MessageWaited
 from bot.core.journal import OpenTurn
+from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.policy.wake import Wake
 from bot.speaking.owner_alerts import Owner

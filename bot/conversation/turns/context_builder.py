@@ -14,14 +14,13 @@ from bot.conversation.context.perception import Perception
 from bot.conversation.context.prompt_context import PromptContext, words_of
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.turn_budget import TurnBudget, told_on
-from bot.core.events import MessageReceived
+from bot.core.events import MessageReceived, quote_in
 from bot.core.group_admin import Chair, Topic
 from bot.core.journal import OpenTurn
 from bot.core.segments import Forward
 from bot.core.task_context import current_run, early_payer
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled
-from bot.policy.approval import quote_in
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import language_of
 from bot.policy.permissions import acts_as_owner, asker_of, highest_authority

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from bot.conversation.approval.approvals import Approvals
+from bot.approvals.tool_calls import ToolApprovals
 from bot.conversation.turns.context_builder import Turn
 from bot.conversation.turns.suspensions import WaitingTurn
 from bot.conversation.turns.turn_journal import TurnJournal
@@ -59,7 +59,7 @@ class Finalizer:
         *,
         delivery: Delivery,
         history: History,
-        approvals: Approvals,
+        approvals: ToolApprovals,
         store: Store,
         turn_journal: TurnJournal,
         shadow: Shadow,

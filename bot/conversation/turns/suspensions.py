@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec.structs import replace as renewed
 
-from bot.conversation.approval.approvals import Approvals
-from bot.conversation.approval.requests import Requests
+from bot.approvals.tool_calls import ToolApprovals
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core import codec
 from bot.core.events import MessageReceived
@@ -46,21 +45,19 @@ class Suspensions:
         self,
         *,
         store: Store,
-        approvals: Approvals,
-        requests: Requests,
+        approvals: ToolApprovals,
         turn_journal: TurnJournal,
         history: History,
     ) -> None:
         self._history = history
         self._store = store
         self._approvals = approvals
-        self._requests = requests
         self._turn_journal = turn_journal
         self._waiting: dict[str, WaitingTurn] = {}
 
     def suspend(self, turn: WaitingTurn) -> None:
         """Wait, and have it asked; with the numbers of its requests written down before that."""
-        turn = replace(turn, run=self._requests.number(turn.run))
+        turn = replace(turn, run=self._approvals.number(turn.run))
         self._waiting[turn.run.run_id] = turn
         self._put_down(turn.run.run_id, turn.run)
         self._approvals.ask(turn.run, turn.question)

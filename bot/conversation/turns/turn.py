@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
+from bot.approvals.tool_call_wording import NOT_PROMISED
 from bot.conversation.turns.context_builder import ContextBuilder, Turn
 from bot.conversation.turns.finalizer import NOTHING_SAID, Finalizer, Said
 from bot.conversation.turns.live import LiveTurn, LiveTurns
@@ -18,7 +19,6 @@ from bot.core.events import Identity, MessageReceived
 from bot.core.journal import Entry, OpenTurn, RunResumed
 from bot.memory.history import History
 from bot.memory.lru import LRU
-from bot.policy.approval import NOT_PROMISED
 from bot.policy.wake import CALLED, Wake
 from bot.speaking.gestures import Gestures
 from frostagent.engine.engine import Engine, RunState

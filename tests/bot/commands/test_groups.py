@@ -5,8 +5,7 @@ import time
 from bot.commands.groups import DONE, NOBODY, WHICH, groups_command, mode_commands
 from bot.commands.phrases import AWAY, NOT_NOW
 from bot.core.query_results import PlaceSum
-from bot.memory.modes import Modes
-from bot.policy.new_groups import Mode
+from bot.memory.modes import Mode, Modes
 from frostagent.types.traits import Audience
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines

@@ -9,6 +9,9 @@ from typing import get_args
 
 from msgspec.structs import replace
 
+from bot.approvals.decision import NO_OWNER
+from bot.approvals.tool_call_wording import NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
+from bot.approvals.tool_calls import SAID_NO
 from bot.build import build_rules
 from bot.commands import reasons
 from bot.commands.reasons import (
@@ -26,11 +29,9 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.conversation.approval.approval_replies import SAID_NO
 from bot.core.events import MessageReceived
 from bot.core.journal import ENDINGS
 from bot.memory.personas import House
-from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Called, Silence
 from config.settings import Settings
 from frostagent.engine.call_checks import DENIED, NOT_ALLOWED, ONLY_FOR

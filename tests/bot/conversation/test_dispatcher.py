@@ -45,7 +45,7 @@ async def test_an_answer_in_doubt_is_confirmed_by_what_the_account_is_seen_to_sa
 
 async def test_a_friend_request_is_heard() -> None:
     asked = Requested(self_id=BOT, time=0.0, kind="friend", sub_type="", user_id=5, group_id=0, comment="", flag="f")
-    async with hall(rules=Rules(names=("小霜",), owners=frozenset({999}))) as house, background(house.petitions.run()):
+    async with hall(rules=Rules(names=("小霜",), owners=frozenset({999}))) as house, background(house.decisions.run()):
         await house.take(asked)
         await until(lambda: house.transport.texts != [])
         assert house.transport.texts[0].startswith("#R1 5 ")

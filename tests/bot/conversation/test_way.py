@@ -5,11 +5,11 @@ import logging
 
 import pytest
 
+from bot.approvals.tool_call_wording import waiting_line
 from bot.conversation.tasks import Task
 from bot.core.events import Connected
 from bot.core.journal import Judged, MessageErased, MessageObserved
 from bot.core.segments import Card, Forward
-from bot.policy.approval import waiting_line
 from bot.policy.wake import Rules, Wake
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
 from frostagent.types.speech import Quote, Text

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from bot.core.journal import PlaceSet
-from bot.memory.modes import Modes
+from bot.memory.modes import Mode, Modes
 from bot.memory.quiet_overrides import QuietOverrides
-from bot.policy.new_groups import Mode
 from frostagent.types.conversation import Conversation
 from tests.fakes import GROUP, ManualClock, RecordingStore
 

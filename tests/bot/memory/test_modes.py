@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from bot.core.journal import MessageObserved, PlaceSet
-from bot.memory.modes import Modes
-from bot.policy.new_groups import Mode
+from bot.memory.modes import Mode, Modes, mode_of_new_groups
 from frostagent.types.conversation import Conversation
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 
 
@@ -63,3 +63,20 @@ async def test_a_group_that_is_live_at_once_is_news_where_somebody_is_to_hear_of
     asking = modes(store)
     assert await asking.start()
     assert asking.is_news(Conversation(BOT, "group", 10))
+
+
+@each_case(
+    ("setting", "owners", "listed", "mode"),
+    [
+        ("ask", True, False, Mode.ASKING),
+        ("ask", False, False, Mode.LIVE),
+        ("ask", True, True, Mode.LIVE),
+        ("off", False, False, Mode.OFF),
+        ("shadow", True, False, Mode.SHADOW),
+        ("off", True, True, Mode.LIVE),
+    ],
+)
+def test_new_groups_are_as_the_settings_say_unless_groups_are_listed_or_nobody_can_be_asked(
+    setting: str, owners: bool, listed: bool, mode: Mode
+) -> None:
+    assert mode_of_new_groups(setting, has_owners=owners, has_listed_groups=listed) is mode

@@ -13,9 +13,8 @@ from bot.core.actions import SendMessage
 from bot.core.events import MessageReceived
 from bot.core.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.core.ports import Store, Transport
-from bot.memory.drafts import Drafts
+from bot.memory.drafts import FORGOTTEN, Drafts
 from bot.memory.modes import Modes
-from bot.policy.drafts import FORGOTTEN
 from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import Owner

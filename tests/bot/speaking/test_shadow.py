@@ -8,12 +8,11 @@ from msgspec.structs import replace
 from bot.core.actions import MAX_SOURCE, MergedForward, SendMessage
 from bot.core.journal import PlaceSet, SendQueued, SendState, TurnOpened
 from bot.memory.drafts import LASTS
-from bot.memory.modes import Modes
-from bot.policy.new_groups import Mode
+from bot.memory.modes import Mode, Modes
 from bot.speaking.shadow import KEPT_BACK, MOST, SOON, UNREAD
 from frostagent.cancellation import background
 from frostagent.types.speech import Attachment, Drafted, Mention, Quote, Refused, Text
-from tests.bot.studio import OWNER, QUESTION, Studio, studio
+from tests.bot.approvals.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
 
 CAT = Attachment("image", "base64://Y2F0", "cat.png")

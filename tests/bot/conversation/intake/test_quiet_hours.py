@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.memory.modes import Modes
+from bot.memory.modes import Mode, Modes
 from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
-from bot.policy.new_groups import Mode
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules, Silence, Wake
 from frostagent.types.traits import Audience

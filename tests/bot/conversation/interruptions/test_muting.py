@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
+from bot.approvals.decision import Reply
+from bot.approvals.tool_call_wording import EXPIRED, UNDONE, WITHDRAWN, waiting_line
 from bot.conversation.tasks import Task
 from bot.core.errors import ActionRefused
 from bot.core.events import Connected, MemberChange, MessageReceived, Muted, Role
 from bot.core.journal import MessageObserved, TurnClosed
 from bot.core.ports import JoinedGroup, Member
-from bot.policy.approval import EXPIRED, UNDONE, WITHDRAWN, waiting_line
 from bot.policy.wake import Silence, Wake
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
@@ -20,7 +21,6 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Quote, Text
-from frostagent.types.suspension import Allow
 from tests.bot.conversation.interruptions.test_stop_handler import RULES, hanging
 from tests.bot.conversation.turns.test_turn import OWNER
 from tests.bot.hall import Hall, became, hall, muted, recalled
@@ -243,9 +243,8 @@ async def test_a_run_that_waits_for_an_owners_word_still_waits() -> None:
 
 def allow(house: Hall) -> None:
     """An owner allows the one call that waits."""
-    requests = house.requests
-    (request,) = requests.open.values()
-    assert requests.decide(request, Allow(), "allowed", by="主人")
+    (number,) = house.approvals.open
+    assert house.approvals.settle(number, Reply("approve"), by="主人").kind == "done"
 
 
 def result_in(house: Hall) -> str:

@@ -9,8 +9,8 @@ from bot.core.redaction import RECALLED, OwnWords
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from frostagent.types.runs import Stop, SuspendedRun
 from frostagent.types.suspension import Allow
+from tests.bot.approvals.desk import waiting
 from tests.bot.conversation.turns.test_turn import living
-from tests.bot.desk import waiting
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import GROUP, calls, said, words
 

@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from bot.conversation.approval.approvals import Approvals, Approvers
-from bot.conversation.approval.requests import Requests
+from bot.approvals.decision import Approvers
+from bot.approvals.tool_calls import ToolApprovals
 from bot.conversation.context.perception import Perception, Senses
 from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lanes import Lanes, Order
-from bot.conversation.tasks import Work, due_of, person_of
+from bot.conversation.tasks import Resume, Work, due_of, person_of
 from bot.conversation.turns.context_builder import ContextBuilder, Turn
 from bot.conversation.turns.finalizer import Finalizer
 from bot.conversation.turns.live import LiveTurn, LiveTurns
@@ -27,6 +26,7 @@ from bot.core.actions import React, SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.journal import Entry, TurnClosed
 from bot.core.ports import PictureReader
+from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
@@ -118,13 +118,18 @@ class House:
         self.postbox = Postbox(outbox=self.outbox, history=self.history, clock=clock)
         self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
         self.approvers = Approvers(frozenset({OWNER}), self.asked.append)
-        self.requests = Requests(resume=self.lanes.put, clock=clock, tongue=self.approvers.tongue)
-        self.approvals = Approvals(approvers=self.approvers, requests=self.requests, postbox=self.postbox, clock=clock)
+        self.approvals = ToolApprovals(
+            approvers=self.approvers,
+            resume=lambda where, *resume: self.lanes.put(where, Resume(*resume)),
+            postbox=self.postbox,
+            reply_postbox=Postbox(outbox=self.outbox, history=self.history, clock=clock, openly=True),
+            server_clock=self.ages,
+            clock=clock,
+        )
         self.ledger = TurnJournal(self.store, self.history, clock)
         self.suspensions = Suspensions(
             store=self.store,
             approvals=self.approvals,
-            requests=self.requests,
             turn_journal=self.ledger,
             history=self.history,
         )

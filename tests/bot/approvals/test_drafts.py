@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
+from bot.approvals.decision import Reply
 from bot.core.actions import MergedForward, SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.journal import MessageErased, SendChanged, SendQueued, SendState, Spoken
 from bot.memory.drafts import LASTS
 from frostagent.cancellation import background
 from frostagent.types.speech import Attachment, Quote, Text
-from tests.bot.studio import QUESTION, Studio, studio
+from tests.bot.approvals.studio import QUESTION, Studio, studio
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingTransport, until
 
@@ -85,7 +86,7 @@ async def test_what_was_asked_for_by_somebody_who_left_is_followed_to_its_end() 
     server = SlowServer()
     made = Studio(transport=server)
     await made.shadow.drafts.start()
-    async with asyncio.timeout(30), made.outbox.open(), background(made.publishing.run()):
+    async with asyncio.timeout(30), made.outbox.open(), background(made.drafts.run()):
         await made.would_say(Text("周六"))
         await made.outbox.wait_idle()
         async with asyncio.TaskGroup() as group:
@@ -122,7 +123,7 @@ class PickyServer(RecordingTransport):
 async def test_a_draft_of_which_qq_refuses_a_later_message_is_told_as_published_in_part() -> None:
     made = Studio(transport=PickyServer())
     await made.shadow.drafts.start()
-    async with asyncio.timeout(30), made.outbox.open(), background(made.publishing.run()):
+    async with asyncio.timeout(30), made.outbox.open(), background(made.drafts.run()):
         both = [SendMessage(GROUP, (Text(words),)) for words in ("周六", "周日")]
         await made.outbox.send_all(both, turn_id="t1", final=True)
         await made.outbox.wait_idle()
@@ -165,7 +166,7 @@ async def test_a_draft_is_left_when_its_day_is_over_or_somebody_says_so() -> Non
     async with studio() as made:
         await made.would_say(Text("周六"))
         await made.would_say(Text("周日"))
-        assert (await made.publishing.leave(2, by="you")).kind == "done"
+        assert (await made.drafts.settle(2, Reply("discard"), by="you")).kind == "done"
         assert (await made.says("发 D2")).words == "D2 已经处理过了：没有发。"
         made.clock.time += LASTS
         assert (await made.says("发 D1")).kind == "late"
@@ -207,7 +208,7 @@ async def test_a_life_later_what_never_left_waits_and_what_may_have_left_does_no
     second = Studio(store)
     async with asyncio.timeout(30), second.outbox.open():
         await second.shadow.drafts.start()
-        async with background(second.publishing.run()):
+        async with background(second.drafts.run()):
             assert (await second.says("发 D1")).kind == "over"  # on its way
             store.put(SendChanged(send_id=row.send_id, state=state, at=0.0))
             drafts = second.shadow.drafts

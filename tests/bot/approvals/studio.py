@@ -6,20 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.conversation.approval.draft_replies import DraftReplies
-from bot.conversation.approval.owner_replies import OwnerReplies
-from bot.conversation.approval.publishing import Publishing
+from bot.approvals.decision import Approvers
+from bot.approvals.drafts import read_draft_reply
+from bot.approvals.tool_calls import ToolApprovals
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.queue.lanes import Lanes, Order
-from bot.conversation.tasks import Work, due_of, person_of
+from bot.conversation.tasks import Resume, Work, due_of, person_of
 from bot.core.actions import SendMessage, SentSegment
-from bot.core.events import MessageReceived
 from bot.core.journal import SendChanged, TurnOpened
+from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.memory.history import History
-from bot.policy.drafts import read_word
-from bot.policy.new_groups import Mode
+from bot.memory.modes import Mode
 from bot.speaking.carrier import Carrier
 from bot.speaking.outbox import Outbox
 from bot.speaking.postbox import Postbox
@@ -28,16 +26,12 @@ from bot.speaking.sends import Rows
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import UserMessage
 from frostagent.types.speech import Receipt, Text
+from tests.bot.approvals.desk import build_decisions
 from tests.bot.speaking.post import build_shadow, nobody
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
 
 OWNER = Conversation(BOT, "private", 999)
 QUESTION = said("什么时候去？", message_id="q1")
-
-
-async def lost(_message: MessageReceived) -> MessageReceived | None:
-    """No server knows what is quoted."""
-    return None
 
 
 class Studio:
@@ -53,29 +47,29 @@ class Studio:
         self.shadow = build_shadow(self.store, queues, self.clock, question=QUESTION)
         self.shadow._modes.put(GROUP, Mode.SHADOW)
         self.outbox = Outbox(rows=rows, carrier=carrier, queues=queues, tell=nobody, shadow=self.shadow)
-        self.publishing = Publishing(
-            drafts=self.shadow.drafts,
-            outbox=self.outbox,
+        self.server_clock = ServerClock(self.clock)
+        runs = Lanes[Work](clock=self.clock, order=Order(person_of, due_of))
+        approvers = Approvers(frozenset({999}))
+        postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
+        self.decisions = build_decisions(
+            ToolApprovals(
+                approvers=approvers,
+                resume=lambda where, *resume: runs.put(where, Resume(*resume)),
+                postbox=postbox,
+                reply_postbox=postbox,
+                server_clock=self.server_clock,
+                clock=self.clock,
+            ),
+            approvers=approvers,
             store=self.store,
             history=self.history,
+            outbox=self.outbox,
+            server_clock=self.server_clock,
             clock=self.clock,
-        )
-        server_clock = ServerClock(self.clock)
-        postbox = Postbox(outbox=self.outbox, history=self.history, clock=self.clock)
-        self.desk = DraftReplies(
-            drafts=self.shadow.drafts, publishing=self.publishing, postbox=postbox, server_clock=server_clock
-        )
-        runs = Lanes[Work](clock=self.clock, order=Order(person_of, due_of))
-        owners = frozenset({999})
-        self.owner_replies = OwnerReplies(
-            self.desk,
-            owners=owners,
-            history=self.history,
-            look_up=lost,
-            server_clock=server_clock,
             is_finishing=lambda: runs.finishing,
-            postbox=postbox,
+            drafts=self.shadow.drafts,
         )
+        self.drafts = self.decisions.drafts
         opened = TurnOpened(turn_id="t1", question=QUESTION, user=UserMessage("q"), at=self.clock.now())
         self.store.put(opened)
 
@@ -84,9 +78,10 @@ class Studio:
 
     async def says(self, text: str) -> Settled:
         """The owner says something on a draft, which he names."""
-        word = read_word(text)
-        assert word is not None
-        return await self.publishing.settle(word, by="主人")
+        reply = read_draft_reply(text)
+        assert reply is not None
+        assert reply.number is not None
+        return await self.drafts.settle(reply.number, reply, by="主人")
 
     @property
     def shown(self) -> list[str]:

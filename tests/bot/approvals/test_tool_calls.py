@@ -4,15 +4,17 @@ import base64
 
 from msgspec.structs import replace
 
+from bot.approvals.decision import NO_OWNER, Approvers, Reply
+from bot.approvals.tool_call_wording import TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.core.actions import send_prefix
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.journal import SendQueued
-from bot.policy.approval import NO_OWNER, TOO_LONG, UNREACHABLE
 from frostagent.text.language import Language
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Attachment, Quote, Text
-from frostagent.types.suspension import Allow, Deny
-from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
+from frostagent.types.suspension import Allow, Deny, Pending
+from tests.bot.approvals.desk import OWNER, QUESTION, Desk, desk, request, waiting
+from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, until
 
 
@@ -117,7 +119,10 @@ async def test_an_answer_that_quotes_the_notice_in_either_language_means_its_req
             notice = said(at.transport.texts[-1], user=BOT, message_id="n1", at=False)
             at.history.overhear(notice)
             yes = said((Quote("n1"), Text("approve")), user=999, at=False)
-            assert at.word.take_reply(yes, notice)
+            number, reply = at.approvals.find_number(notice), at.approvals.read_reply(yes)
+            assert number == 1
+            assert reply == Reply("approve")
+            assert at.approvals.accept(yes, number, reply)
             assert at.resumed == [("t1", {"c0": Allow()})]
 
 
@@ -148,7 +153,7 @@ async def test_the_name_of_who_asks_looks_like_nothing_but_a_name() -> None:
 
 async def test_without_owners_a_restored_request_waits_for_its_end() -> None:
     async with desk(frozenset()) as at:
-        at.approvals.restore(Desk().requests.number(waiting("mail")), QUESTION)
+        at.approvals.restore(Desk().approvals.number(waiting("mail")), QUESTION)
         assert at.resumed == []
 
 
@@ -168,7 +173,7 @@ async def test_a_run_that_ends_takes_its_requests_with_it() -> None:
 
 async def test_after_a_restart_the_owner_is_asked_once_more_and_the_asker_is_not_told_again() -> None:
     async with desk() as at:
-        at.approvals.restore(Desk().requests.number(waiting("mail", "dig")), QUESTION)
+        at.approvals.restore(Desk().approvals.number(waiting("mail", "dig")), QUESTION)
         await at.outbox.wait_idle()
         assert [action.conversation for action in at.transport.sent] == [OWNER, OWNER]
 
@@ -187,3 +192,63 @@ async def test_an_answer_that_came_first_stands_though_the_rest_cannot_be_shown(
         assert at.owner_says("同意 A1")
         await at.outbox.wait_idle()
         assert at.resumed == [("t1", {"c0": Allow()})]
+
+
+async def test_numbers_count_on_and_stay_with_their_calls() -> None:
+    async with desk() as at:
+        run = at.wait(waiting("mail", "dig"))
+        assert [pending.number for pending in run.pending] == [1, 2]
+        assert at.approvals.number(run) == run
+        (third,) = at.wait(waiting("mail", run_id="t2")).pending
+        assert third.number == 3
+
+
+async def test_of_one_asker_three_requests_wait_and_more_are_denied_unasked() -> None:
+    async with desk() as at:
+        at.wait(waiting("a", "b", run_id="t1"))
+        at.wait(waiting("c", "d", "e", run_id="t2"))
+        await at.outbox.wait_idle()
+        assert at.resumed == [("t2", {"c1": Deny(TOO_MANY), "c2": Deny(TOO_MANY)})]
+        asked = [text for text in at.transport.texts if text.startswith("#A")]
+        assert [text.split(" ")[1] for text in asked] == ["a", "b", "c"]
+        at.wait(waiting("f", run_id="t3", asker=778))
+        assert at.owner_says("同意 A1")
+        at.wait(waiting("g", run_id="t4"))
+        at.wait(waiting("h", run_id="t5"))
+        await at.outbox.wait_idle()
+        asked = [text for text in at.transport.texts if text.startswith("#A")]
+        assert [text.split(" ")[1] for text in asked] == ["a", "b", "c", "f", "g"]
+        assert at.resumed[-1] == ("t5", {"c0": Deny(TOO_MANY)})
+
+
+async def test_a_stored_number_that_was_given_away_meanwhile_becomes_another_one() -> None:
+    """The store could not be read at the start, and runs of this process waited before those of the last one."""
+    before = Desk().approvals.number(waiting("dig", run_id="t0"))
+    async with desk() as at:
+        at.wait(waiting("mail"))
+        (pending,) = at.approvals.restore(before, QUESTION).pending
+        assert pending.number == 2
+        assert at.owner_says("同意 A2")
+        assert at.resumed == [("t0", {"c0": Allow()})]
+
+
+async def test_requests_that_ended_count_by_how() -> None:
+    async with desk() as at:
+        at.wait(waiting("a", "b", "c"))
+        assert at.owner_says("同意 A1")
+        assert at.owner_says("拒绝 A2 不行")
+        at.approvals.close("t1")
+        assert at.approvals.ended == {"allowed": 1, "denied": 1, "withdrawn": 1, "expired": 0}
+        at.wait(waiting("d", run_id="t2"))
+        at.clock.time += 1e6
+        at.approvals.expire("t2")
+        assert at.approvals.ended["expired"] == 1
+
+
+@each_case("approvers", [Approvers(frozenset({999})), Approvers(terminal=print)])
+async def test_who_is_asked_answers_later(approvers: Approvers) -> None:
+    assert await approvers.approve(request()) == Pending(600)
+
+
+async def test_nobody_cannot_be_asked_at_all() -> None:
+    assert await Approvers().approve(request()) == Deny(NO_OWNER)

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.intake.server_clock import HEARD, ServerClock
 from bot.core.events import MessageReceived
 from bot.core.ports import Member
+from bot.core.server_clock import HEARD, ServerClock
 from tests.bot.hall import hall, muted
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, said

@@ -4,11 +4,12 @@ import asyncio
 
 from msgspec.structs import replace
 
-from bot.policy.approval import AGAIN, Answer
+from bot.approvals.decision import Reply
+from bot.approvals.tool_call_wording import AGAIN
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Quote, Text
 from frostagent.types.suspension import Allow, Decision, Deny
-from tests.bot.desk import OWNER, QUESTION, Desk, desk, waiting
+from tests.bot.approvals.desk import OWNER, QUESTION, Desk, desk, waiting
 from tests.cases import each_case
 from tests.fakes import (
     BOT,
@@ -53,8 +54,8 @@ async def test_only_a_message_with_the_words_of_the_request_is_one() -> None:
         at.at_server["at the server"] = said("#A1 say_hello {}", user=BOT, where=OWNER)
         for quoted in ("fake", "not ours", "at the server"):
             answer = said((Quote(quoted), Text("同意")), user=999, where=OWNER)
-            assert not at.owner_replies.take(answer)
-            assert not await at.owner_replies.take_later(answer)
+            assert not at.decisions.take_reply(answer)
+            assert not await at.decisions.take_reply_later(answer)
         assert at.resumed == []
 
 
@@ -67,7 +68,7 @@ async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
     async with asyncio.timeout(30), later.outbox.open():
         assert later.approvals.restore(run, QUESTION) == run
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
-        assert await later.owner_replies.take_later(answer)
+        assert await later.decisions.take_reply_later(answer)
         assert later.resumed == [("t1", {"c0": Allow()})]
         await later.outbox.wait_idle()
 
@@ -75,12 +76,12 @@ async def test_a_quote_of_what_only_the_store_knows_is_found_later() -> None:
 async def test_an_answer_that_is_older_than_its_request_decides_nothing() -> None:
     async with desk() as at:
         at.clock.time += 300  # ours is ahead of the server's
-        at.owner_replies.take(said("hi", user=999, where=OWNER))
+        at.decisions.take_reply(said("hi", user=999, where=OWNER))
         at.clock.time += 100.5
         at.wait(waiting("mail"))
         for age, decided in ((100, 0), (1, 0), (0, 1)):  # the server's times are whole seconds
             answer = said("同意 A1", user=999, where=OWNER)
-            assert at.owner_replies.take(replace(answer, time=answer.time + 100 - age))
+            assert at.decisions.take_reply(replace(answer, time=answer.time + 100 - age))
             assert len(at.resumed) == decided
         await at.outbox.wait_idle()
         assert at.transport.texts[-2:] == [AGAIN[0].format(number=1), "A1 已同意。"]
@@ -94,7 +95,7 @@ async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(te
         for time in (0.0, at.clock.now() + 60):
             answer = replace(said(text, user=999, where=OWNER), time=time)
             at.ages.add_missed(answer)
-            assert at.owner_replies.take(answer)
+            assert at.decisions.take_reply(answer)
         await at.outbox.wait_idle()
         assert at.resumed == []
         assert at.transport.texts[2:] == ([] if "A9" in text else [AGAIN[0].format(number=1)] * 2)
@@ -106,29 +107,29 @@ async def test_a_missed_quote_of_the_request_decides_nothing_later_either() -> N
         await at.outbox.wait_idle()
         answer = said((Quote("9001"), Text("同意")), user=999, where=OWNER)
         at.ages.add_missed(answer)
-        assert await at.owner_replies.take_later(answer)
+        assert await at.decisions.take_reply_later(answer)
         assert at.resumed == []
 
 
 async def test_an_answer_to_an_earlier_process_counts_for_what_that_one_had_asked() -> None:
-    run = Desk().requests.number(waiting("mail", since=ManualClock().now() - 60))
+    run = Desk().approvals.number(waiting("mail", since=ManualClock().now() - 60))
     for ago, decided in ((30, 1), (61, 0)):
         async with desk() as at:
-            at.owner_replies.take(said("hi"))
+            at.decisions.take_reply(said("hi"))
             assert at.approvals.restore(run, QUESTION) == run
             answer = said("同意 A1", user=999, where=OWNER)
-            assert at.owner_replies.take(replace(answer, time=answer.time - ago))
+            assert at.decisions.take_reply(replace(answer, time=answer.time - ago))
             assert len(at.resumed) == decided
 
 
 async def test_an_answer_to_an_earlier_process_does_not_count_for_a_number_that_became_anothers() -> None:
-    before = Desk().requests.number(waiting("dig", run_id="t0", since=ManualClock().now() - 60))
+    before = Desk().approvals.number(waiting("dig", run_id="t0", since=ManualClock().now() - 60))
     async with desk() as at:
-        at.owner_replies.take(said("hi"))
+        at.decisions.take_reply(said("hi"))
         at.wait(waiting("mail"))
         at.approvals.restore(before, QUESTION)
         answer = said("同意 A2", user=999, where=OWNER)
-        assert at.owner_replies.take(replace(answer, time=answer.time - 30))
+        assert at.decisions.take_reply(replace(answer, time=answer.time - 30))
         assert at.resumed == []
 
 
@@ -170,7 +171,7 @@ async def test_in_a_group_one_word_is_for_the_owner_whose_own_request_it_is(
 ) -> None:
     async with desk(frozenset({998, 999})) as at:
         at.wait(waiting("mail", asker=asker))
-        assert at.owner_replies.take(said("同意", user=user, at=at_bot, where=group)) is taken
+        assert at.decisions.take_reply(said("同意", user=user, at=at_bot, where=group)) is taken
         assert len(at.resumed) == taken
 
 
@@ -179,8 +180,8 @@ async def test_one_word_that_quotes_something_else_is_about_that() -> None:
         at.wait(waiting("mail"))
         at.at_server["5"] = said("hi", user=999, where=OWNER)
         answer = said((Quote("5"), Text("同意")), user=999, where=OWNER)
-        assert not at.owner_replies.take(answer)
-        assert not await at.owner_replies.take_later(answer)
+        assert not at.decisions.take_reply(answer)
+        assert not await at.decisions.take_reply_later(answer)
 
 
 @each_case("quote", ["0", "-77", "5"])
@@ -188,15 +189,15 @@ async def test_a_quote_that_nobody_can_read_says_nothing_and_the_word_counts_wit
     answer = said((Quote(quote), Text("同意")), user=999, where=OWNER)
     async with desk() as at:
         at.history.know(said("hi", user=BOT, where=OWNER, message_id="0"))  # many messages have that id
-        assert not await at.owner_replies.take_later(answer)
+        assert not await at.decisions.take_reply_later(answer)
         at.wait(waiting("mail", "dig"))
-        assert not at.owner_replies.take(answer)  # there is no time to look it up
-        assert await at.owner_replies.take_later(answer)
+        assert not at.decisions.take_reply(answer)  # there is no time to look it up
+        assert await at.decisions.take_reply_later(answer)
         assert at.resumed == []
         await at.outbox.wait_idle()
         assert "A1、A2" in at.transport.texts[-1]
         assert at.owner_says("拒绝 A2")
-        assert await at.owner_replies.take_later(answer)
+        assert await at.decisions.take_reply_later(answer)
         assert at.resumed == [("t1", {"c1": Deny("the owner said no")}), ("t1", {"c0": Allow()})]
 
 
@@ -205,7 +206,7 @@ async def test_a_request_under_another_id_is_known_by_what_the_server_says_is_qu
         at.wait(waiting("mail", "dig"))
         await at.outbox.wait_idle()
         at.at_server["-77"] = said(at.transport.texts[1], user=BOT, where=OWNER, message_id="-77")
-        assert await at.owner_replies.take_later(said((Quote("-77"), Text("同意")), user=999, where=OWNER))
+        assert await at.decisions.take_reply_later(said((Quote("-77"), Text("同意")), user=999, where=OWNER))
         assert at.resumed == [("t1", {"c1": Allow()})]
 
 
@@ -218,7 +219,7 @@ async def test_in_a_group_a_word_beside_such_a_quote_decides_an_owners_own_reque
     ):
         async with desk() as at:
             at.wait(waiting("mail", asker=asker))
-            assert await at.owner_replies.take_later(said(words, user=999, at=at_bot)) is is_taken
+            assert await at.decisions.take_reply_later(said(words, user=999, at=at_bot)) is is_taken
             assert bool(at.resumed) is is_decided
 
 
@@ -234,14 +235,14 @@ async def test_a_number_that_no_request_has_is_not_the_only_one_that_waits() -> 
 @each_case("line", ["hello", "同意", "user2: 同意 A1"])
 async def test_a_line_of_the_terminal_that_names_no_number_is_said(line: str) -> None:
     async with desk(terminal=print) as at:
-        assert not at.word.answer(line)
+        assert not at.approvals.take_line(line)
 
 
 async def test_a_line_of_the_terminal_that_names_a_number_is_an_answer() -> None:
     said_there: list[str] = []
     async with desk(frozenset(), terminal=said_there.append) as at:
         at.wait(waiting("mail"))
-        assert at.word.answer("同意 A1")
+        assert at.approvals.take_line("同意 A1")
         assert said_there[-1] == "A1 已同意。"
         assert at.resumed == [("t1", {"c0": Allow()})]
 
@@ -249,16 +250,16 @@ async def test_a_line_of_the_terminal_that_names_a_number_is_an_answer() -> None
 async def test_without_a_terminal_no_line_is_an_answer() -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
-        assert not at.word.answer("同意 A1")
+        assert not at.approvals.take_line("同意 A1")
 
 
 async def test_a_word_from_a_page_decides_once_and_says_so_to_whoever_is_late() -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
-        assert at.word.settle(1, Answer(allows=False, reason="no"), by="page").kind == "done"
-        second = at.word.settle(1, Answer(allows=True), by="page")
+        assert at.approvals.settle(1, Reply("deny", words="no"), by="page").kind == "done"
+        second = at.approvals.settle(1, Reply("approve"), by="page")
         assert (second.kind, second.words) == ("over", "A1 已经处理过了：page 已拒绝。")
-        assert at.word.settle(9, Answer(allows=True), by="page").kind == "unknown"
+        assert at.approvals.settle(9, Reply("approve"), by="page").kind == "unknown"
         assert at.resumed == [("t1", {"c0": Deny("the owner said no: no")})]
         await at.outbox.wait_idle()
 
@@ -267,10 +268,10 @@ async def test_an_answer_in_a_group_where_nothing_was_asked_is_talk() -> None:
     async with desk() as at:
         at.wait(waiting("mail"))
         elsewhere = said("同意 A1", user=999, where=Conversation(BOT, "group", 5252))
-        assert not at.owner_replies.take(elsewhere)
-        assert not at.owner_replies.take(replace(elsewhere, segments=(Text("拒绝 A9"),)))
+        assert not at.decisions.take_reply(elsewhere)
+        assert not at.decisions.take_reply(replace(elsewhere, segments=(Text("拒绝 A9"),)))
         assert at.resumed == []
-        assert at.owner_replies.take(said("同意 A1", user=999))
+        assert at.decisions.take_reply(said("同意 A1", user=999))
         assert at.resumed == [("t1", {"c0": Allow()})]
 
 
@@ -279,9 +280,9 @@ async def test_to_another_account_of_ours_an_owner_names_the_number_or_says_noth
     async with desk() as at:
         at.wait(waiting("mail"))
         await at.outbox.wait_idle()
-        assert not at.owner_replies.take(replace(said("同意", user=999, where=elsewhere), self_id=20002))
+        assert not at.decisions.take_reply(replace(said("同意", user=999, where=elsewhere), self_id=20002))
         assert at.resumed == []
         for stranger in (777, 20002):  # not even the other account itself
-            assert not at.owner_replies.take(replace(said("同意 A1", user=stranger, where=elsewhere), self_id=20002))
-        assert at.owner_replies.take(replace(said("同意 A1", user=999, where=elsewhere), self_id=20002))
+            assert not at.decisions.take_reply(replace(said("同意 A1", user=stranger, where=elsewhere), self_id=20002))
+        assert at.decisions.take_reply(replace(said("同意 A1", user=999, where=elsewhere), self_id=20002))
         assert at.resumed == [("t1", {"c0": Allow()})]

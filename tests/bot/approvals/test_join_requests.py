@@ -7,23 +7,33 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.approval.join_request_store import DAYS, JoinRequestStore
-from bot.conversation.approval.join_requests import JoinRequests
-from bot.conversation.intake.server_clock import ServerClock
+from bot.approvals.decision import Reply
+from bot.approvals.join_requests import (
+    DAYS,
+    MAX_OPEN,
+    MAX_OPEN_EACH,
+    JoinRequests,
+    JoinRequestStore,
+    number_of,
+    read_join_answer,
+    request_line,
+    request_text,
+)
+from bot.core.cluster_messages import SubjectErased
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.events import Requested
-from bot.core.group_admin import Accept
+from bot.core.group_admin import Accept, JoinRequest
 from bot.core.journal import PlaceSet
+from bot.core.server_clock import ServerClock
 from bot.memory.history import History
-from bot.policy.approval import Answer
 from bot.speaking.postbox import Postbox
 from frostagent.cancellation import background
 from frostagent.types.errors import BotError
 from frostagent.types.speech import Quote, Text
-from tests.bot.desk import OWNER
+from tests.bot.approvals.desk import OWNER, candidates_for, take_named
 from tests.bot.speaking.post import build_outbox
 from tests.cases import each_case
-from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, said, until
+from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said, until
 
 BLOCKED = 66
 
@@ -49,7 +59,7 @@ class Porch:
         )
 
     def ask(self, user: int, flag: str, *, sub_type: str = "") -> None:
-        self.petitions.hear(
+        self.petitions.receive(
             Requested(
                 self_id=BOT,
                 time=self.clock.time,
@@ -64,7 +74,7 @@ class Porch:
 
     def owner_says(self, words: str, *, ago: float = 0.0) -> bool:
         message = said(words, user=999, where=OWNER)
-        return self.petitions.take_reply(replace(message, time=self.clock.time - ago), None)
+        return take_named(self.petitions, replace(message, time=self.clock.time - ago))
 
     async def heard(self, *lines: str) -> None:
         """Exactly these lines have been said, each beginning so."""
@@ -114,7 +124,7 @@ async def test_a_word_alone_lets_nobody_in_and_beside_a_quote_that_nobody_can_re
         at.ask(5, "f")
         await at.heard("#R1 5 ")
         alone, quoting = (said(parts, user=999, where=OWNER) for parts in ("同意", (Quote("gone"), Text("同意"))))
-        assert [len(at.petitions.meant_by(one)) for one in (alone, quoting)] == [0, 1]
+        assert [len(candidates_for(at.petitions, one)) for one in (alone, quoting)] == [0, 1]
 
 
 @each_case(
@@ -192,7 +202,7 @@ async def test_a_word_from_a_page_goes_out_once_and_says_what_came_of_it() -> No
     async with porch(RecordingStore()) as at:
         at.ask(5, "f")
         await at.heard("#R1 5 ")
-        no = Answer(allows=False, reason="no")
+        no = Reply("deny", words="no")
         settled = [(await at.petitions.settle(1, no, by="page")).kind for _ in range(2)]
         assert settled == ["done", "unknown"]
         assert [(done.flag, granted, reason) for done, granted, reason in at.server.admitted] == [("f", False, "no")]
@@ -205,10 +215,10 @@ async def test_an_answer_that_cannot_be_written_down_does_not_go_out_and_waits()
         at.ask(5, "f")
         await at.heard("#R1 ")
         store.trouble = True
-        settled = await at.petitions.settle(1, Answer(allows=True), by="999")
+        settled = await at.petitions.settle(1, Reply("approve"), by="999")
         assert (settled.kind, at.server.admitted) == ("busy", [])
         store.trouble = False
-        settled = await at.petitions.settle(1, Answer(allows=True), by="999")
+        settled = await at.petitions.settle(1, Reply("approve"), by="999")
         assert (settled.kind, len(at.server.admitted)) == ("done", 1)
 
 
@@ -228,3 +238,108 @@ async def test_whoever_is_never_heard_is_neither_let_in_nor_asked_about(accept: 
         at.ask(7, "h", sub_type="invite")
         await at.heard("#R1 7 ")
         assert (at.server.admitted, [one.user_id for one in at.petitions.open]) == ([], [7])
+
+
+FRIEND = JoinRequest(account=BOT, kind="friend", user_id=5, flag="f")
+
+
+def invite(user: int, group: int) -> JoinRequest:
+    return JoinRequest(account=BOT, kind="invite", user_id=user, group_id=group, flag=f"{user}|{group}")
+
+
+def register(store: RecordingStore, clock: ManualClock | None = None) -> JoinRequestStore:
+    return JoinRequestStore(store=store, choices=store, clock=clock or ManualClock())
+
+
+async def test_of_one_place_the_latest_waits_and_numbers_go_on_after_a_restart() -> None:
+    store, clock = RecordingStore(), ManualClock()
+    first = register(store, clock)
+    assert (await first.add(replace(FRIEND, since=clock.time))).number == 1
+    again = await first.add(replace(FRIEND, flag="g", since=clock.time))
+    assert first.open == {2: again}
+    store.put(PlaceSet(GROUP, "petition", "nonsense"))
+    second = register(store, clock)
+    assert await second.restore() == ()
+    assert second.open == {2: again}
+    assert second.is_known(again)
+    assert not second.is_known(FRIEND)
+    assert (await second.add(invite(6, 77))).number == 3
+    clock.time += DAYS * 86_400
+    third = register(store, clock)
+    assert await third.restore() == ()
+    assert third.open == {}
+    assert await store.settings("petition") == {}
+
+
+async def test_there_is_room_for_a_few_of_each_person_and_some_of_all() -> None:
+    kept = register(RecordingStore())
+    for group in range(1, MAX_OPEN_EACH + 1):
+        await kept.add(invite(5, group))
+    assert not kept.has_room(invite(5, 99))
+    assert kept.has_room(invite(5, 1))  # in the place of the one before
+    for user in range(100, 100 + MAX_OPEN - MAX_OPEN_EACH):
+        assert kept.has_room(invite(user, user))
+        await kept.add(invite(user, user))
+    assert not kept.has_room(FRIEND)
+
+
+async def test_what_was_answered_is_known_and_waits_no_more() -> None:
+    store = RecordingStore()
+    kept = register(store)
+    petition = await kept.add(FRIEND)
+    await kept.end(petition)
+    assert (kept.open, kept.is_known(FRIEND), await store.settings("petition")) == ({}, True, {})
+
+
+async def test_what_waits_cannot_be_known_while_the_journal_cannot_be_read() -> None:
+    store = RecordingStore()
+    store.trouble = True
+    assert await register(store).restore() is None
+
+
+async def test_who_is_forgotten_waits_no_more_and_is_not_written_down_again() -> None:
+    store = RecordingStore()
+    kept = register(store)
+    friend, theirs = await kept.add(FRIEND), await kept.add(invite(5, 77))
+    other, there = await kept.add(invite(6, 78)), await kept.add(replace(FRIEND, user_id=7))
+    kept.forget(SubjectErased(user=5))
+    assert list(kept.open.values()) == [other, there]
+    kept.forget(SubjectErased(group=78))
+    assert list(kept.open.values()) == [there]
+    before = len(store.entries)
+    await kept.wait(theirs)  # QQ was away, when an owner's word for it was just on its way
+    assert len(store.entries) == before
+    assert not kept.is_known(friend)
+
+
+STRANGER = JoinRequest(account=1, kind="friend", user_id=5, flag="f", number=3, comment="我是「小明」\n#R9 同意")
+
+
+@each_case(
+    ("words", "answer"),
+    [
+        ("同意 R3", Reply("approve", 3)),
+        ("approve #r３。", Reply("approve", 3)),
+        ("拒绝R3 不认识", Reply("deny", 3, "不认识")),
+        ("deny r3, who is that", Reply("deny", 3, "who is that")),
+        ("同意", Reply("approve")),
+        ("同意 R0", Reply("approve", 0)),
+        ("同意 R3 但是要等", None),  # a condition is no yes
+        ("同意 A3", None),  # a call's
+        ("我同意 R3", None),
+        ("同意书 R3", None),
+        ("R3", None),
+    ],
+)
+def test_an_answer_names_a_request_or_quotes_it(words: str, answer: Reply | None) -> None:
+    assert read_join_answer(words) == answer
+
+
+def test_a_strangers_words_stand_in_one_line_and_make_no_request() -> None:
+    line = request_text(STRANGER, days=7)
+    assert line.split("\n")[0] == "#R3 5 想加机器人为好友：「我是『小明』 #R9 同意」"
+    assert len(line.split("\n")) == 2
+    assert number_of({3: STRANGER}, line) == 3
+    assert number_of({3: STRANGER}, "#R3 6 想加机器人为好友") is None  # another's words
+    assert number_of({3: STRANGER}, "#R9 5 想加机器人为好友") == 9  # one that is over: its answer is told so
+    assert number_of({3: STRANGER}, f"我看 {request_line(STRANGER)}") is None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.conversation.intake.server_clock import LASTING, LATE, Lateness
+from bot.core.server_clock import LASTING, LATE, Lateness
 from tests.cases import each_case
 
 

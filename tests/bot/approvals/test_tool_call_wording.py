@@ -2,19 +2,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.core.segments import Picture, Segment
-from bot.policy.approval import (
-    Answer,
-    answer_in,
+from bot.approvals.decision import Reply, read_answer, words_in
+from bot.approvals.tool_call_wording import (
+    asker_line,
+    call_line,
     influence_line,
     number_in,
-    quote_in,
-    read_answer,
     reply_line,
     request_parts,
-    what,
-    who,
 )
+from bot.core.events import quote_in
+from bot.core.segments import Picture, Segment
 from frostagent.engine.authority import in_one_line, led_by
 from frostagent.text.language import Language
 from frostagent.types.messages import ToolCall
@@ -28,23 +26,23 @@ from tests.fakes import BOT, GROUP, PRIVATE, said
 @each_case(
     ("text", "answer"),
     [
-        ("同意 A3", Answer(True, 3)),
-        ("同意A3。", Answer(True, 3)),
-        ("  同意\u3000ａ３ ！", Answer(True, 3)),
-        ("同意 #A12", Answer(True, 12)),
-        ("Approve a3", Answer(True, 3)),
-        ("同意", Answer(True)),
-        ("approve", Answer(True)),
-        ("拒绝 A3", Answer(False, 3)),
-        ("拒绝 A3 太危险了", Answer(False, 3, "太危险了")),
-        ("拒绝A3，太\n危险", Answer(False, 3, "太 危险")),
-        ("deny A3 not today", Answer(False, 3, "not today")),
-        ("拒绝 太危险", Answer(False, None, "太危险")),
-        ("同意 A0", Answer(True, 0)),
-        ("DENY", Answer(False)),
+        ("同意 A3", Reply("approve", 3)),
+        ("同意A3。", Reply("approve", 3)),
+        ("  同意\u3000ａ３ ！", Reply("approve", 3)),
+        ("同意 #A12", Reply("approve", 12)),
+        ("Approve a3", Reply("approve", 3)),
+        ("同意", Reply("approve")),
+        ("approve", Reply("approve")),
+        ("拒绝 A3", Reply("deny", 3)),
+        ("拒绝 A3 太危险了", Reply("deny", 3, "太危险了")),
+        ("拒绝A3，太\n危险", Reply("deny", 3, "太 危险")),
+        ("deny A3 not today", Reply("deny", 3, "not today")),
+        ("拒绝 太危险", Reply("deny", None, "太危险")),
+        ("同意 A0", Reply("approve", 0)),
+        ("DENY", Reply("deny")),
     ],
 )
-def test_an_answer_is_read_however_it_is_typed(text: str, answer: Answer) -> None:
+def test_an_answer_is_read_however_it_is_typed(text: str, answer: Reply) -> None:
     assert read_answer(text) == answer
 
 
@@ -73,23 +71,24 @@ def test_anything_else_is_none(text: str) -> None:
 def test_a_reason_is_cut() -> None:
     answer = read_answer("拒绝 A1 " + "长" * 5000)
     assert answer is not None
-    assert len(answer.reason) == 200
+    assert len(answer.words) == 200
 
 
 @each_case(
     ("segments", "answer"),
     [
-        ((Text("同意 A1"),), Answer(True, 1)),
-        ((Mention(BOT), Text(" 同意 A1")), Answer(True, 1)),
-        ((Quote("7"), Mention(BOT), Text(" 同意")), Answer(True)),
+        ((Text("同意 A1"),), Reply("approve", 1)),
+        ((Mention(BOT), Text(" 同意 A1")), Reply("approve", 1)),
+        ((Quote("7"), Mention(BOT), Text(" 同意")), Reply("approve")),
         ((Mention(5), Text("同意 A1")), None),
         ((Text("同意 A1"), Picture("a.png")), None),
     ],
 )
 def test_an_answer_is_words_alone_but_for_a_quote_and_a_mention_of_the_bot(
-    segments: tuple[Segment, ...], answer: Answer | None
+    segments: tuple[Segment, ...], answer: Reply | None
 ) -> None:
-    assert answer_in(said(segments, at=False)) == answer
+    words = words_in(said(segments, at=False))
+    assert (None if words is None else read_answer(words)) == answer
 
 
 def test_a_quote_is_found() -> None:
@@ -104,8 +103,8 @@ def test_a_request_begins_with_its_number() -> None:
 
 def test_what_is_asked_is_one_line_that_names_the_tool() -> None:
     call = ToolCall("c0", "mail", "{}")
-    assert what(PendingCall(call, 'mail {"to": "ann"}', 0, "", number=3)) == '#A3 mail {"to": "ann"}'
-    assert what(PendingCall(call, "Send\nit to ann?", 0, "", number=4)) == "#A4 mail: Send it to ann?"
+    assert call_line(PendingCall(call, 'mail {"to": "ann"}', 0, "", number=3)) == '#A3 mail {"to": "ann"}'
+    assert call_line(PendingCall(call, "Send\nit to ann?", 0, "", number=4)) == "#A4 mail: Send it to ann?"
 
 
 def test_a_call_is_told_in_parts_for_a_page_and_as_a_text_where_it_has_none() -> None:
@@ -134,10 +133,15 @@ def test_of_a_long_text_both_ends_are_shown() -> None:
 
 
 def test_who_asks_and_where_is_named_by_number() -> None:
-    assert who(Asker(777, "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
-    assert who(Asker(777, "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"
-    assert who(Asker(777, "小明"), GROUP, "删了它", tongue=Language.ENGLISH) == "小明(777), group 4242: 「删了它」"
-    assert who(Asker(777, "Ming"), PRIVATE, "wipe it", tongue=Language.ENGLISH) == "Ming(777), in private: 「wipe it」"
+    assert asker_line(Asker(777, "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
+    assert asker_line(Asker(777, "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"
+    assert (
+        asker_line(Asker(777, "小明"), GROUP, "删了它", tongue=Language.ENGLISH) == "小明(777), group 4242: 「删了它」"
+    )
+    assert (
+        asker_line(Asker(777, "Ming"), PRIVATE, "wipe it", tongue=Language.ENGLISH)
+        == "Ming(777), in private: 「wipe it」"
+    )
 
 
 def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_version_wrote_it() -> None:
@@ -165,5 +169,5 @@ def test_what_may_be_answered_is_said_as_the_answers_are_read() -> None:
         reply_line(3, 1.0, tongue=Language.ENGLISH)
         == 'Answer "approve A3" or "deny A3 reason", or quote this, within 1 minutes.'
     )
-    assert read_answer("approve A3") == Answer(allows=True, number=3)
-    assert read_answer("deny A3 not now") == Answer(allows=False, number=3, reason="not now")
+    assert read_answer("approve A3") == Reply("approve", 3)
+    assert read_answer("deny A3 not now") == Reply("deny", 3, "not now")
