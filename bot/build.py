@@ -56,13 +56,6 @@ from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.approval.pending import PendingDecisions
 from bot.conversation.approval.publishing import Publishing
 from bot.conversation.approval.requests import Requests
-from bot.conversation.context.attachment_opener import AttachmentOpener
-from bot.conversation.context.describing import DescribedSight
-from bot.conversation.context.forwards import Forwards
-from bot.conversation.context.group_admin import GroupAdmin
-from bot.conversation.context.perception import LOOKING, Perception, Senses
-from bot.conversation.context.prompt_context import PromptContext
-from bot.conversation.context.prompt_size import history_room_of, longest_head, longest_head_of_all
 from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
@@ -91,12 +84,20 @@ from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.recovery.unconfirmed_checker import UnconfirmedChecker
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import Work, due_of, person_of
-from bot.conversation.turns.context_builder import ContextBuilder
-from bot.conversation.turns.finalizer import Finalizer
-from bot.conversation.turns.live import LiveTurns
-from bot.conversation.turns.suspensions import Suspensions
-from bot.conversation.turns.turn import Turns
-from bot.conversation.turns.turn_budget import TurnBudget
+from bot.conversation.turns.active_turn import ActiveTurns
+from bot.conversation.turns.attachment_opener import AttachmentOpener
+from bot.conversation.turns.context_builder import (
+    ContextBuilder,
+    PromptContext,
+    TurnBudget,
+    history_room_of,
+    longest_head,
+    longest_head_of_all,
+)
+from bot.conversation.turns.group_admin import GroupAdmin
+from bot.conversation.turns.perception import LOOKING, DescribedSight, Forwards, Perception, Senses
+from bot.conversation.turns.suspended import SuspendedTurns
+from bot.conversation.turns.turn import Finalizer, Turns
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.conversation.way import LaneWay, MessageWay
 from bot.core.cluster_messages import ClusterPeers
@@ -247,7 +248,7 @@ class App:
     lanes: Lanes[Work]
     lane_way: LaneWay
     context_builder: ContextBuilder
-    suspensions: Suspensions
+    suspensions: SuspendedTurns
     expiry: Expiry
     # recovery
     recoverer: Recoverer
@@ -518,7 +519,7 @@ def build_app(
     screen: Screen | None = None
     if words is not None:
         screen = Screen(words=words, owner=owner, owners=owners)
-    live = LiveTurns(store=store, clock=clock)
+    live = ActiveTurns(store=store, clock=clock)
     shadow = Shadow(
         modes=modes,
         drafts=Drafts(
@@ -622,7 +623,7 @@ def build_app(
     turn_journal = TurnJournal(store, history, clock, spending=spending)
     requests = Requests(resume=lanes.put, clock=clock, tongue=tongue)
     approvals = Approvals(approvers=approvers, requests=requests, postbox=postbox, clock=clock)
-    suspensions = Suspensions(
+    suspensions = SuspendedTurns(
         store=store,
         approvals=approvals,
         requests=requests,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.conversation.approval.approvals import Approvals
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Resume, Work
-from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.suspended import SuspendedTurns
 from frostagent.types.ports import Clock
 
 LOOK = 5.0  # seconds between two looks at what waits for somebody's word
@@ -15,7 +15,7 @@ class Expiry:
     """Lets them go on, each once; where a lane is full, when it has room."""
 
     def __init__(
-        self, *, suspensions: Suspensions, approvals: Approvals, lanes: Lanes[Work], clock: Clock
+        self, *, suspensions: SuspendedTurns, approvals: Approvals, lanes: Lanes[Work], clock: Clock
     ) -> None:
         self._suspensions = suspensions
         self._approvals = approvals

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task
-from bot.conversation.turns.live import Line, LiveTurns
+from bot.conversation.turns.active_turn import ActiveTurns, Line
+from bot.conversation.turns.context_builder import PromptContext
 from bot.core.events import MessageReceived
 from bot.memory.history import History
 from bot.policy.approval import quote_in
@@ -37,7 +37,7 @@ class Steering:
     def __init__(
         self,
         *,
-        live: LiveTurns,
+        live: ActiveTurns,
         message_log: MessageLog,
         question_queue: QuestionQueue,
         history: History,

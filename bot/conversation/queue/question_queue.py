@@ -13,7 +13,6 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.conversation.context.perception import Perception
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Past, SeenMessages
 from bot.conversation.intake.message_log import MessageLog
@@ -23,6 +22,7 @@ from bot.conversation.queue.coalescer import Coalescer
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import YOUNG, Task, Work
+from bot.conversation.turns.perception import Perception
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.errors import NotConnected
 from bot.core.events import MessageReceived

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.conversation.context.prompt_context import LOOK_UPS, PromptContext
+from bot.conversation.turns.context_builder import LOOK_UPS, PromptContext
 from bot.core.journal import MemberNumbered
 from bot.memory.history import History
 from bot.prompt.compose import OverheardTalk, Question
