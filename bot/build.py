@@ -732,6 +732,7 @@ def build_app(
     wake_classifier = WakeClassifier(
         rules=rules,
         history=history,
+        seen=seen,
         server_clock=server_clock,
         mutes=mutes,
         quiet_hours=quiet_hours,
@@ -767,7 +768,6 @@ def build_app(
         rate_limiter=rate_limiter,
         message_log=message_log,
         turn_journal=turn_journal,
-        clock=clock,
     )
     deferred = DeferredQuestions(
         wake_classifier=wake_classifier,

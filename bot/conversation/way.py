@@ -22,7 +22,7 @@ from bot.conversation.interruptions.steering import Steering
 from bot.conversation.interruptions.stop_handler import StopHandler
 from bot.conversation.queue.question_queue import QuestionQueue, Quotes
 from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.tasks import Resume, Task, Work
+from bot.conversation.tasks import Facts, Resume, Task, Work
 from bot.conversation.turns.turn import Turns
 from bot.core.events import MessageReceived
 from bot.policy.fallback_replies import SORRY, apology
@@ -43,9 +43,9 @@ class Stage(Struct, frozen=True):
 
 
 class JudgedStage(Struct, frozen=True):
-    """The same for one that needs the verdict."""
+    """The same for one that needs the verdict, and what is known of the message."""
 
-    handle: Callable[[MessageReceived, Verdict], bool]
+    handle: Callable[[MessageReceived, Verdict, Facts], bool]
     answers: bool = False
 
 
@@ -86,7 +86,8 @@ class MessageWay:
 
     def receive(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
-        if not self._deduplicator.admit(message):  # known already? in a new group?
+        facts = self._wake_classifier.gather_facts(message)
+        if not self._deduplicator.admit(message, facts):  # known already? in a new group?
             return
         message = trim_message(self._active_conversations.with_group_name(message))
         for stage in self.stages:
@@ -94,9 +95,9 @@ class MessageWay:
                 if stage.erases:
                     self._message_log.forget_answer(message, kept=False)
                 return
-        verdict = self._wake_classifier.judge_arrival(message, answer=answer)
+        verdict = self._wake_classifier.judge_arrival(message, facts, answer=answer)
         for judged in self.judged_stages:
-            if (answer or not judged.answers) and judged.handle(message, verdict):
+            if (answer or not judged.answers) and judged.handle(message, verdict, facts):
                 return
 
 
@@ -164,9 +165,10 @@ class LaneWay:
 
     async def _veto(self, task: Task) -> Task | None:
         """One that is known to be a question only now was not counted when it came."""
-        why = self._wake_classifier.judge_in_lane(task)
+        facts = self._wake_classifier.gather_facts(task.message)  # they may have changed
+        why = self._wake_classifier.judge_in_lane(task, facts)
         if not why and task.looked_up:
-            why = self._question_queue.admit_looked_up(task)
+            why = self._rate_limiter.admit(task, is_earlier=facts.is_earlier)
         if not (why := why or self._rate_limiter.admit_today(task)):
             return task
         self._question_queue.dismiss(task, why)

@@ -67,6 +67,7 @@ class Hall(House):
         self.wake_classifier = WakeClassifier(
             rules=rules,
             history=history,
+            seen=self.seen,
             server_clock=self.ages,
             mutes=self.mutes,
             quiet_hours=quiet_hours,
@@ -102,7 +103,6 @@ class Hall(House):
             rate_limiter=self.rate_limiter,
             message_log=self.hearing,
             turn_journal=self.ledger,
-            clock=clock,
         )
         self.put_off = DeferredQuestions(
             wake_classifier=self.wake_classifier,

@@ -12,7 +12,7 @@ from functools import partial
 
 from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.queue.question_queue import QuestionQueue
-from bot.conversation.tasks import Task
+from bot.conversation.tasks import Facts, Task, make_task
 from bot.conversation.turns.active_turn import ActiveTurns, Line
 from bot.conversation.turns.context_builder import PromptContext
 from bot.core.events import MessageReceived
@@ -55,7 +55,7 @@ class Steering:
         self._owners = owners
         self._is_on = is_on
 
-    def take(self, message: MessageReceived, verdict: Verdict) -> bool:
+    def take(self, message: MessageReceived, verdict: Verdict, facts: Facts) -> bool:
         """Whether this line is part of a turn now; then it is done with."""
         live = self._live.of(message) if self._is_on else None
         if live is None or not self._prompt_context.is_at_hand(message.conversation):
@@ -67,7 +67,7 @@ class Steering:
             return False  # there is no time here to look it up: it may be an owner's word
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
-            task = self._question_queue.make_task(message, verdict)
+            task = make_task(message, verdict, facts)
             if task.lost or task.told:
                 return False
         elif is_talk(verdict) and belongs(message, live.latest, quoted):
