@@ -82,8 +82,6 @@ class Gone(Struct, eq=False):
 
     def out_of(self, run: Run, words: Wording) -> Run:
         """The run without them in the rounds before it: one cache miss."""
-        if not self.ids:
-            return run
         *rounds, last = run.transcript
         left = redact_messages(tuple(rounds), self.ids, lines_of_messages(rounds, self.ids))
         kept = (*reduce(redact_own_anywhere, self.own, left), last)
@@ -197,8 +195,13 @@ class ActiveTurn(Struct, eq=False):
             if not self.is_seen:
                 self.is_seen = True
                 run = await self._see()
-        where, words = self.message.conversation, self._turn.words
-        if await self.gone.judge(run, self.state.messages, words, store=self.store, where=where):
+        if self.gone.ids and await self.gone.judge(
+            run,
+            self.state.messages,
+            self._turn.words,
+            store=self.store,
+            where=self.message.conversation,
+        ):
             self.state.forget_doubts()
         return self._asking(run)
 
@@ -285,7 +288,9 @@ class ActiveTurn(Struct, eq=False):
 
     def _asking(self, run: Run) -> Run:
         """The run with its question as it is now; what stands around it and its pictures stay."""
-        run, user = self.gone.out_of(run, self._turn.words), self._turn.user
+        user = self._turn.user
+        if self.gone.ids:
+            run = self.gone.out_of(run, self._turn.words)
         last = run.transcript[-1]
         if self.asked == user.text or not isinstance(last, UserMessage):
             return run

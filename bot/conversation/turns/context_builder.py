@@ -65,7 +65,7 @@ from frostagent.models.failover import Failover
 from frostagent.models.tokens import estimate, estimate_text
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack
-from frostagent.types.messages import Counted, Message, ModelRequest, UserMessage
+from frostagent.types.messages import Message, ModelRequest, UserMessage
 from frostagent.types.ports import ChatModel, Ids, Speaker, Subagents
 from frostagent.types.runs import Asker, Spent, Terms
 from frostagent.types.speech import Mention, Quote
@@ -109,41 +109,45 @@ class PromptContext:
         self, *, history: History, speakers: Speakers, remembering: Remembering | None = None
     ) -> None:
         """Without `remembering` nothing is told of what is longer ago."""
-        self._history = history
+        self.history = history
         self._speakers = speakers
         self._remembering = remembering
 
-    async def load(self, where: Conversation) -> None:
-        """Have the history of the conversation at hand."""
-        await self._history.load(where)
-
-    @property
-    def times_let_go(self) -> int:
-        """How often all was let go of, to be read anew."""
-        return self._history.times_let_go
+    async def remember(
+        self, question: Question, *, is_retry: bool
+    ) -> tuple[Question, OverheardTalk, Recalled]:
+        """Have the history at hand, and with it the question as it is told, what was overheard
+        before it, and the facts that it is about; once more where all was let go of meanwhile, as
+        when somebody is forgotten.
+        """
+        where, reader = question.message.conversation, question.message.sender.user_id
+        while True:
+            age = self.history.times_let_go
+            await self.history.load(where)
+            talk = NO_TALK if is_retry else self.take_talk(where, reader)
+            named, recalled = self.named(question), NOTHING_RECALLED
+            if not is_retry:
+                recalled = await self.recalled(question.message)
+            talk = await self.with_replies(named, talk)
+            if age == self.history.times_let_go:
+                break
+        if not is_retry:  # the journal counts as read all that is overheard until the turn opens
+            talk = self.with_more(talk, where, reader)
+        return named, talk, recalled
 
     def is_at_hand(self, where: Conversation) -> bool:
         """Whether it is known who has which number there."""
         return where in self._speakers
 
-    def rounds(self, where: Conversation) -> tuple[Message, ...]:
-        """The earlier rounds, oldest first."""
-        return self._history.messages(where)
-
-    def counted(self, where: Conversation, before: int) -> Counted:
-        """How many tokens these are, but for those of the first, with so many messages before."""
-        known = self._history.counted(where)
-        return replace(known, place=before + known.place)
-
     def take_talk(self, where: Conversation, reader: int) -> OverheardTalk:
         """The lines overheard since the last run, which belong to the run that begins for this
         person.
         """
-        unread = self._history.unread(where)
+        unread = self.history.unread(where)
         if unread.is_read:
             return NO_TALK
         missed = unread.missed
-        heard = self._history.take_overheard(where, reader)
+        heard = self.history.take_overheard(where, reader)
         self._meet(*heard)
         return OverheardTalk([self._named(message) for message in heard], missed)
 
@@ -163,9 +167,9 @@ class PromptContext:
             return talk
         unknown = [id_ for id_ in dict.fromkeys(quoted) if id_ and id_ not in replies]
         for place, message_id in enumerate(reversed(unknown)):
-            found = self._history.known(where, message_id)
+            found = self.history.known(where, message_id)
             if found is None and place < LOOK_UPS:
-                found = await self._history.find(where, message_id)
+                found = await self.history.find(where, message_id)
             if found is not None:
                 replies[message_id] = self._named(found)
         return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
@@ -198,7 +202,7 @@ class PromptContext:
         """A message's forward, with names for what can be opened in it."""
         if not forwarded.lines:
             return forwarded
-        things = self._history.things
+        things = self.history.things
         lines = (
             replace(passed, message=things.named(passed.message, within=message))
             for passed in forwarded.lines
@@ -207,7 +211,7 @@ class PromptContext:
 
     def find(self, where: Conversation, handle: str) -> AttachmentNamed | None:
         """The thing that a prompt there showed by this short name."""
-        return self._history.things.find(where, handle)
+        return self.history.things.find(where, handle)
 
     def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
         """Something that was opened, and what it passes on."""
@@ -219,12 +223,18 @@ class PromptContext:
         return missing_words(segment, lack, self.view(where).words)
 
     def view(
-        self, where: Conversation, said: Callable[[], str] = str, *, language: str = ""
+        self,
+        where: Conversation,
+        said: Callable[[], str] = str,
+        *,
+        language: str = "",
+        rounds: Sequence[Message] | None = None,
     ) -> View:
-        """How a prompt whose question says this is written down, in this language if one is chosen;
-        nobody asks for the words where it goes on in the language of before.
+        """How a prompt whose question says this is written down after these `rounds` (those of the
+        history unless they are given), in this language if one is chosen; nobody asks for the words
+        where it goes on in the language of before.
         """
-        rounds = self.rounds(where)
+        rounds = self.history.messages(where) if rounds is None else rounds
         words = choose_wording(rounds, "" if language or rounds else said(), chosen=language)
         return View(words, lambda user_id: self._speakers.number(where, user_id))
 
@@ -234,7 +244,7 @@ class PromptContext:
         for message in (*talk.replies.values(), *filter(None, [question.quoted])):
             if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
                 self._meet(message)
-        return user_message(question, view, talk, day=self._history.day(where))
+        return user_message(question, view, talk, day=self.history.day(where))
 
     def addition(
         self, message: MessageReceived, view: View | None, *, quoted: MessageReceived | None
@@ -250,16 +260,12 @@ class PromptContext:
         """A message of this conversation by itself."""
         return line(self._named(message), self.view(message.conversation), limit=limit)
 
-    def summary(self, where: Conversation) -> str:
-        """The summary of the rounds before the first."""
-        return self._history.summary(where)
-
-    def voices(self, where: Conversation) -> frozenset[int]:
+    def voices(
+        self, where: Conversation, rounds: Sequence[Message], summary: str
+    ) -> frozenset[int]:
         """Who has spoken in what the prompt tells of earlier rounds."""
         return speakers_in(
-            self._history.messages(where),
-            lambda number: self._speakers.user_id(where, number),
-            summary=self._history.summary(where),
+            rounds, lambda number: self._speakers.user_id(where, number), summary=summary
         )
 
     def _meet(self, *messages: MessageReceived) -> None:
@@ -270,7 +276,7 @@ class PromptContext:
                 self._speakers.meet(message.conversation, sender.user_id, name)
 
     def _named(self, message: MessageReceived) -> MessageReceived:
-        message = self._history.things.named(message)
+        message = self.history.things.named(message)
         for segment in message.segments:
             if isinstance(segment, Mention) and segment.user_id != message.self_id:
                 break
@@ -403,6 +409,7 @@ class ContextBuilder:
     ) -> None:
         self._perception = perception
         self._prompt_context = prompt_context
+        self._history = prompt_context.history
         self._delivery = delivery
         self._personas = personas
         self._owners = owners
@@ -422,22 +429,24 @@ class ContextBuilder:
         weak `wake` may end without words.
         """
         where, run_id = message.conversation, self._ids.trace()
+        payer = wake.payer(message.sender.user_id)
         current_run.set(run_id)  # for the rest of this lane's task
         question = Question(message, lines=retry.lines if retry else lines)
         if not retry:
-            payer = early_payer.set((where, wake.payer(message.sender.user_id)))
+            early = early_payer.set((where, payer))
             try:
                 question = await self._perception.perceive(message, lines)
             finally:
-                early_payer.reset(payer)
-        question, talk, recalled = await remember(
-            self._prompt_context, question, is_retry=retry is not None
+                early_payer.reset(early)
+        question, talk, recalled = await self._prompt_context.remember(
+            question, is_retry=retry is not None
         )
         who = self._personas.of(where)
         told = (
             partial(str, retry.user.text) if retry else partial(words_of, question, talk, who.names)
         )
-        view = self._prompt_context.view(where, told, language=who.language)
+        rounds, summary = self._history.messages(where), self._history.summary(where)
+        view = self._prompt_context.view(where, told, language=who.language, rounds=rounds)
         user = retry.user if retry else self._prompt_context.render(question, talk, view)
         asker = asker_of(
             question.message,
@@ -446,7 +455,7 @@ class ContextBuilder:
             quoted=question.quoted,
             forwarded=question.forwarded.lines,
             overheard=(*talk.messages, *talk.replies.values()),
-            earlier=lambda: self._prompt_context.voices(where) | recalled.authors,
+            earlier=lambda: self._prompt_context.voices(where, rounds, summary) | recalled.authors,
         )
         if retry and not is_alone(message, retry.user):
             # Whose words are in it besides is not known any more.
@@ -458,7 +467,10 @@ class ContextBuilder:
             run_id=run_id,
             view=view,
             wake=wake,
-            rung=self._turn_budget.rung(where, wake.payer(asker.user_id)),
+            who=who,
+            rounds=rounds,
+            summary=summary,
+            rung=self._turn_budget.rung(where, payer),
             recalled=recalled.lines,
         )
 
@@ -469,7 +481,9 @@ class ContextBuilder:
         message, before = waiting.question, waiting.run.asker
         where = message.conversation
         current_run.set(turn_id)
-        earlier = partial(self._prompt_context.voices, where)
+        who = self._personas.of(where)
+        rounds, summary = self._history.messages(where), self._history.summary(where)
+        earlier = partial(self._prompt_context.voices, where, rounds, summary)
         asker = asker_of(message, owners=self._owners, earlier=earlier)
         asker = replace(
             asker,
@@ -483,8 +497,11 @@ class ContextBuilder:
             asker,
             run_id=turn_id,
             view=self._prompt_context.view(
-                where, partial(str, waiting.user.text), language=self._personas.of(where).language
+                where, partial(str, waiting.user.text), language=who.language, rounds=rounds
             ),
+            who=who,
+            rounds=rounds,
+            summary=summary,
             rung=self._turn_budget.rung_of(turn_id),
             spent=spent_by(waiting),
         )
@@ -524,6 +541,9 @@ class ContextBuilder:
         *,
         run_id: str,
         view: View,
+        who: Persona,
+        rounds: tuple[Message, ...],
+        summary: str,
         rung: LimitLevel,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
@@ -531,16 +551,17 @@ class ContextBuilder:
     ) -> Turn:
         message, where = question.message, question.message.conversation
         sees = self._perception.sees and rung < LimitLevel.PLAIN
-        who, words = self._personas.of(where), view.words
-        rounds, before = told_on(rung, self._prompt_context.rounds(where)), 1 + len(who.examples)
+        words, rounds = view.words, told_on(rung, rounds)
+        before = 1 + len(who.examples)
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
-        summary = self._prompt_context.summary(where)
         asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
         read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
         told = replace(message, group_name="") if acts_as_owner(asker) else message
         doubts = doubts_of(told, view, read, rounds)
         silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
         frames = FrameRemover(who.names, number=where.platform_id, people=Participants.of(read))
+        counted = self._history.counted(where)
+        counted = replace(counted, place=before + counted.place)
         budget = self._turn_budget.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
@@ -549,7 +570,7 @@ class ContextBuilder:
             conversation=where,
             asker=asker,
             transcript=read,
-            counted=self._prompt_context.counted(where, before),
+            counted=counted,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
             heard=lambda: bool(speaker.said),
@@ -584,29 +605,6 @@ def doubts_of(
         place=message.group_name,
         twice=repeated_answer(rounds),
     )
-
-
-async def remember(
-    prompt_context: PromptContext, question: Question, *, is_retry: bool
-) -> tuple[Question, OverheardTalk, Recalled]:
-    """Have the history at hand, and with it the question as it is told, what was overheard
-    before it, and the facts that it is about; once more where all was let go of meanwhile, as
-    when somebody is forgotten.
-    """
-    where, reader = question.message.conversation, question.message.sender.user_id
-    while True:
-        age = prompt_context.times_let_go
-        await prompt_context.load(where)
-        talk = NO_TALK if is_retry else prompt_context.take_talk(where, reader)
-        named, recalled = prompt_context.named(question), NOTHING_RECALLED
-        if not is_retry:
-            recalled = await prompt_context.recalled(question.message)
-        talk = await prompt_context.with_replies(named, talk)
-        if age == prompt_context.times_let_go:
-            break
-    if not is_retry:  # the journal counts as read all that is overheard until the turn opens
-        talk = prompt_context.with_more(talk, where, reader)
-    return named, talk, recalled
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:
