@@ -99,7 +99,7 @@ from bot.conversation.turns.perception import LOOKING, DescribedSight, Forwards,
 from bot.conversation.turns.suspended import SuspendedTurns
 from bot.conversation.turns.turn import Finalizer, Turns
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.conversation.way import LaneWay, MessageWay
+from bot.conversation.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.core.cluster_messages import ClusterPeers
 from bot.core.cluster_queries import ClusterClient
 from bot.core.group_admin import Chair
@@ -863,34 +863,40 @@ def build_app(
         question_queue=question_queue,
         outbox=outbox,
     )
+    stop_handler = StopHandler(
+        active_work=active_work,
+        server_clock=server_clock,
+        message_log=message_log,
+        history=history,
+        gestures=gestures,
+        rules=rules,
+        local=personas.rules,
+    )
+    steering = Steering(
+        live=live,
+        message_log=message_log,
+        question_queue=question_queue,
+        history=history,
+        prompt_context=prompt_context,
+        stops=wake_classifier.stops,
+        owners=rules.owners,
+        is_on=settings.bot_steer,
+    )
     message_way = MessageWay(
         deduplicator=deduplicator,
         active_conversations=active_conversations,
-        self_messages=self_messages,
-        owner_replies=owner_replies,
-        stop_handler=StopHandler(
-            active_work=active_work,
-            server_clock=server_clock,
-            message_log=message_log,
-            history=history,
-            gestures=gestures,
-            rules=rules,
-            local=personas.rules,
-        ),
-        start_command=commands.start_command,
         wake_classifier=wake_classifier,
-        steering=Steering(
-            live=live,
-            message_log=message_log,
-            question_queue=question_queue,
-            history=history,
-            prompt_context=prompt_context,
-            stops=wake_classifier.stops,
-            owners=rules.owners,
-            is_on=settings.bot_steer,
-        ),
         message_log=message_log,
-        question_queue=question_queue,
+        stages=(
+            Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
+            Stage(owner_replies.take, erases=True),  # an owner's word on what waits?
+            Stage(stop_handler.take, answers=True),  # is somebody to stop?
+            Stage(commands.start_command, answers=True, erases=True),  # answered without a model?
+        ),
+        judged_stages=(
+            JudgedStage(steering.take, answers=True),  # part of what is being answered?
+            JudgedStage(question_queue.receive),  # a question, overheard, or ignored
+        ),
     )
     lane_way = LaneWay(
         owner_replies=owner_replies,

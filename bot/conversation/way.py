@@ -1,4 +1,5 @@
-"""The way of a message through the bot, one line per stage.
+"""The way of a message through the bot, one line per stage: on arrival those that `bot/build.py`
+lists, in the lane those of `LaneWay`.
 
 It comes in on the connection's own reading loop, which must not wait, and is answered in the lane
 of its conversation, which may.
@@ -16,10 +17,8 @@ from msgspec import Struct
 from bot.conversation.approval.owner_replies import OwnerReplies
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Deduplicator
-from bot.conversation.intake.message_log import MessageLog, SelfMessages
+from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.intake.wake_classifier import WakeClassifier
-from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stop_handler import StopHandler
 from bot.conversation.queue.question_queue import QuestionQueue, Quotes
 from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Facts, Resume, Task, Work
@@ -50,8 +49,8 @@ class JudgedStage(Struct, frozen=True):
 
 
 class MessageWay:
-    """Takes every message through its stages, until one has handled it. `start_command` says
-    whether a message is a command its sender may use, which is then being answered.
+    """Takes every message through its stages, until one has handled it: first the `stages`, then
+    the `judged_stages`, whose last one handles all.
     """
 
     def __init__(
@@ -59,30 +58,17 @@ class MessageWay:
         *,
         deduplicator: Deduplicator,
         active_conversations: ActiveConversations,
-        self_messages: SelfMessages,
-        owner_replies: OwnerReplies,
-        stop_handler: StopHandler,
-        start_command: Callable[[MessageReceived], bool],
         wake_classifier: WakeClassifier,
-        steering: Steering,
         message_log: MessageLog,
-        question_queue: QuestionQueue,
+        stages: tuple[Stage, ...],
+        judged_stages: tuple[JudgedStage, ...],
     ) -> None:
         self._deduplicator = deduplicator
         self._active_conversations = active_conversations
         self._wake_classifier = wake_classifier
         self._message_log = message_log
-        self.stages: tuple[Stage, ...] = (
-            Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
-            Stage(owner_replies.take, erases=True),  # an owner's word on what waits?
-            Stage(stop_handler.take, answers=True),  # is somebody to stop?
-            Stage(start_command, answers=True, erases=True),  # answered without a model?
-        )
-        # Here it is judged: meant for the bot? may it speak?
-        self.judged_stages: tuple[JudgedStage, ...] = (
-            JudgedStage(steering.take, answers=True),  # part of what is being answered?
-            JudgedStage(question_queue.receive),  # a question, overheard, or ignored
-        )
+        self._stages = stages
+        self._judged_stages = judged_stages
 
     def receive(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
@@ -90,13 +76,14 @@ class MessageWay:
         if not self._deduplicator.admit(message, facts):  # known already? in a new group?
             return
         message = trim_message(self._active_conversations.with_group_name(message))
-        for stage in self.stages:
+        for stage in self._stages:
             if (answer or not stage.answers) and stage.handle(message):
                 if stage.erases:
                     self._message_log.forget_answer(message, kept=False)
                 return
+        # Here it is judged: meant for the bot? may it speak?
         verdict = self._wake_classifier.judge_arrival(message, facts, answer=answer)
-        for judged in self.judged_stages:
+        for judged in self._judged_stages:
             if (answer or not judged.answers) and judged.handle(message, verdict, facts):
                 return
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from bot.conversation.intake.message_log import MessageLog
+from bot.conversation.queue.coalescer import is_for_others
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Facts, Task, make_task
 from bot.conversation.turns.active_turn import ActiveTurns, Line
@@ -18,7 +19,6 @@ from bot.conversation.turns.context_builder import PromptContext
 from bot.core.events import MessageReceived
 from bot.memory.history import History
 from bot.policy.approval import quote_in
-from bot.policy.incomplete_messages import is_for_others
 from bot.policy.permissions import asker_of
 from bot.policy.wake import Observe, Silence, Verdict, Wake, Why
 from bot.prompt.render import View, plain

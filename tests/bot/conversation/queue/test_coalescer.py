@@ -10,7 +10,7 @@ from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import SeenMessages
 from bot.conversation.intake.message_log import MessageLog, judged
 from bot.conversation.intake.server_clock import ServerClock
-from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.coalescer import Coalescer, message_words, shows_something
 from bot.conversation.queue.lanes import Lanes, Order
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.queue.rate_limiter import RateLimiter
@@ -20,7 +20,6 @@ from bot.core.events import MessageReceived
 from bot.core.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.core.segments import Picture, Segment
 from bot.memory.history import History
-from bot.policy.incomplete_messages import message_words, shows_something
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Verdict, Wake
 from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox
