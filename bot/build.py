@@ -97,7 +97,7 @@ from bot.conversation.turns.context_builder import (
 from bot.conversation.turns.group_admin import GroupAdmin
 from bot.conversation.turns.perception import LOOKING, DescribedSight, Forwards, Perception, Senses
 from bot.conversation.turns.suspended import SuspendedTurns
-from bot.conversation.turns.turn import Finalizer, Turns
+from bot.conversation.turns.turn import Turns
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.conversation.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.core.cluster_messages import ClusterPeers
@@ -643,19 +643,15 @@ def build_app(
     turns = Turns(
         engine=engine,
         context_builder=context_builder,
-        finalizer=Finalizer(
-            delivery=delivery,
-            history=history,
-            approvals=approvals,
-            store=store,
-            turn_journal=turn_journal,
-            shadow=shadow,
-        ),
+        delivery=delivery,
         suspensions=suspensions,
+        approvals=approvals,
+        store=store,
         history=history,
         turn_journal=turn_journal,
         live=live,
         gestures=gestures,
+        shadow=shadow,
     )
 
     # --- what owners decide -----------------------------------------------------------------------

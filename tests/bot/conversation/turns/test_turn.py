@@ -18,7 +18,7 @@ from bot.conversation.turns.active_turn import ActiveTurn, ActiveTurns
 from bot.conversation.turns.context_builder import ContextBuilder, PromptContext, Turn, TurnBudget
 from bot.conversation.turns.perception import Perception, Senses
 from bot.conversation.turns.suspended import SuspendedTurns
-from bot.conversation.turns.turn import Finalizer, Turns
+from bot.conversation.turns.turn import Turns
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.actions import React, SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -140,19 +140,15 @@ class House:
         self.turns = Turns(
             engine=engine,
             context_builder=self.context_builder,
-            finalizer=Finalizer(
-                delivery=delivery,
-                history=self.history,
-                approvals=self.approvals,
-                store=self.store,
-                turn_journal=self.ledger,
-                shadow=self.shadow,
-            ),
+            delivery=delivery,
             suspensions=self.suspensions,
+            approvals=self.approvals,
+            store=self.store,
             history=self.history,
             turn_journal=self.ledger,
             live=self.live,
             gestures=self.gestures,
+            shadow=self.shadow,
         )
 
 
