@@ -65,8 +65,8 @@ MAX_DISOWNED = 1000
 
 
 class Turns:
-    """Answers questions, one at a time for each lane: runs the engine, says the final words and keeps
-    the round.
+    """Answers questions, one at a time for each lane: runs the engine, says the final words, and
+    keeps the round.
     """
 
     def __init__(
