@@ -52,13 +52,6 @@ from bot.commands.status import StatusReader
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
-from bot.conversation.context.attachment_opener import AttachmentOpener
-from bot.conversation.context.describing import DescribedSight
-from bot.conversation.context.forwards import Forwards
-from bot.conversation.context.group_admin import GroupAdmin
-from bot.conversation.context.perception import LOOKING, Perception, Senses
-from bot.conversation.context.prompt_context import PromptContext
-from bot.conversation.context.prompt_size import history_room_of, longest_head, longest_head_of_all
 from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
@@ -86,14 +79,22 @@ from bot.conversation.recovery.recovery import Recoverer
 from bot.conversation.recovery.unconfirmed_checker import UnconfirmedChecker
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import Resume, Work, due_of, person_of
-from bot.conversation.turns.context_builder import ContextBuilder
-from bot.conversation.turns.finalizer import Finalizer
-from bot.conversation.turns.live import LiveTurns
-from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.active_turn import ActiveTurns
+from bot.conversation.turns.attachment_opener import AttachmentOpener
+from bot.conversation.turns.context_builder import (
+    ContextBuilder,
+    PromptContext,
+    TurnBudget,
+    history_room_of,
+    longest_head,
+    longest_head_of_all,
+)
+from bot.conversation.turns.group_admin import GroupAdmin
+from bot.conversation.turns.perception import LOOKING, DescribedSight, Forwards, Perception, Senses
+from bot.conversation.turns.suspended import SuspendedTurns
 from bot.conversation.turns.turn import Turns
-from bot.conversation.turns.turn_budget import TurnBudget
 from bot.conversation.turns.turn_journal import TurnJournal
-from bot.conversation.way import LaneWay, MessageWay
+from bot.conversation.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.core.cluster_messages import ClusterPeers
 from bot.core.cluster_queries import ClusterClient
 from bot.core.events import MessageReceived
@@ -506,7 +507,7 @@ def build_app(
     screen: Screen | None = None
     if words is not None:
         screen = Screen(words=words, owner=owner, owners=owners)
-    live = LiveTurns(store=store, clock=clock)
+    live = ActiveTurns(store=store, clock=clock)
     shadow = Shadow(
         modes=modes,
         drafts=Drafts(
@@ -626,7 +627,7 @@ def build_app(
         server_clock=server_clock,
         clock=clock,
     )
-    suspensions = Suspensions(
+    suspensions = SuspendedTurns(
         store=store,
         approvals=approvals,
         turn_journal=turn_journal,
@@ -645,19 +646,15 @@ def build_app(
     turns = Turns(
         engine=engine,
         context_builder=context_builder,
-        finalizer=Finalizer(
-            delivery=delivery,
-            history=history,
-            approvals=approvals,
-            store=store,
-            turn_journal=turn_journal,
-            shadow=shadow,
-        ),
+        delivery=delivery,
         suspensions=suspensions,
+        approvals=approvals,
+        store=store,
         history=history,
         turn_journal=turn_journal,
         live=live,
         gestures=gestures,
+        shadow=shadow,
     )
 
     # --- what owners decide -----------------------------------------------------------------------
@@ -721,6 +718,7 @@ def build_app(
     wake_classifier = WakeClassifier(
         rules=rules,
         history=history,
+        seen=seen,
         server_clock=server_clock,
         mutes=mutes,
         quiet_hours=quiet_hours,
@@ -756,7 +754,6 @@ def build_app(
         rate_limiter=rate_limiter,
         message_log=message_log,
         turn_journal=turn_journal,
-        clock=clock,
     )
     deferred = DeferredQuestions(
         wake_classifier=wake_classifier,
@@ -852,34 +849,40 @@ def build_app(
         question_queue=question_queue,
         outbox=outbox,
     )
+    stop_handler = StopHandler(
+        active_work=active_work,
+        server_clock=server_clock,
+        message_log=message_log,
+        history=history,
+        gestures=gestures,
+        rules=rules,
+        local=personas.rules,
+    )
+    steering = Steering(
+        live=live,
+        message_log=message_log,
+        question_queue=question_queue,
+        history=history,
+        prompt_context=prompt_context,
+        stops=wake_classifier.stops,
+        owners=rules.owners,
+        is_on=settings.bot_steer,
+    )
     message_way = MessageWay(
         deduplicator=deduplicator,
         active_conversations=active_conversations,
-        self_messages=self_messages,
-        decisions=decisions,
-        stop_handler=StopHandler(
-            active_work=active_work,
-            server_clock=server_clock,
-            message_log=message_log,
-            history=history,
-            gestures=gestures,
-            rules=rules,
-            local=personas.rules,
-        ),
-        start_command=commands.start_command,
         wake_classifier=wake_classifier,
-        steering=Steering(
-            live=live,
-            message_log=message_log,
-            question_queue=question_queue,
-            history=history,
-            prompt_context=prompt_context,
-            stops=wake_classifier.stops,
-            owners=rules.owners,
-            is_on=settings.bot_steer,
-        ),
         message_log=message_log,
-        question_queue=question_queue,
+        stages=(
+            Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
+            Stage(decisions.take_reply, erases=True),  # an owner's word on what waits?
+            Stage(stop_handler.take, answers=True),  # is somebody to stop?
+            Stage(commands.start_command, answers=True, erases=True),  # answered without a model?
+        ),
+        judged_stages=(
+            JudgedStage(steering.take, answers=True),  # part of what is being answered?
+            JudgedStage(question_queue.receive),  # a question, overheard, or ignored
+        ),
     )
     lane_way = LaneWay(
         decisions=decisions,

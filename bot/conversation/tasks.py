@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
 from bot.core.journal import OpenTurn
-from bot.policy.wake import NeedsQuoted, Wake
+from bot.policy.wake import NeedsQuoted, Rules, Wake
 from frostagent.types.conversation import Conversation
 from frostagent.types.suspension import Decision
 
@@ -31,6 +31,22 @@ class Resume:
     decisions: Mapping[str, Decision]
     question: MessageReceived | None
     at_latest: float = 0.0
+
+
+class Facts(Struct, frozen=True):
+    """What is known of a message at one moment: when it comes, and anew when its turn in its lane
+    has come. Each is asked for once then, and whoever decides about the message reads it here.
+
+    That moment is `at`, in seconds since 1970. `rules` are those of its place. It `is_missed` if it
+    was found in a history, and `is_earlier` if it may have been said before this process began; it
+    `is_lost` if nobody knows what an earlier process did for it.
+    """
+
+    at: float
+    rules: Rules
+    is_missed: bool = False
+    is_earlier: bool = False
+    is_lost: bool = False
 
 
 class Task(Struct, frozen=True):
@@ -94,6 +110,11 @@ class Task(Struct, frozen=True):
         private none quotes.
         """
         return self.lost or (self.told and not self.message.conversation.is_group)
+
+
+def make_task(message: MessageReceived, verdict: Wake | NeedsQuoted, facts: Facts) -> Task:
+    """The task of a message that has just come."""
+    return Task(message, verdict, facts.at, told=facts.is_earlier, lost=facts.is_lost)
 
 
 Work: TypeAlias = Task | Resume

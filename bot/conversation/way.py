@@ -1,4 +1,5 @@
-"""The way of a message through the bot, one line per stage.
+"""The way of a message through the bot, one line per stage: on arrival those that `bot/build.py`
+lists, in the lane those of `LaneWay`.
 
 It comes in on the connection's own reading loop, which must not wait, and is answered in the lane
 of its conversation, which may.
@@ -16,13 +17,11 @@ from msgspec import Struct
 from bot.approvals.registry import PendingDecisions
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import Deduplicator
-from bot.conversation.intake.message_log import MessageLog, SelfMessages
+from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.intake.wake_classifier import WakeClassifier
-from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stop_handler import StopHandler
 from bot.conversation.queue.question_queue import QuestionQueue, Quotes
 from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.tasks import Resume, Task, Work
+from bot.conversation.tasks import Facts, Resume, Task, Work
 from bot.conversation.turns.turn import Turns
 from bot.core.events import MessageReceived
 from bot.policy.fallback_replies import SORRY, apology
@@ -43,15 +42,15 @@ class Stage(Struct, frozen=True):
 
 
 class JudgedStage(Struct, frozen=True):
-    """The same for one that needs the verdict."""
+    """The same for one that needs the verdict, and what is known of the message."""
 
-    handle: Callable[[MessageReceived, Verdict], bool]
+    handle: Callable[[MessageReceived, Verdict, Facts], bool]
     answers: bool = False
 
 
 class MessageWay:
-    """Takes every message through its stages, until one has handled it. `start_command` says
-    whether a message is a command its sender may use, which is then being answered.
+    """Takes every message through its stages, until one has handled it: first the `stages`, then
+    the `judged_stages`, whose last one handles all.
     """
 
     def __init__(
@@ -59,44 +58,33 @@ class MessageWay:
         *,
         deduplicator: Deduplicator,
         active_conversations: ActiveConversations,
-        self_messages: SelfMessages,
-        decisions: PendingDecisions,
-        stop_handler: StopHandler,
-        start_command: Callable[[MessageReceived], bool],
         wake_classifier: WakeClassifier,
-        steering: Steering,
         message_log: MessageLog,
-        question_queue: QuestionQueue,
+        stages: tuple[Stage, ...],
+        judged_stages: tuple[JudgedStage, ...],
     ) -> None:
         self._deduplicator = deduplicator
         self._active_conversations = active_conversations
         self._wake_classifier = wake_classifier
         self._message_log = message_log
-        self.stages: tuple[Stage, ...] = (
-            Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
-            Stage(decisions.take_reply, erases=True),  # an owner's word on what waits?
-            Stage(stop_handler.take, answers=True),  # is somebody to stop?
-            Stage(start_command, answers=True, erases=True),  # answered without a model?
-        )
-        # Here it is judged: meant for the bot? may it speak?
-        self.judged_stages: tuple[JudgedStage, ...] = (
-            JudgedStage(steering.take, answers=True),  # part of what is being answered?
-            JudgedStage(question_queue.receive),  # a question, overheard, or ignored
-        )
+        self._stages = stages
+        self._judged_stages = judged_stages
 
     def receive(self, message: MessageReceived, *, answer: bool = True) -> None:
         """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
-        if not self._deduplicator.admit(message):  # known already? in a new group?
+        facts = self._wake_classifier.gather_facts(message)
+        if not self._deduplicator.admit(message, facts):  # known already? in a new group?
             return
         message = trim_message(self._active_conversations.with_group_name(message))
-        for stage in self.stages:
+        for stage in self._stages:
             if (answer or not stage.answers) and stage.handle(message):
                 if stage.erases:
                     self._message_log.forget_answer(message, kept=False)
                 return
-        verdict = self._wake_classifier.judge_arrival(message, answer=answer)
-        for judged in self.judged_stages:
-            if (answer or not judged.answers) and judged.handle(message, verdict):
+        # Here it is judged: meant for the bot? may it speak?
+        verdict = self._wake_classifier.judge_arrival(message, facts, answer=answer)
+        for judged in self._judged_stages:
+            if (answer or not judged.answers) and judged.handle(message, verdict, facts):
                 return
 
 
@@ -164,9 +152,10 @@ class LaneWay:
 
     async def _veto(self, task: Task) -> Task | None:
         """One that is known to be a question only now was not counted when it came."""
-        why = self._wake_classifier.judge_in_lane(task)
+        facts = self._wake_classifier.gather_facts(task.message)  # they may have changed
+        why = self._wake_classifier.judge_in_lane(task, facts)
         if not why and task.looked_up:
-            why = self._question_queue.admit_looked_up(task)
+            why = self._rate_limiter.admit(task, is_earlier=facts.is_earlier)
         if not (why := why or self._rate_limiter.admit_today(task)):
             return task
         self._question_queue.dismiss(task, why)

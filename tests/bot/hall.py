@@ -27,7 +27,7 @@ from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.recovery.catchup import HeldLanes, ReconnectQueue
 from bot.conversation.recovery.deafness import DeafnessWatch
 from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
-from bot.conversation.way import LaneWay, MessageWay
+from bot.conversation.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.core.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
@@ -60,6 +60,7 @@ class Hall(House):
         self.wake_classifier = WakeClassifier(
             rules=rules,
             history=history,
+            seen=self.seen,
             server_clock=self.ages,
             mutes=self.mutes,
             quiet_hours=quiet_hours,
@@ -95,7 +96,6 @@ class Hall(House):
             rate_limiter=self.rate_limiter,
             message_log=self.hearing,
             turn_journal=self.ledger,
-            clock=clock,
         )
         self.put_off = DeferredQuestions(
             wake_classifier=self.wake_classifier,
@@ -151,34 +151,40 @@ class Hall(House):
             outbox=self.outbox,
         )
         self_messages = SelfMessages(history, self.outbox)
+        stop_handler = StopHandler(
+            active_work=self.active_work,
+            server_clock=self.ages,
+            message_log=self.hearing,
+            history=history,
+            gestures=self.gestures,
+            rules=rules,
+            local=same_rules,
+        )
+        steering = Steering(
+            live=self.live,
+            message_log=self.hearing,
+            question_queue=self.questions,
+            history=history,
+            prompt_context=self.prompt_context,
+            stops=self.wake_classifier.stops,
+            owners=rules.owners,
+            is_on=steers,
+        )
         self.way = MessageWay(
             deduplicator=self.door,
             active_conversations=self.places,
-            self_messages=self_messages,
-            decisions=self.decisions,
-            stop_handler=StopHandler(
-                active_work=self.active_work,
-                server_clock=self.ages,
-                message_log=self.hearing,
-                history=history,
-                gestures=self.gestures,
-                rules=rules,
-                local=same_rules,
-            ),
-            start_command=self.commands.start_command,
             wake_classifier=self.wake_classifier,
-            steering=Steering(
-                live=self.live,
-                message_log=self.hearing,
-                question_queue=self.questions,
-                history=history,
-                prompt_context=self.prompt_context,
-                stops=self.wake_classifier.stops,
-                owners=rules.owners,
-                is_on=steers,
-            ),
             message_log=self.hearing,
-            question_queue=self.questions,
+            stages=(
+                Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
+                Stage(self.decisions.take_reply, erases=True),  # an owner's word on what waits?
+                Stage(stop_handler.take, answers=True),  # is somebody to stop?
+                Stage(self.commands.start_command, answers=True, erases=True),  # answered without a model?
+            ),
+            judged_stages=(
+                JudgedStage(steering.take, answers=True),  # part of what is being answered?
+                JudgedStage(self.questions.receive),  # a question, overheard, or ignored
+            ),
         )
         self.lane = LaneWay(
             decisions=self.decisions,

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 
+from bot.conversation.tasks import Facts
 from bot.core.events import Identity, MessageReceived
 from bot.core.server_clock import ServerClock
 from bot.memory.lru import LRU, RecentKeys
@@ -174,18 +175,16 @@ class Deduplicator:
         self._meet = meet
         self.duplicates = 0  # since the start
 
-    def admit(self, message: MessageReceived) -> bool:
+    def admit(self, message: MessageReceived, facts: Facts) -> bool:
         """Whether this message is taken now; from then on it is known."""
         if self._seen.defer(message) or message.is_own:
             return False
         is_known = not self._seen.claim(message)
-        if is_known or (
-            not self._server_clock.is_missed(message) and self._seen.was_found(message)
-        ):
+        if is_known or (not facts.is_missed and self._seen.was_found(message)):
             self.duplicates += 1
             logger.debug("message %s in %s came again", message.message_id, message.conversation)
             return False
-        if not self._seen.is_earlier(message):
+        if not facts.is_earlier:
             self._server_clock.record_new(message)
         self._meet(message)
         return True

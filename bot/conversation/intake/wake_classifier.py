@@ -18,10 +18,11 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.conversation.intake.deduplicator import Past, SeenMessages
 from bot.conversation.intake.group_probe import BotDetection
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.quiet_hours import QuietHours
-from bot.conversation.tasks import Task
+from bot.conversation.tasks import Facts, Task
 from bot.core.blocked_words import BlockedWords
 from bot.core.command import Command
 from bot.core.events import MessageReceived, quote_in
@@ -73,13 +74,13 @@ class Question(Struct):
     """What is judged, with what every veto may want to know of it.
 
     All of its lines are `said`. It came `at`, in seconds since 1970, and has waited for `waited`
-    seconds. `rules` are those of its place; None if nobody has asked for them yet.
+    seconds.
     """
 
     message: MessageReceived
     said: tuple[MessageReceived, ...]
     wake: Wake
-    rules: Rules | None
+    facts: Facts
     at: float
     waited: float
 
@@ -225,6 +226,7 @@ class WakeClassifier:
         *,
         rules: Rules,
         history: History,
+        seen: SeenMessages,
         server_clock: ServerClock,
         mutes: Mutes,
         quiet_hours: QuietHours,
@@ -241,6 +243,7 @@ class WakeClassifier:
         self._rules = rules
         self._local = local
         self._history = history
+        self._seen = seen
         self._server_clock = server_clock
         self._mutes = mutes
         self.quiet_hours = quiet_hours
@@ -274,33 +277,47 @@ class WakeClassifier:
 
     # --- what a message is --------------------------------------------------------------------
 
-    def judge_arrival(self, message: MessageReceived, *, answer: bool = True) -> Verdict:
+    def gather_facts(self, message: MessageReceived) -> Facts:
+        """What is known of it now."""
+        is_missed = self._server_clock.is_missed(message)
+        return Facts(
+            self._clock.now(),
+            self._local(message.conversation, self._rules),
+            is_missed=is_missed,
+            is_earlier=self._seen.is_earlier(message),
+            is_lost=self._seen.past_of(message, told=not is_missed) is Past.LOST,
+        )
+
+    def judge_arrival(
+        self, message: MessageReceived, facts: Facts, *, answer: bool = True
+    ) -> Verdict:
         """The verdict. If something holds the bot back, or it is not to `answer`, nothing wakes
         it.
         """
-        rules = self._local(message.conversation, self._rules)
-        match self._judge(message, rules):
+        match self._judge(message, facts.rules):
             case Wake() as wake:
                 self._bot_detection.meet(message)
                 if not answer:
                     return Observe(Silence.LATE)
-                why = _first(self._on_arrival, self._arrived(message, wake, rules))
+                why = _first(self._on_arrival, self._arrived(message, wake, facts))
                 return Observe(why) if why else wake
             case NeedsQuoted() as verdict:
                 return verdict if answer else Observe()
-            case Observe(may_join=True) if answer and self._joins(message.conversation, rules):
+            case Observe(may_join=True) if answer and self._joins(
+                message.conversation, facts.rules
+            ):
                 return Wake("chance", weak=True)
             case verdict:
                 return verdict
 
-    def judge_in_lane(self, task: Task) -> Why:
+    def judge_in_lane(self, task: Task, facts: Facts) -> Why:
         """Why a question whose turn has come is not answered after all; empty if it is."""
         message, clock = task.message, self._server_clock
         if task.looked_up:
             self._bot_detection.meet(message)
-        age = clock.age(message) if clock.is_missed(message) else clock.least(message)
-        waited = max(self._clock.now() - task.since, age)
-        question = Question(message, task.said, task.wake, None, task.since, waited)
+        age = clock.age(message) if facts.is_missed else clock.least(message)
+        waited = max(facts.at - task.since, age)
+        question = Question(message, task.said, task.wake, facts, task.since, waited)
         return _first(self._looked_up if task.looked_up else self._in_lane, question)
 
     def judge_by_rules(self, message: MessageReceived) -> Verdict:
@@ -314,10 +331,10 @@ class WakeClassifier:
 
     def would_answer(self, message: MessageReceived) -> bool:
         """Whether it wakes the bot, and nothing holds that back; asking changes nothing."""
-        rules = self._local(message.conversation, self._rules)
-        wake = self._judge(message, rules)
+        facts = self.gather_facts(message)
+        wake = self._judge(message, facts.rules)
         return isinstance(wake, Wake) and not _first(
-            self._preview, self._arrived(message, wake, rules)
+            self._preview, self._arrived(message, wake, facts)
         )
 
     def admits_command(self, message: MessageReceived, command: Command) -> bool:
@@ -377,9 +394,9 @@ class WakeClassifier:
 
     # --- what holds the bot back --------------------------------------------------------------
 
-    def _arrived(self, message: MessageReceived, wake: Wake, rules: Rules) -> Question:
-        now, waited = self._clock.now(), self._server_clock.least(message)
-        return Question(message, (message,), wake, rules, now, waited)
+    def _arrived(self, message: MessageReceived, wake: Wake, facts: Facts) -> Question:
+        waited = self._server_clock.least(message)
+        return Question(message, (message,), wake, facts, facts.at, waited)
 
     def _vetoes_on(self, occasion: Occasion) -> tuple[Veto, ...]:
         return tuple(veto for veto, occasions in self.vetoes if occasion in occasions)
@@ -406,7 +423,7 @@ class WakeClassifier:
         return self.quiet_hours.silence(question.message.conversation)
 
     def _veto_quiet(self, question: Question) -> Why:
-        return self.quiet_hours.against(question.message, question.wake, question.rules)
+        return self.quiet_hours.against(question.message, question.wake, question.facts.rules)
 
     def _veto_stale(self, question: Question) -> Why:
         return Silence.STALE if self._is_stale(question.waited) else ""

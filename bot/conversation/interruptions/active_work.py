@@ -9,8 +9,8 @@ from collections.abc import Collection
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
-from bot.conversation.turns.live import LiveTurns
-from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.active_turn import ActiveTurns
+from bot.conversation.turns.suspended import SuspendedTurns
 from bot.conversation.turns.turn import Turns
 from bot.policy.wake import Silence
 from bot.speaking.outbox import Outbox
@@ -24,9 +24,9 @@ class ActiveWork:
     def __init__(
         self,
         *,
-        live: LiveTurns,
+        live: ActiveTurns,
         turns: Turns,
-        suspensions: Suspensions,
+        suspensions: SuspendedTurns,
         lanes: Lanes[Work],
         question_queue: QuestionQueue,
         outbox: Outbox,

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import DeferredQuestions
 from bot.conversation.tasks import Task, Work
-from bot.conversation.turns.live import LiveTurns
-from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.active_turn import ActiveTurns
+from bot.conversation.turns.suspended import SuspendedTurns
 from bot.core.cluster_messages import SubjectErased
 from bot.core.events import MessageReceived
 from bot.core.ports import Store
@@ -30,9 +30,9 @@ class ErasureCancel:
         self,
         *,
         lanes: Lanes[Work],
-        live: LiveTurns,
+        live: ActiveTurns,
         deferred: DeferredQuestions,
-        suspensions: Suspensions,
+        suspensions: SuspendedTurns,
         store: Store,
         postbox: Postbox,
         put_back: Callable[[Task], None],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.approvals.tool_calls import ToolApprovals
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.tasks import Resume, Work
-from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.suspended import SuspendedTurns
 from frostagent.types.ports import Clock
 
 LOOK = 5.0  # seconds between two looks at what waits for somebody's word
@@ -17,7 +17,7 @@ class Expiry:
     def __init__(
         self,
         *,
-        suspensions: Suspensions,
+        suspensions: SuspendedTurns,
         approvals: ToolApprovals,
         lanes: Lanes[Work],
         clock: Clock,

@@ -19,7 +19,7 @@ from bot.conversation.intake.mutes import Mutes
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
-from bot.conversation.turns.live import LiveTurn, LiveTurns
+from bot.conversation.turns.active_turn import ActiveTurn, ActiveTurns
 from bot.core.events import MemberChanged, Muted
 from bot.core.ports import Member
 from bot.core.server_clock import ServerClock
@@ -37,7 +37,7 @@ class Muting:
         *,
         mutes: Mutes,
         server_clock: ServerClock,
-        live: LiveTurns,
+        live: ActiveTurns,
         lanes: Lanes[Work],
         question_queue: QuestionQueue,
         message_log: MessageLog,
@@ -92,7 +92,7 @@ class Muting:
             else:  # it is still being prepared
                 self._let_be(live, where)
 
-    def _let_be(self, live: LiveTurn, where: Conversation) -> None:
+    def _let_be(self, live: ActiveTurn, where: Conversation) -> None:
         """Its question is not asked: what is in it of what the lane has, some may have left it."""
         for work in self._lanes.at(where):
             if not isinstance(work, Task) or live.message not in work.said:

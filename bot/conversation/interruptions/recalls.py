@@ -9,7 +9,7 @@ from typing import TypeAlias
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.tasks import Task, Work
-from bot.conversation.turns.live import LiveTurns
+from bot.conversation.turns.active_turn import ActiveTurns
 from bot.conversation.turns.turn import Turns
 from bot.core.events import MessageRecalled
 from bot.memory.history import History
@@ -31,7 +31,7 @@ class Recalls:
         history: History,
         question_queue: QuestionQueue,
         turns: Turns,
-        live: LiveTurns,
+        live: ActiveTurns,
         lanes: Lanes[Work],
     ) -> None:
         self._let_go = let_go

@@ -10,14 +10,14 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.message_log import MessageLog
+from bot.conversation.queue.coalescer import is_for_others
 from bot.conversation.queue.question_queue import QuestionQueue
-from bot.conversation.tasks import Task
-from bot.conversation.turns.live import Line, LiveTurns
+from bot.conversation.tasks import Facts, Task, make_task
+from bot.conversation.turns.active_turn import ActiveTurns, Line
+from bot.conversation.turns.context_builder import PromptContext
 from bot.core.events import MessageReceived, quote_in
 from bot.memory.history import History
-from bot.policy.incomplete_messages import is_for_others
 from bot.policy.permissions import asker_of
 from bot.policy.wake import Observe, Silence, Verdict, Wake, Why
 from bot.prompt.render import View, plain
@@ -36,7 +36,7 @@ class Steering:
     def __init__(
         self,
         *,
-        live: LiveTurns,
+        live: ActiveTurns,
         message_log: MessageLog,
         question_queue: QuestionQueue,
         history: History,
@@ -54,7 +54,7 @@ class Steering:
         self._owners = owners
         self._is_on = is_on
 
-    def take(self, message: MessageReceived, verdict: Verdict) -> bool:
+    def take(self, message: MessageReceived, verdict: Verdict, facts: Facts) -> bool:
         """Whether this line is part of a turn now; then it is done with."""
         live = self._live.of(message) if self._is_on else None
         if live is None or not self._prompt_context.is_at_hand(message.conversation):
@@ -66,7 +66,7 @@ class Steering:
             return False  # there is no time here to look it up: it may be an owner's word
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
-            task = self._question_queue.make_task(message, verdict)
+            task = make_task(message, verdict, facts)
             if task.lost or task.told:
                 return False
         elif is_talk(verdict) and belongs(message, live.latest, quoted):

@@ -51,10 +51,9 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
     """The stop that a message is, but for a mention of the bot, its name and a quote; None for
     anything else.
     """
-    words = "".join([one.text for one in message.segments if isinstance(one, Text)])
-    text = fold_text(words[: LONGEST + 1])
-    if len(text) > LONGEST or not any(map(text.__contains__, SIGNS)):
+    if not has_sign(message):
         return None
+    text = _folded(message)
     mentioned = False
     for segment in message.segments:
         match segment:
@@ -71,6 +70,17 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
             return None
         text, mentioned = named, True
     return StopWord(mentioned, text.startswith(COMMAND), text == EVERYTHING)
+
+
+def has_sign(message: MessageReceived) -> bool:
+    """Whether it may be a stop at all: it is short, and has a part of one of the words."""
+    text = _folded(message)
+    return len(text) <= LONGEST and any(map(text.__contains__, SIGNS))
+
+
+def _folded(message: MessageReceived) -> str:
+    words = "".join([one.text for one in message.segments if isinstance(one, Text)])
+    return fold_text(words[: LONGEST + 1])
 
 
 def _without_name(text: str, names: Iterable[str]) -> str:
@@ -111,6 +121,8 @@ class StopHandler:
 
     def take(self, message: MessageReceived) -> bool:
         """Whether somebody is to stop; then it is done with. Where nothing goes on it is talk."""
+        if not has_sign(message):  # as nearly always: the names there are of no interest
+            return False
         stop = stop_in(message, self._local(message.conversation, self._rules).names)
         if stop is None:
             return False

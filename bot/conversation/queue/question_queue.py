@@ -13,15 +13,15 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from bot.conversation.context.perception import Perception
 from bot.conversation.intake.active_conversations import ActiveConversations
-from bot.conversation.intake.deduplicator import Past, SeenMessages
+from bot.conversation.intake.deduplicator import SeenMessages
 from bot.conversation.intake.message_log import MessageLog
 from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.conversation.queue.coalescer import Coalescer
 from bot.conversation.queue.lanes import Lanes
 from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.tasks import YOUNG, Task, Work
+from bot.conversation.tasks import YOUNG, Facts, Task, Work, make_task
+from bot.conversation.turns.perception import Perception
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.errors import NotConnected
 from bot.core.events import MessageReceived
@@ -49,7 +49,6 @@ class QuestionQueue:
         rate_limiter: RateLimiter,
         message_log: MessageLog,
         turn_journal: TurnJournal,
-        clock: Clock,
     ) -> None:
         self._lanes = lanes
         self._coalescer = coalescer
@@ -59,15 +58,14 @@ class QuestionQueue:
         self._rate_limiter = rate_limiter
         self._message_log = message_log
         self._turn_journal = turn_journal
-        self._clock = clock
 
     # --- in -----------------------------------------------------------------------------------
 
-    def receive(self, message: MessageReceived, verdict: Verdict) -> bool:
+    def receive(self, message: MessageReceived, verdict: Verdict, facts: Facts) -> bool:
         """Queue it, keep it as overheard, or ignore it. The last stage of a message: True."""
         match verdict:
             case Wake() | NeedsQuoted():
-                task = self.make_task(message, verdict)
+                task = make_task(message, verdict, facts)
                 # What is lost is overheard: the next process does not answer it either.
                 self._message_log.observe(message, verdict, overheard=task.lost)
                 self.enqueue(task, is_earlier=task.told)
@@ -80,17 +78,6 @@ class QuestionQueue:
             case _:
                 assert_never(verdict)
         return True
-
-    def make_task(self, message: MessageReceived, verdict: Wake | NeedsQuoted) -> Task:
-        """The task, with what is known of whether an earlier process did it."""
-        told = not self._server_clock.is_missed(message)
-        return Task(
-            message,
-            verdict,
-            self._clock.now(),
-            told=self._seen.is_earlier(message),
-            lost=self._seen.past_of(message, told=told) is Past.LOST,
-        )
 
     def enqueue(self, task: Task, *, is_earlier: bool | None = None) -> None:
         """Queue it: with what its asker is waiting for already, or in its lane. `is_earlier` is
@@ -119,13 +106,6 @@ class QuestionQueue:
             return
         self._make_room(task.message.conversation)
         self._put(task)
-
-    def admit_looked_up(self, task: Task) -> Why:
-        """Why a question that is known to be one only now is not taken; empty if it is, and
-        counted.
-        """
-        is_earlier = self._seen.is_earlier(task.message)
-        return self._rate_limiter.admit(task, is_earlier=is_earlier)
 
     def _enqueue_in_lane(self, task: Task, *, is_earlier: bool) -> None:
         """A lane for it, or a word to its asker that nobody comes to it.

@@ -33,7 +33,7 @@ from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.recovery.late_messages import LateMessages
 from bot.conversation.recovery.unfinished import Unfinished
 from bot.conversation.tasks import YOUNG
-from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.suspended import SuspendedTurns
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.events import MessageReceived
 from bot.core.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
@@ -65,7 +65,7 @@ class Recoverer:
         seen: SeenMessages,
         rate_limiter: RateLimiter,
         late_messages: LateMessages,
-        suspensions: Suspensions,
+        suspensions: SuspendedTurns,
         turn_journal: TurnJournal,
         outbox: Outbox,
         toolset: Toolset,

@@ -16,9 +16,9 @@ from __future__ import annotations
 from contextvars import copy_context
 from itertools import islice
 
-from bot.conversation.context.perception import MAX_PICTURES
 from bot.conversation.turns.context_builder import ContextBuilder
-from bot.conversation.turns.suspensions import WaitingTurn
+from bot.conversation.turns.perception import MAX_PICTURES
+from bot.conversation.turns.suspended import SuspendedTurn
 from bot.core.journal import OpenTurn, Recovery, UsageAdded
 from bot.core.ports import Store
 from bot.core.segments import Picture
@@ -86,7 +86,7 @@ class Unfinished:
         return model.estimate(ModelRequest(shown, self._toolset.definitions(run.ports, run.terms)))
 
 
-def _as_it_began(turn: OpenTurn) -> WaitingTurn:
+def _as_it_began(turn: OpenTurn) -> SuspendedTurn:
     """The turn before its first step."""
     run = SuspendedRun(
         run_id=turn.turn_id,
@@ -98,7 +98,7 @@ def _as_it_began(turn: OpenTurn) -> WaitingTurn:
         usage=Usage(),
         steps=0,
     )
-    return WaitingTurn(turn.question, turn.user, run)
+    return SuspendedTurn(turn.question, turn.user, run)
 
 
 def _pictures_of(turn: OpenTurn) -> tuple[QuestionPicture, ...]:

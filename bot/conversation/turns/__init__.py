@@ -1,1 +1,1 @@
-"""A turn, prepared, run, suspended and closed; how it begins and ends in the journal."""
+"""A turn: what its model reads, how it runs, is suspended and closed, and its journal entries."""

@@ -189,19 +189,25 @@ async def test_the_first_veto_is_the_reason_in_the_order_of_arrivals_and_in_that
         await house.quiet_overrides.keep(GROUP, QuietOverride(is_mute=True))
         line = said("a loan?", user=5)
         asked = Task(line, Wake("quote"), house.clock.now() - 121)
-        assert judged.judge_arrival(line) == Observe(Silence.WORDS)
-        assert [judged.judge_in_lane(structs.replace(asked, looked_up=one)) for one in (False, True)] == [
+        assert judged.judge_arrival(line, judged.gather_facts(line)) == Observe(Silence.WORDS)
+        assert [
+            judged.judge_in_lane(structs.replace(asked, looked_up=one), judged.gather_facts(line))
+            for one in (False, True)
+        ] == [
             Silence.SILENCED,
             Silence.SILENCED,
         ]
         await house.quiet_overrides.end(GROUP)
-        assert [judged.judge_in_lane(structs.replace(asked, looked_up=one)) for one in (False, True)] == [
+        assert [
+            judged.judge_in_lane(structs.replace(asked, looked_up=one), judged.gather_facts(line))
+            for one in (False, True)
+        ] == [
             Silence.WORDS,
             Silence.WORDS,
         ]
         house.mutes.apply(muted(60))
-        assert judged.judge_arrival(line) == Observe(Silence.MUTED)
-        assert judged.judge_in_lane(asked) == Silence.MUTED
+        assert judged.judge_arrival(line, judged.gather_facts(line)) == Observe(Silence.MUTED)
+        assert judged.judge_in_lane(asked, judged.gather_facts(line)) == Silence.MUTED
         assert not judged.would_answer(said("hi"))
 
 

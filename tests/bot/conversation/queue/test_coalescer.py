@@ -9,19 +9,18 @@ from msgspec.structs import replace
 from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.intake.deduplicator import SeenMessages
 from bot.conversation.intake.message_log import MessageLog, judged
-from bot.conversation.queue.coalescer import Coalescer
+from bot.conversation.queue.coalescer import Coalescer, message_words, shows_something
 from bot.conversation.queue.lanes import Lanes, Order
 from bot.conversation.queue.question_queue import QuestionQueue
 from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.tasks import Resume, Task, Work, due_of, person_of
+from bot.conversation.tasks import Facts, Resume, Task, Work, due_of, person_of
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.events import MessageReceived
 from bot.core.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.core.segments import Picture, Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
-from bot.policy.incomplete_messages import message_words, shows_something
-from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
+from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Verdict, Wake
 from bot.speaking.gestures import Gestures
 from bot.speaking.postbox import Postbox
 from frostagent.types.speech import Mention, Quote, Text
@@ -48,7 +47,7 @@ class Porch:
         self.history = History(store=self.store)
         self.lanes = Lanes[Work](clock=clock, order=Order(person_of, due_of))
         active_conversations = ActiveConversations(arrive=lambda _: None, clock=clock)
-        seen = SeenMessages(clock=clock)
+        self.seen = seen = SeenMessages(clock=clock)
         message_log = MessageLog(
             store=self.store, history=self.history, active_conversations=active_conversations, ends=lambda *_: 0.0
         )
@@ -72,7 +71,6 @@ class Porch:
             rate_limiter=self.rate_limiter,
             message_log=message_log,
             turn_journal=TurnJournal(self.store, self.history, clock),
-            clock=clock,
         )
         self.tasks: list[Task] = []
         self.gate = asyncio.Event()
@@ -83,12 +81,16 @@ class Porch:
         else:
             await self.gate.wait()
 
+    def receive(self, message: MessageReceived, verdict: Verdict) -> None:
+        facts = Facts(self.clock.now(), Rules(), is_earlier=self.seen.is_earlier(message))
+        self.questions.receive(message, verdict, facts)
+
     def says(self, words: str | tuple[Segment, ...], *, at: bool = True, user: int = 777) -> MessageReceived:
         message = replace(said(words, at=at, user=user), time=self.clock.now())
         if at:
-            self.questions.receive(message, Wake("mention"))
+            self.receive(message, Wake("mention"))
         else:
-            self.questions.receive(message, Observe())
+            self.receive(message, Observe())
         return message
 
     async def asked(self, after: float = 0.0) -> list[list[str]]:
@@ -266,7 +268,7 @@ async def test_what_was_said_before_a_question_that_waits_does_not_follow_it() -
         missed = replace(said("之前的问题？"), time=house.clock.now())
         await house.clock.advance(5)
         house.says("之后的问题？")
-        house.questions.receive(missed, Wake("mention"))
+        house.receive(missed, Wake("mention"))
         house.gate.set()
         assert await house.asked() == [["之后的问题？"], ["之前的问题？"]]
 
@@ -279,8 +281,8 @@ async def test_what_comes_again_behind_the_question_it_was_said_before_is_only_o
             replace(said(words, at=at), time=house.clock.now(), message_seq=number)
             for words, at, number in (("闲话", False, "9"), ("问题？", True, "10"))
         )
-        house.questions.receive(question, Wake("mention"))
-        house.questions.receive(before, Observe())
+        house.receive(question, Wake("mention"))
+        house.receive(before, Observe())
         house.gate.set()
         assert await house.asked() == [["问题？"]]
         assert house.overheard() == ["闲话"]
@@ -290,7 +292,7 @@ async def test_a_quote_that_nobody_knows_stands_alone() -> None:
     async with porch() as house:
         await house.busy()
         house.says("第一个问题？")
-        house.questions.receive(said((Quote("7"),)), NeedsQuoted("7"))
+        house.receive(said((Quote("7"),)), NeedsQuoted("7"))
         house.gate.set()
         assert await house.asked() == [["第一个问题？"], [""]]
 
@@ -353,7 +355,7 @@ async def test_of_questions_that_wait_together_the_strongest_call_counts(weak: t
     async with porch() as house:
         await house.busy()
         for is_weak in weak:
-            house.questions.receive(said("一个问题？"), Wake("name", weak=is_weak))
+            house.receive(said("一个问题？"), Wake("name", weak=is_weak))
         house.gate.set()
         await house.asked()
         assert [task.wake.weak for task in house.tasks] == [all(weak)]
@@ -365,7 +367,7 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
         at.says("北京的天气怎么样？")
         late = replace(said("上海的天气怎么样？"), time=at.clock.now())  # found later, in the same second
         verdict = Observe(Silence.LATE)
-        at.questions.receive(late, verdict)
+        at.receive(late, verdict)
         at.gate.set()
         assert await at.asked() == [["北京的天气怎么样？"]]
     assert MessageObserved(late, overheard=True, judged=judged(late, verdict)) in at.store.entries
@@ -374,6 +376,6 @@ async def test_a_question_that_is_not_answered_belongs_to_no_other_one() -> None
 async def test_a_question_that_was_let_be_is_not_looked_back_at() -> None:
     async with porch(1.2) as at:
         question = replace(said("北京的天气怎么样？"), time=at.clock.now())
-        at.questions.receive(question, Observe(Silence.LATE))
+        at.receive(question, Observe(Silence.LATE))
         at.says("上海的天气怎么样？")
         assert await at.asked() == [["上海的天气怎么样？"]]

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
-from bot.conversation.context.perception import Senses
 from bot.conversation.recovery.unfinished import Unfinished
+from bot.conversation.turns.perception import Senses
 from bot.core.events import MessageReceived
 from bot.core.journal import OpenTurn, Recovery, Remembered, Round, UsageAdded
 from bot.core.ports import Seen

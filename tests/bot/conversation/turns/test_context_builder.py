@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.conversation.turns.context_builder import spent_by
-from bot.conversation.turns.suspensions import WaitingTurn
+from bot.conversation.turns.suspended import SuspendedTurn
 from bot.core.events import MessageReceived
 from bot.core.journal import MemberNumbered, Remembered, Round
 from bot.memory.personas import Cast, Persona
@@ -219,7 +219,7 @@ async def test_a_turn_that_goes_on_has_no_more_authority_than_it_had_or_is_left(
     before: Audience, meanwhile: str
 ) -> None:
     asker = Asker(OWNER, is_owner=True, authority=Audience.GROUP_ADMIN, overheard=before)
-    waiting = WaitingTurn(said("hi", user=OWNER), UserMessage("hi"), suspended(asker))
+    waiting = SuspendedTurn(said("hi", user=OWNER), UserMessage("hi"), suspended(asker))
     async with living() as house:
         house.history.speakers.learn(GROUP, [])
         assert [house.history.speakers.number(GROUP, user) for user in (OWNER, 5)] == [1, 2]
@@ -244,7 +244,7 @@ def suspended(asker: Asker) -> SuspendedRun:
 
 def test_what_a_waiting_turn_has_spent_is_what_was_written_down_or_can_be_told_from_it() -> None:
     run = suspended(Asker(777))
-    waiting = WaitingTurn(said("hi"), UserMessage("hi"), run, ("one", ""))
+    waiting = SuspendedTurn(said("hi"), UserMessage("hi"), run, ("one", ""))
     assert spent_by(waiting) == Spent(2, 42, 2)
     spent = Spent(7, 99.0, 4)
     assert spent_by(dataclasses.replace(waiting, run=replace(run, spent=spent))) == spent

@@ -9,18 +9,15 @@ from functools import partial
 
 from bot.approvals.decision import Approvers
 from bot.approvals.tool_calls import ToolApprovals
-from bot.conversation.context.perception import Perception, Senses
-from bot.conversation.context.prompt_context import PromptContext
 from bot.conversation.intake.mutes import Mutes
 from bot.conversation.intake.pokes import AnsweredPokes
 from bot.conversation.queue.lanes import Lanes, Order
 from bot.conversation.tasks import Resume, Work, due_of, person_of
-from bot.conversation.turns.context_builder import ContextBuilder, Turn
-from bot.conversation.turns.finalizer import Finalizer
-from bot.conversation.turns.live import LiveTurn, LiveTurns
-from bot.conversation.turns.suspensions import Suspensions
+from bot.conversation.turns.active_turn import ActiveTurn, ActiveTurns
+from bot.conversation.turns.context_builder import ContextBuilder, PromptContext, Turn, TurnBudget
+from bot.conversation.turns.perception import Perception, Senses
+from bot.conversation.turns.suspended import SuspendedTurns
 from bot.conversation.turns.turn import Turns
-from bot.conversation.turns.turn_budget import TurnBudget
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.actions import React, SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -109,7 +106,7 @@ class House:
         )
         self.perception = Perception(transport=self.transport, history=self.history, senses=Senses(sight))
         self.gestures = Gestures(transport=self.transport, clock=self.patience)
-        self.live = LiveTurns(store=self.store, clock=clock)
+        self.live = ActiveTurns(store=self.store, clock=clock)
         self.prompt_context = PromptContext(history=self.history, speakers=self.history.speakers)
         self.quiet_overrides = QuietOverrides(store=self.store, choices=self.store, clock=clock)
         self.pokes = AnsweredPokes(store=self.store, choices=self.store, clock=clock)
@@ -127,7 +124,7 @@ class House:
             clock=clock,
         )
         self.ledger = TurnJournal(self.store, self.history, clock)
-        self.suspensions = Suspensions(
+        self.suspensions = SuspendedTurns(
             store=self.store,
             approvals=self.approvals,
             turn_journal=self.ledger,
@@ -148,19 +145,15 @@ class House:
         self.turns = Turns(
             engine=engine,
             context_builder=self.context_builder,
-            finalizer=Finalizer(
-                delivery=delivery,
-                history=self.history,
-                approvals=self.approvals,
-                store=self.store,
-                turn_journal=self.ledger,
-                shadow=self.shadow,
-            ),
+            delivery=delivery,
             suspensions=self.suspensions,
+            approvals=self.approvals,
+            store=self.store,
             history=self.history,
             turn_journal=self.ledger,
             live=self.live,
             gestures=self.gestures,
+            shadow=self.shadow,
         )
 
 
@@ -190,7 +183,7 @@ async def test_the_final_words_answer_the_question_with_a_quote() -> None:
 
 async def test_a_turn_that_is_over_leaves_nothing_to_the_cycle_collector() -> None:
     def there() -> dict[int, str]:
-        kinds = {LiveTurn, Turn, Run, BudgetShare, Budget}
+        kinds = {ActiveTurn, Turn, Run, BudgetShare, Budget}
         return {id(one): type(one).__name__ for one in gc.get_objects() if type(one) in kinds}
 
     gc.collect()

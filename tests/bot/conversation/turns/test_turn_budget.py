@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from msgspec.structs import replace as msgspec_replace
 
-from bot.conversation.turns.turn_budget import TurnBudget, told_on
+from bot.conversation.turns.context_builder import TurnBudget, told_on
 from bot.core.ports import Looking
 from bot.memory.spending import Spending
 from bot.policy.day_limits import LimitLevel

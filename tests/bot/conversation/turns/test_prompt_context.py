@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.conversation.context.prompt_context import LOOK_UPS, PromptContext
+from bot.conversation.turns.context_builder import LOOK_UPS, PromptContext
 from bot.core.journal import MemberNumbered
 from bot.memory.history import History
 from bot.prompt.compose import OverheardTalk, Question
@@ -13,7 +13,7 @@ from tests.fakes import BOT, GROUP, RecordingStore, said
 async def telling(store: RecordingStore) -> PromptContext:
     history = History(store=store)
     made = PromptContext(history=history, speakers=history.speakers)
-    await made.load(GROUP)
+    await history.load(GROUP)
     return made
 
 
@@ -67,7 +67,7 @@ async def test_what_is_told_by_itself_is_one_line_of_its_conversation() -> None:
 async def test_who_is_mentioned_before_he_speaks_has_his_name_all_the_same() -> None:
     history = History(store=RecordingStore())
     teller = PromptContext(history=history, speakers=history.speakers)
-    await teller.load(GROUP)
+    await history.load(GROUP)
     for message in (said((Mention(5),), at=False), said("hi", user=5, name="小红", at=False)):
         history.overhear(message)
     talk = teller.take_talk(GROUP, 777)

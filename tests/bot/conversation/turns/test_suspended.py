@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.conversation.turns.suspensions import WaitingTurn
+from bot.conversation.turns.suspended import SuspendedTurn
 from bot.core import codec
 from bot.core.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
 from bot.core.redaction import RECALLED, OwnWords
@@ -66,7 +66,7 @@ async def test_what_is_for_a_run_alone_is_in_the_journal_for_no_run_that_waits()
     calling = AssistantMessage("", (ToolCall("c0", "memory", "{}"),))
     run = replace(now, messages=(calling, replace(told, call_id="c0")), answers=(now.answers[0], told))
     async with living() as house:
-        house.suspensions.suspend(WaitingTurn(question, UserMessage("x"), run))
+        house.suspensions.suspend(SuspendedTurn(question, UserMessage("x"), run))
         (put_down,) = house.store.of("run_suspended")
         assert isinstance(put_down, RunSuspended)
         left = codec.read(SuspendedRun, put_down.state)

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from bot.core.events import MessageReceived
-from bot.core.segments import Card, File, Forward, Picture, Record, Segment
-from bot.policy.incomplete_messages import (
+from bot.conversation.queue.coalescer import (
     is_addressed_to_bot,
     is_bare_mention,
     is_for_others,
     looks_unfinished,
     shows_something,
 )
+from bot.core.events import MessageReceived
+from bot.core.segments import Card, File, Forward, Picture, Record, Segment
 from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, PRIVATE, said

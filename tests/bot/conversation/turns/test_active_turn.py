@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.conversation.turns.live import Line
+from bot.conversation.turns.active_turn import Line
 from bot.core.events import MessageReceived
 from bot.core.journal import TurnSteered
 from bot.policy.wake import Silence

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.conversation.context.perception import MAX_VOICES, listened
+from bot.conversation.turns.perception import MAX_VOICES, listened
 from bot.core.segments import Record
 from bot.prompt.compose import Question
 from frostagent.types.errors import MediaError

@@ -8,9 +8,8 @@ from typing import assert_never
 from cachetools import LRUCache
 from msgspec.structs import replace
 
-from bot.conversation.context.forwards import Forwards
-from bot.conversation.context.perception import Senses
-from bot.conversation.context.prompt_context import PromptContext
+from bot.conversation.turns.context_builder import PromptContext
+from bot.conversation.turns.perception import Forwards, Senses
 from bot.core.events import MessageReceived
 from bot.core.journal import AttachmentNamed
 from bot.core.segments import File, Forward, Picture, Record, Segment

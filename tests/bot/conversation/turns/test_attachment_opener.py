@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.conversation.context.attachment_opener import AttachmentOpener
-from bot.conversation.context.forwards import Forwards
-from bot.conversation.context.perception import NO_SENSES, Senses
-from bot.conversation.context.prompt_context import PromptContext
+from bot.conversation.turns.attachment_opener import AttachmentOpener
+from bot.conversation.turns.context_builder import PromptContext
+from bot.conversation.turns.perception import NO_SENSES, Forwards, Senses
 from bot.core.events import Role
 from bot.core.ports import Seen
 from bot.core.segments import File, Forward, Picture, Record, Segment

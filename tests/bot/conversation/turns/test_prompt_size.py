@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.conversation.context.prompt_size import history_room_of, longest_head, longest_head_of_all
+from bot.conversation.turns.context_builder import history_room_of, longest_head, longest_head_of_all
 from bot.memory.personas import Cast, Persona
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.toolset import Toolset

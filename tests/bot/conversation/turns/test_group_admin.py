@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.context.group_admin import GroupAdmin
+from bot.conversation.turns.group_admin import GroupAdmin
 from bot.core.errors import ActionUnanswered, ActionUnsupported, NotConnected
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from bot.core.ports import Member

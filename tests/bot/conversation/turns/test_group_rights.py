@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.conversation.context.group_admin import NOT_ABOVE, NOT_ASKER, NOT_BOT, NOT_EQUALS, NOT_ITSELF, Roles, against
+from bot.conversation.turns.group_admin import NOT_ABOVE, NOT_ASKER, NOT_BOT, NOT_EQUALS, NOT_ITSELF, Roles, against
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from tests.cases import each_case
 

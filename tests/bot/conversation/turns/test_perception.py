@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from msgspec import structs
 
-from bot.conversation.context.perception import Perception, Senses
+from bot.conversation.turns.perception import Perception, Senses
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.core.ports import Seen

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingTurn:
+class SuspendedTurn:
     """A turn whose run is suspended."""
 
     question: MessageReceived
@@ -38,7 +38,7 @@ class WaitingTurn:
     heard: Mapping[Conversation, Heard] = field(default_factory=dict)
 
 
-class Suspensions:
+class SuspendedTurns:
     """The turns that wait, by turn id."""
 
     def __init__(
@@ -53,9 +53,9 @@ class Suspensions:
         self._store = store
         self._approvals = approvals
         self._turn_journal = turn_journal
-        self._waiting: dict[str, WaitingTurn] = {}
+        self._waiting: dict[str, SuspendedTurn] = {}
 
-    def suspend(self, turn: WaitingTurn) -> None:
+    def suspend(self, turn: SuspendedTurn) -> None:
         """Wait, and have it asked; with the numbers of its requests written down before that."""
         turn = replace(turn, run=self._approvals.number(turn.run))
         self._waiting[turn.run.run_id] = turn
@@ -85,12 +85,12 @@ class Suspensions:
         numbered = self._approvals.restore(run, suspended.question)
         if numbered != run:
             self._put_down(suspended.turn_id, numbered)
-        self._waiting[suspended.turn_id] = WaitingTurn(
+        self._waiting[suspended.turn_id] = SuspendedTurn(
             suspended.question, suspended.user, numbered, suspended.said
         )
         return run.conversation
 
-    def take(self, turn_id: str) -> WaitingTurn | None:
+    def take(self, turn_id: str) -> SuspendedTurn | None:
         """The turn, which waits no more; None where it does not wait (any more)."""
         return self._waiting.pop(turn_id, None)
 
@@ -143,7 +143,7 @@ def _kept(run: SuspendedRun) -> SuspendedRun:
     return renewed(run, messages=tuple(messages), answers=tuple(answers))
 
 
-def _without_own(turn: WaitingTurn, own: OwnWords) -> WaitingTurn:
+def _without_own(turn: SuspendedTurn, own: OwnWords) -> SuspendedTurn:
     """The turn without these words, which the bot said in it."""
     *messages, message = redact_own((*turn.run.messages, turn.run.message), own)
     if not isinstance(message, AssistantMessage):
@@ -151,7 +151,7 @@ def _without_own(turn: WaitingTurn, own: OwnWords) -> WaitingTurn:
     return replace(turn, run=renewed(turn.run, messages=tuple(messages), message=message))
 
 
-def _without(turn: WaitingTurn, message_id: str) -> WaitingTurn:
+def _without(turn: SuspendedTurn, message_id: str) -> SuspendedTurn:
     """The turn without the words of this message; the calls that wait stay as they are asked
     for.
     """

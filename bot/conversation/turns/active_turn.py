@@ -82,8 +82,6 @@ class Gone(Struct, eq=False):
 
     def out_of(self, run: Run, words: Wording) -> Run:
         """The run without them in the rounds before it: one cache miss."""
-        if not self.ids:
-            return run
         *rounds, last = run.transcript
         left = redact_messages(tuple(rounds), self.ids, lines_of_messages(rounds, self.ids))
         kept = (*reduce(redact_own_anywhere, self.own, left), last)
@@ -113,7 +111,7 @@ class Gone(Struct, eq=False):
         return self.is_summed_up and not before
 
 
-class LiveTurn(Struct, eq=False):
+class ActiveTurn(Struct, eq=False):
     """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
 
     `before` are the lines that stood beside its question when its preparation began, `lines` those
@@ -197,8 +195,13 @@ class LiveTurn(Struct, eq=False):
             if not self.is_seen:
                 self.is_seen = True
                 run = await self._see()
-        where, words = self.message.conversation, self._turn.words
-        if await self.gone.judge(run, self.state.messages, words, store=self.store, where=where):
+        if self.gone.ids and await self.gone.judge(
+            run,
+            self.state.messages,
+            self._turn.words,
+            store=self.store,
+            where=self.message.conversation,
+        ):
             self.state.forget_doubts()
         return self._asking(run)
 
@@ -285,7 +288,9 @@ class LiveTurn(Struct, eq=False):
 
     def _asking(self, run: Run) -> Run:
         """The run with its question as it is now; what stands around it and its pictures stay."""
-        run, user = self.gone.out_of(run, self._turn.words), self._turn.user
+        user = self._turn.user
+        if self.gone.ids:
+            run = self.gone.out_of(run, self._turn.words)
         last = run.transcript[-1]
         if self.asked == user.text or not isinstance(last, UserMessage):
             return run
@@ -309,11 +314,11 @@ class LiveTurn(Struct, eq=False):
 class GoingOn(Struct, frozen=True):
     """A turn that is among those that go on while the block runs, then among the `ended`."""
 
-    turns: list[LiveTurn]
+    turns: list[ActiveTurn]
     ended: deque[Ended]
-    live: LiveTurn
+    live: ActiveTurn
 
-    def __enter__(self) -> LiveTurn:
+    def __enter__(self) -> ActiveTurn:
         self.turns.append(self.live)
         return self.live
 
@@ -326,27 +331,27 @@ class GoingOn(Struct, frozen=True):
             live.turn = None  # which holds it: else both wait for the cycle collector
 
 
-class LiveTurns:
+class ActiveTurns:
     """All that go on, and the latest of those that are over."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._turns: list[LiveTurn] = []
+        self._turns: list[ActiveTurn] = []
         self._ended: deque[Ended] = deque(maxlen=MAX_ENDED)
 
     def going_on(
         self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
     ) -> GoingOn:
         """A turn about this message and the `lines` before it, while the block runs."""
-        live = LiveTurn(message, self._store, self._clock, before=lines)
+        live = ActiveTurn(message, self._store, self._clock, before=lines)
         return GoingOn(self._turns, self._ended, live)
 
-    def at(self, where: Conversation) -> list[LiveTurn]:
+    def at(self, where: Conversation) -> list[ActiveTurn]:
         """Those of a conversation."""
         return [live for live in self._turns if live.message.conversation == where]
 
-    def of(self, message: MessageReceived) -> LiveTurn | None:
+    def of(self, message: MessageReceived) -> ActiveTurn | None:
         """The one in which whoever says this may still say something."""
         asker = message.sender.user_id
         mine = (live for live in self.at(message.conversation) if live.asker == asker)

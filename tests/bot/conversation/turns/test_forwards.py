@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.conversation.context.forwards import Forwards
+from bot.conversation.turns.perception import Forwards
 from bot.core.events import MessageReceived
 from bot.core.segments import Forward, Segment
 from bot.policy.message_trimming import trim_message

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.conversation.context.describing import MAX_WORDS, DescribedSight
+from bot.conversation.turns.perception import MAX_WORDS, DescribedSight
 from bot.core.ports import Seen
 from bot.core.segments import Picture
 from frostagent.testing.scripted_model import ScriptedModel
