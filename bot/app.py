@@ -35,12 +35,12 @@ from bot.core.console_views import Doctor
 from bot.core.events import Identity
 from bot.core.ports import TurnFollower
 from bot.core.trial_group import Trial
+from bot.outbox.owner_alerts import of_stalls
+from bot.outbox.startup_alerts import StartupAlerts
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process
 from bot.runtime.reloading import ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.owner_alerts import of_stalls
-from bot.speaking.startup_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics, open_web
 from config.secrets import secrets_of
 from config.settings import Settings

@@ -133,6 +133,17 @@ from bot.memory.speakers import Speakers
 from bot.memory.spending import Spending
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
 from bot.models.meter import CountedSpeech, Meter
+from bot.outbox.delivery import Delivery, Manner
+from bot.outbox.gestures import Gestures
+from bot.outbox.outbox import Outbox
+from bot.outbox.owner_alerts import Alarm, Owner
+from bot.outbox.postbox import Postbox
+from bot.outbox.queues import Queues
+from bot.outbox.screening import Screen
+from bot.outbox.sender import Carrier
+from bot.outbox.sends import Rows
+from bot.outbox.shadow import Shadow
+from bot.outbox.startup_alerts import StartupAlerts
 from bot.policy.day_limits import Cap, DayLimits
 from bot.policy.drafts import FORGOTTEN
 from bot.policy.new_groups import mode_of_new_groups
@@ -143,17 +154,6 @@ from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
-from bot.speaking.carrier import Carrier
-from bot.speaking.delivery import Delivery, Manner
-from bot.speaking.gestures import Gestures
-from bot.speaking.outbox import Outbox
-from bot.speaking.owner_alerts import Alarm, Owner
-from bot.speaking.postbox import Postbox
-from bot.speaking.queues import Queues
-from bot.speaking.screening import Screen
-from bot.speaking.sends import Rows
-from bot.speaking.shadow import Shadow
-from bot.speaking.startup_alerts import StartupAlerts
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
 from frostagent.engine.batches import Batches
@@ -223,7 +223,7 @@ class App:
     modes: Modes
     pokes: AnsweredPokes
     forgetting: Forgetting
-    # speaking
+    # outbox
     outbox: Outbox
     gestures: Gestures
     owner: Owner

@@ -21,8 +21,8 @@ from bot.cluster.partition_manager import PartitionManager
 from bot.configured_tools import find_tools
 from bot.core.cluster_messages import ClusterPartition
 from bot.core.console_views import Doctor
+from bot.outbox.owner_alerts import of_stalls
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.owner_alerts import of_stalls
 from bot.web import STANDING_BY, build_file_offers, build_metrics, open_web
 from config.settings import Settings
 from frostagent.cancellation import background

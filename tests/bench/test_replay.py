@@ -8,7 +8,7 @@ import pytest
 
 from bot.conversation.intake import deduplicator
 from bot.memory import history
-from bot.speaking import unconfirmed
+from bot.outbox import unconfirmed
 from tests.bench.replay import counted, replay
 from tests.bench.talk import make_talk
 from tests.bench.weight import weigh

@@ -16,14 +16,14 @@ from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Resume
 from bot.core.events import MessageReceived
 from bot.memory.history import History
+from bot.outbox.postbox import Postbox
 from bot.policy.approval import quote_in
-from bot.speaking.postbox import Postbox
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, Usage
 from frostagent.types.runs import Asker, PendingCall, SuspendedRun
 from frostagent.types.suspension import ApprovalRequest, Decision
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.fakes import (
     BOT,
     GROUP,

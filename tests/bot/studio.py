@@ -18,17 +18,17 @@ from bot.core.events import MessageReceived
 from bot.core.journal import SendChanged, TurnOpened
 from bot.core.settlement import Settled
 from bot.memory.history import History
+from bot.outbox.outbox import Outbox
+from bot.outbox.postbox import Postbox
+from bot.outbox.queues import Queues
+from bot.outbox.sender import Carrier
+from bot.outbox.sends import Rows
 from bot.policy.drafts import read_word
 from bot.policy.new_groups import Mode
-from bot.speaking.carrier import Carrier
-from bot.speaking.outbox import Outbox
-from bot.speaking.postbox import Postbox
-from bot.speaking.queues import Queues
-from bot.speaking.sends import Rows
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import UserMessage
 from frostagent.types.speech import Receipt, Text
-from tests.bot.speaking.post import build_shadow, nobody
+from tests.bot.outbox.post import build_shadow, nobody
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
 
 OWNER = Conversation(BOT, "private", 999)

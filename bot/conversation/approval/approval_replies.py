@@ -18,6 +18,7 @@ from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.core.settlement import Settled
+from bot.outbox.postbox import Postbox
 from bot.policy.approval import (
     AGAIN,
     ALLOWED,
@@ -39,7 +40,6 @@ from bot.policy.approval import (
 )
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt.render import account
-from bot.speaking.postbox import Postbox
 from frostagent.text.language import Language
 from frostagent.types.ports import Clock
 from frostagent.types.suspension import Allow, Deny

@@ -15,6 +15,7 @@ from cachetools import LRUCache
 from bot.conversation.approval.requests import EndedRequest, Request, Requests
 from bot.core.actions import send_prefix_of_turn
 from bot.core.events import MessageReceived
+from bot.outbox.postbox import Postbox
 from bot.policy.approval import (
     EXPIRED,
     FILE,
@@ -29,7 +30,6 @@ from bot.policy.approval import (
 )
 from bot.policy.fallback_replies import is_quoted, language_of
 from bot.policy.permissions import WAIT
-from bot.speaking.postbox import Postbox
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

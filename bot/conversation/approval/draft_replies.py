@@ -13,10 +13,10 @@ from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.memory.drafts import Drafts
+from bot.outbox.postbox import Postbox
 from bot.policy.approval import message_words, quote_in, words_in
 from bot.policy.drafts import AGAIN, DraftWord, number_in, publish_word, read_word
 from bot.prompt.render import account
-from bot.speaking.postbox import Postbox
 
 logger = logging.getLogger(__name__)
 

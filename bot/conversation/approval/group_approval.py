@@ -17,6 +17,7 @@ from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.core.language import join_pairs
 from bot.memory.modes import OPEN, Modes
+from bot.outbox.postbox import Postbox
 from bot.policy.approval import message_words, words_in
 from bot.policy.new_groups import (
     DECIDED,
@@ -31,7 +32,6 @@ from bot.policy.new_groups import (
     group_in,
     read_word,
 )
-from bot.speaking.postbox import Postbox
 from frostagent.text.language import Pair, fill_pair
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

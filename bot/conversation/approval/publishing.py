@@ -20,6 +20,7 @@ from bot.core.ports import Store
 from bot.core.settlement import Settled, Settlement
 from bot.memory.drafts import Drafts, KeptDraft
 from bot.memory.history import History
+from bot.outbox.outbox import Outbox
 from bot.policy.answered_questions import UNREAD
 from bot.policy.drafts import (
     BUSY,
@@ -45,7 +46,6 @@ from bot.policy.drafts import (
     DraftWord,
 )
 from bot.policy.fallback_replies import is_quoted
-from bot.speaking.outbox import Outbox
 from frostagent.engine.authority import in_one_line
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation

@@ -21,6 +21,8 @@ from bot.core.segments import Forward
 from bot.core.task_context import current_run, early_payer
 from bot.memory.personas import Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled
+from bot.outbox.delivery import Delivery
+from bot.outbox.turn_speaker import TurnSpeaker
 from bot.policy.approval import quote_in
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import language_of
@@ -44,8 +46,6 @@ from bot.prompt.participants import Participants
 from bot.prompt.render import View, plain
 from bot.prompt.summary import outside_tools_in
 from bot.prompt.wording import Wording
-from bot.speaking.delivery import Delivery
-from bot.speaking.speech import TurnSpeaker
 from frostagent.engine.authority import lowest_authority
 from frostagent.engine.budget import NOTHING_SPENT
 from frostagent.engine.engine import Run

@@ -1,6 +1,6 @@
 """The end of a turn: its final words, its round in the history, and its entry in the journal.
 
-What was said in the middle of the turn (`bot/speaking/speech.py`) is not said again; every question
+What was said in the middle of the turn (`bot/outbox/speech.py`) is not said again; every question
 gets at least one line, and never an error's own words. If QQ did not confirm the final words, a
 note behind them in the round tells the next prompt so, after a restart too; never in words of the
 model's own, which it would repeat. Such a turn does not count as answered: its entry says so, and
@@ -23,12 +23,12 @@ from bot.core.journal import RunResumed, Undelivered
 from bot.core.ports import Store
 from bot.core.refusals import is_muted
 from bot.memory.history import History
+from bot.outbox.delivery import Delivery, SaidMessage, note_on, undelivered
+from bot.outbox.shadow import Shadow
 from bot.policy.fallback_replies import UNANSWERED, in_question_language, refusal_reply
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
 from bot.prompt.summary import Prefix
-from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
-from bot.speaking.shadow import Shadow
 from frostagent.engine.engine import RunState
 from frostagent.engine.transcripts import close_suspended
 from frostagent.types.conversation import Conversation

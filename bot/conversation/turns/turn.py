@@ -18,9 +18,9 @@ from bot.core.events import Identity, MessageReceived
 from bot.core.journal import Entry, OpenTurn, RunResumed
 from bot.memory.history import History
 from bot.memory.lru import LRU
+from bot.outbox.gestures import Gestures
 from bot.policy.approval import NOT_PROMISED
 from bot.policy.wake import CALLED, Wake
-from bot.speaking.gestures import Gestures
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.transcripts import close_suspended
 from frostagent.types.runs import Outcome, Stop, SuspendedRun

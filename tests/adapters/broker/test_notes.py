@@ -27,11 +27,11 @@ from bot.core.cluster_messages import (
     SubjectErased,
     partition_of,
 )
-from bot.speaking.owner_alerts import QUIET, Owner
+from bot.outbox.owner_alerts import QUIET, Owner
 from frostagent.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 from tests.owners import read
 

@@ -10,8 +10,8 @@ from bot.conversation.approval.group_approval import AGAIN, GroupApproval
 from bot.core.errors import ActionRefused
 from bot.core.events import MessageReceived
 from bot.memory.modes import Modes
+from bot.outbox.postbox import Postbox
 from bot.policy.new_groups import Mode
-from bot.speaking.postbox import Postbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Quote, Text
 from tests.bot.desk import OWNER, Desk, desk

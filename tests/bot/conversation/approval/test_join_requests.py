@@ -15,13 +15,13 @@ from bot.core.events import Requested
 from bot.core.group_admin import Accept
 from bot.core.journal import PlaceSet
 from bot.memory.history import History
+from bot.outbox.postbox import Postbox
 from bot.policy.approval import Answer
-from bot.speaking.postbox import Postbox
 from frostagent.cancellation import background
 from frostagent.types.errors import BotError
 from frostagent.types.speech import Quote, Text
 from tests.bot.desk import OWNER
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, said, until
 

@@ -8,10 +8,10 @@ from bot.conversation.approval.owner_replies import Meant, OwnerReplies
 from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.memory.history import History
+from bot.outbox.postbox import Postbox
 from bot.policy.approval import message_words
-from bot.speaking.postbox import Postbox
 from frostagent.types.speech import Quote, Text
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.bot.studio import lost
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said
 

@@ -20,12 +20,12 @@ from bot.core.events import MessageReceived
 from bot.core.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.core.segments import Picture, Segment
 from bot.memory.history import History
+from bot.outbox.gestures import Gestures
+from bot.outbox.postbox import Postbox
 from bot.policy.incomplete_messages import message_words, shows_something
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
-from bot.speaking.gestures import Gestures
-from bot.speaking.postbox import Postbox
 from frostagent.types.speech import Mention, Quote, Text
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
 

@@ -32,10 +32,10 @@ from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
-from bot.speaking.delivery import Delivery, Manner
-from bot.speaking.gestures import LONG, WORKING, Gestures
-from bot.speaking.owner_alerts import Owner
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Delivery, Manner
+from bot.outbox.gestures import LONG, WORKING, Gestures
+from bot.outbox.owner_alerts import Owner
+from bot.outbox.postbox import Postbox
 from frostagent.engine.budget import NO_LIMITS, Budget, BudgetShare, Limits
 from frostagent.engine.engine import Engine, Run
 from frostagent.engine.toolset import Toolset
@@ -43,7 +43,7 @@ from frostagent.types.messages import Completion, ModelRequest, SystemMessage, T
 from frostagent.types.ports import ChatModel, Media
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Attachment, MediaKind, Quote, Text
-from tests.bot.speaking.post import build_outbox, build_shadow
+from tests.bot.outbox.post import build_outbox, build_shadow
 from tests.cases import each_case
 from tests.fakes import (
     BOT,
