@@ -40,7 +40,7 @@ from bot.core.ports import EventSink
 from bot.outbox.gestures import Gestures
 from bot.outbox.outbox import Outbox
 from bot.outbox.owner_alerts import Owner
-from bot.outbox.unreachable import UnreachablePlaces
+from bot.outbox.sender import UnreachablePlaces
 from frostagent.types.conversation import Conversation
 
 

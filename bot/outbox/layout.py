@@ -1,7 +1,12 @@
-"""Words -> the QQ messages they become, as people read them. Pure.
+"""Text to the QQ messages it becomes, as people read them. Pure.
 
-Short answers of several paragraphs may be said as people write, message by message; what is long
-becomes a merged forward, so that it does not push everybody else's talk off the screen.
+A short answer of several paragraphs may become several messages, as people write; a long one a
+merged forward, so that it does not push everybody else's talk off the screen.
+
+QQ shows text as it stands, so that Markdown's stars, hashes and pipes are removed. Nothing inside a
+code block, a code span or an address changes. A mark goes only if it is one: kaomoji, products,
+powers, hashtags and names like `__init__` stay as they are. Every pattern takes linear time,
+whatever a model writes.
 """
 
 from __future__ import annotations
@@ -12,7 +17,6 @@ from itertools import groupby, islice
 from typing import Final, TypeAlias
 
 from bot.core.actions import MergedForward
-from bot.outbox.markdown import CJK, FENCE, blocks, closes, plain
 from bot.prompt.prompt_language import language_of_text
 from frostagent.types.speech import Attachment, Quote, SendSegment, Text
 
@@ -121,9 +125,6 @@ AT_ONCE: Final = 3  # messages of one short answer
 NODE: Final = 2000  # characters
 MAX_NODES: Final = 50
 
-PER_CJK, PER_OTHER = 0.12, 0.03  # seconds somebody needs to type a character
-LEAST, MOST = 0.6, 3.0  # seconds between two messages of one answer
-
 
 def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
     """The segments as QQ messages: order kept, the quote first, long text in pieces, some media
@@ -149,7 +150,7 @@ def in_turns(segments: Parts) -> list[Parts]:
     """
     quotes = tuple(segment for segment in segments if isinstance(segment, Quote))
     words = [segment.text for segment in segments if isinstance(segment, Text)]
-    said = [plain(paragraph) for paragraph in paragraphs("".join(words))]
+    said = [strip_markdown(paragraph) for paragraph in paragraphs("".join(words))]
     said = [paragraph for paragraph in said if paragraph.strip()]
     is_text = len(quotes) + len(words) == len(segments)
     if not is_text or len(said) < 2 or sum(map(len, said)) >= SHORT:
@@ -171,7 +172,7 @@ def merged(segments: Parts, messages: list[Parts], *, name: str) -> MergedForwar
     if not all(isinstance(segment, Quote | Text) for segment in segments):
         return None
     text = "".join(words)
-    nodes = [plain(node) for node in split_text(text, NODE)]
+    nodes = [strip_markdown(node) for node in split_text(text, NODE)]
     said = [node for node in nodes if node.strip()]
     kept = (
         said
@@ -179,19 +180,6 @@ def merged(segments: Parts, messages: list[Parts], *, name: str) -> MergedForwar
         else [*said[: MAX_NODES - 1], CUT_SHORT[language_of_text(text)]]
     )
     return MergedForward(tuple(kept), name)
-
-
-def pauses(messages: list[Parts]) -> list[float]:
-    """The seconds somebody needs to type each message; none before the first, which took long
-    enough.
-    """
-    return [0.0, *(min(max(_typing(message), LEAST), MOST) for message in messages[1:])]
-
-
-def _typing(message: Parts) -> float:
-    words = "".join(segment.text for segment in message if isinstance(segment, Text))
-    cjk = len(CJK.findall(words))
-    return cjk * PER_CJK + (len(words) - cjk) * PER_OTHER
 
 
 def _is_one(segments: Parts, limit: int) -> bool:
@@ -215,7 +203,7 @@ def _readable(messages: Iterable[Parts]) -> Iterator[Parts]:
 
 
 def _read(segment: SendSegment) -> SendSegment:
-    if not isinstance(segment, Text) or (text := plain(segment.text)) is segment.text:
+    if not isinstance(segment, Text) or (text := strip_markdown(segment.text)) is segment.text:
         return segment
     return Text(text)
 
@@ -261,3 +249,187 @@ def _says_something(segments: Iterable[SendSegment]) -> bool:
     """Whether anything is in it besides a quote and blanks."""
     said = [segment for segment in segments if not isinstance(segment, Quote)]
     return any(not isinstance(segment, Text) or segment.text.strip() for segment in said)
+
+
+# --- Markdown -------------------------------------------------------------------------------------
+
+GAP: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")  # more than two blank lines: nothing but room
+
+MARKED: Final = re.compile(r"[*_`<|\[\\]|^[^\S\n]*(?:[-+>~=]|#+\s)", re.MULTILINE)
+
+# A line that opens a code block: a mark after it on the same line means a code span (CommonMark
+# 4.5).
+FENCE: Final = re.compile(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
+
+END: Final = r"\s<>()\"'`|，。；！？、（）【】《》「」"  # of an address
+URL: Final = rf"(?:https?|ftp)://[^{END}]*(?:\([^\s<>()]*\)[^{END}]*)*"
+LINK: Final = (
+    r"!?\[(?P<words>[^\[\]\n]*)\]\([^\S\n]*<?"
+    r"(?P<to>(?:\w+://|mailto:|www\.)[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*)>?"
+    r"(?:[^\S\n]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[^\S\n]*\)"
+)
+CODE: Final = r"(?<!`)(?P<ticks>`{1,3})(?!`)(?P<code>[^\n]+?)(?<!`)(?P=ticks)(?!`)"
+KEPT: Final = re.compile(
+    rf"\\(?P<escaped>[*#>`|]|_(?=\w))|{CODE}|{LINK}|<(?P<auto>{URL})>|(?P<url>{URL})"
+)
+"""What nothing may change in: signs that are meant, spans of code, addresses."""
+
+BOLD: Final = re.compile(
+    r"(?<![A-Za-z0-9)])\*\*(?=[^\s*])([^*\n]*(?:\*(?!\*)[^*\n]*)*)(?<=[^\s*])\*\*"
+    r"|\*\*(?=[^\s*])([^*\n]*(?:\*(?!\*)[^*\n]*)*)(?<=[^\s*])\*\*(?![A-Za-z0-9(])"
+)
+UNDERLINED: Final = re.compile(
+    r"(?<!\w)__(?![a-z0-9_]+__)(?=[^\s_])([^_\n]*(?:_(?!_)[^_\n]*)*)(?<=[^\s_])__(?!\w)"
+)
+SLANTED: Final = re.compile(
+    r"(?<![\w*)])\*(?=\w)([^*\n]*)(?<=[\w。！？.!?])\*(?!\*)"
+    r"|(?<!\*)\*(?=\w)([^*\n]*)(?<=[\w。！？.!?])\*(?![\w*(])"
+)
+
+HEADING: Final = re.compile(r"^[^\S\n]{0,3}#{1,6}[^\S\n]+(?=\S)")
+QUOTED: Final = re.compile(r"^[^\S\n]{0,3}>(?:[^\S\n]?>)*(?:[^\S\n]+|$)")
+BULLET: Final = re.compile(r"^([^\S\n]*)[-*+][^\S\n]+(?=\S)")
+RULE: Final = re.compile(r"[^\S\n]{0,3}(?:(?:-[^\S\n]*){3,}|(?:\*[^\S\n]*){3,}|(?:_[^\S\n]*){3,})")
+UNDERLINE: Final = re.compile(r"[^\S\n]{0,3}={3,}[^\S\n]*")
+DASHES: Final = re.compile(r"[^\S\n]*\|?(?:[^\S\n]*:?-+:?[^\S\n]*(?:\||$))+[^\S\n]*")
+CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+
+
+def strip_markdown(text: str) -> str:
+    """The text as people shall read it; the very same where nothing in it is Markdown, or a gap."""
+    if not MARKED.search(text):
+        return GAP.sub("\n\n", text)  # as nearly all are
+    lines: list[str] = []
+    for block, is_code in blocks(text):
+        lines += block[1 : -1 if _is_closed(block) else None] if is_code else _plain_lines(block)
+    return "\n".join(lines)
+
+
+def verbatim_parts(text: str) -> tuple[str, ...]:
+    """The code and the addresses in it, in which nothing may change."""
+    if not MARKED.search(text) and "://" not in text:
+        return ()  # as nearly always
+    found: list[str] = []
+    for block, is_code in blocks(text):
+        lines = "\n".join(block)
+        matches = () if is_code else KEPT.finditer(lines)
+        found += [lines] if is_code else [_kept(match)[0] for match in matches]
+    return tuple(found)
+
+
+def blocks(text: str) -> Iterator[tuple[list[str], bool]]:
+    """Runs of lines, and whether they are a code block, fences included; one left open runs to the
+    end.
+    """
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = None if fence else FENCE.fullmatch(line)
+        if mark:
+            if lines:
+                yield lines, False
+            lines, fence = [line], mark[1]
+            continue
+        lines.append(line)
+        if fence and closes(line, fence):
+            yield lines, True
+            lines, fence = [], ""
+    if lines:
+        yield lines, bool(fence)
+
+
+def closes(line: str, fence: str) -> bool:
+    """Whether the line ends a code block that this fence began."""
+    bare = line.strip()
+    return bare.startswith(fence) and not bare.strip(fence[0])
+
+
+def _is_closed(block: list[str]) -> bool:
+    mark = FENCE.fullmatch(block[0])
+    return mark is not None and len(block) > 1 and closes(block[-1], mark[1])
+
+
+def _plain_lines(lines: list[str]) -> list[str]:
+    text = "\n".join(lines)
+    mark = next(sign for sign in map(chr, range(0xE000, 0xF900)) if sign not in text)
+    kept: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        whole, before, behind = _kept(match)
+        kept.append(whole)
+        return f"{before}{mark}{len(kept) - 1}{mark}{behind}"
+
+    read = _without_tables(KEPT.sub(keep, text).split("\n"))
+    said = "\n".join(_without_marks(_without_rules(read)))
+    whole = re.sub(f"{mark}(\\d+){mark}", lambda place: kept[int(place[1])], said)
+    return GAP.sub("\n\n", whole).split("\n")
+
+
+def _kept(match: re.Match[str]) -> tuple[str, str, str]:
+    """The part that stays as it is, and the words before and behind it."""
+    if code := match["code"]:
+        is_padded = len(code) > 2 and code[0] == code[-1] == " "
+        return code[1:-1] if is_padded else code, "", ""
+    if url := match["url"]:
+        bare = url.rstrip("*")
+        return bare, "", url[len(bare) :]
+    if escaped := match["escaped"]:
+        return escaped, "", ""
+    to = match["to"] or match["auto"]
+    words = (match["words"] or "").strip().strip("`")
+    # What follows would be taken for a part of the address.
+    follows = re.match(r"\w", match.string[match.end() : match.end() + 1])
+    return to, f"{words} " if words and words != to else "", " " if follows else ""
+
+
+def _without_tables(lines: list[str]) -> Iterator[str]:
+    """The lines with each row of a table as one: `a: b`, with the names of columns where there are
+    more.
+    """
+    rest, names = list(reversed(lines)), list[str]()
+    while rest:
+        line = rest.pop()
+        if names and "|" in line:
+            yield _row(_cells(line), names)
+        elif "|" in line and rest and "|" in rest[-1] and DASHES.fullmatch(rest[-1]):
+            rest.pop()
+            names = _cells(line)
+            if len(names) < 3 and any(names):
+                yield _row(names, names)
+        else:
+            names = []
+            yield line
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def _row(cells: list[str], names: list[str]) -> str:
+    first, *others = cells
+    if len(names) > 2:
+        named = zip(names[1:], others, strict=False)
+        others = [f"{name} {cell}".strip() for name, cell in named if cell]
+    comma = "，" if CJK.search("".join((*cells, *names))) else ", "
+    return ": ".join(filter(None, (first, comma.join(filter(None, others)))))
+
+
+def _without_rules(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without those that are drawn, nor two blank ones where one was."""
+    before, drawn = "", False
+    for line in lines:
+        if RULE.fullmatch(line) or (before.strip() and UNDERLINE.fullmatch(line)):
+            drawn = True
+        elif not (drawn and not line.strip() and not before.strip()):
+            drawn = False
+            yield line
+            before = line
+
+
+def _without_marks(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        bare = HEADING.sub("", QUOTED.sub("", line, count=1), count=1)
+        bare = BULLET.sub(r"\1· ", bare, count=1)
+        for mark in (BOLD, SLANTED, UNDERLINED):
+            bare = mark.sub(lambda match: match[match.lastindex or 0], bare)
+        yield bare

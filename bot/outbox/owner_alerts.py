@@ -1,12 +1,13 @@
-"""A private line to the owner: what only they can mend, at most once in ten minutes for each kind
-of trouble.
+"""Private lines to the owners about what only they can fix, at most one in ten minutes for each
+kind of problem.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -14,10 +15,9 @@ from bot.core.actions import SendMessage
 from bot.core.cluster_messages import AlarmRaised, ClusterPeers, SubjectErased
 from bot.core.journal import SendState
 from bot.memory.lru import RecentKeys
-from bot.outbox.queues import Queues
-from bot.outbox.sender import TOO_LATE
-from frostagent.text.language import Language
-from frostagent.text.masking import Quoting
+from bot.outbox.sender import TOO_LATE, Sender
+from frostagent.text.language import Language, Pair
+from frostagent.text.masking import Quoting, text_for_log
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import RunEvent, RunFinished, Stop
@@ -63,7 +63,7 @@ class Owner:
         self,
         *,
         owners: frozenset[int],
-        queues: Queues,
+        sender: Sender,
         clock: Clock,
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
@@ -73,7 +73,7 @@ class Owner:
         self.tongue = tongue
         self.owners = sorted(owners)
         self._alarmed = [owner for owner in self.owners if owner not in quiet]
-        self._queues = queues
+        self._sender = sender
         self._mask = mask
         self._neighbours = neighbours
         self._told = RecentKeys[str](MAX_KINDS, QUIET, clock.monotonic)
@@ -172,7 +172,7 @@ class Owner:
     def _post(self, text: str) -> None:
         for owner in self.owners:
             where = Conversation(self._account, "private", owner)
-            self._queues.post(SendMessage(where, (Text(self._mask(text)),)))
+            self._sender.post(SendMessage(where, (Text(self._mask(text)),)))
 
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
         """Say that a message may be lost (UNKNOWN), or is."""
@@ -198,7 +198,7 @@ class Owner:
 
     def _say(self, line: _Line, text: str) -> None:
         where = Conversation(self._account, "private", line[0])
-        receipt = self._queues.post(SendMessage(where, (Text(text),)))
+        receipt = self._sender.post(SendMessage(where, (Text(text),)))
         if receipt is not None:
             self._on_its_way.add(line)
             receipt.add_done_callback(partial(self._learn, line, text, self._connections))
@@ -266,9 +266,9 @@ ADVICE: Final = {
 }
 
 
-def of_stalls(owner: Owner, count: Callable[[float], None]) -> Callable[[float], None]:
-    """Who hears how long the event loop stood still, in seconds: `count` of each, the owner of a
-    long one.
+def stall_alerts(owner: Owner, count: Callable[[float], None]) -> Callable[[float], None]:
+    """A function to call with the seconds for which the event loop stood still: it calls `count`,
+    and alerts the owners of a long one.
     """
 
     def stalled(seconds: float) -> None:
@@ -279,7 +279,7 @@ def of_stalls(owner: Owner, count: Callable[[float], None]) -> Callable[[float],
     return stalled
 
 
-class Alarm:
+class RunFailureAlerts:
     """Fits `Observer`. `mask` takes secrets out of what a vendor said."""
 
     def __init__(self, owner: Owner, *, mask: Callable[[str], str]) -> None:
@@ -305,3 +305,41 @@ class Alarm:
         reason = short or NO_REASON[tongue]
         line = LINE[tongue].format(run=run, kind=kind or "unknown", reason=reason)
         return Quoting(f"{line}\n{ADVICE[kind][tongue]}" if kind in ADVICE else line)
+
+
+class StartupAlerts:
+    """Keeps the alerts of parts that are built before `Owner` until they can be sent. Of several
+    bots, which all see the same outages, one `speaks`.
+    """
+
+    def __init__(self, *, speaks: bool = True) -> None:
+        self._speaks = speaks
+        self._told: asyncio.Queue[Pair] = asyncio.Queue()
+
+    def tell(self, line: Pair) -> None:
+        """Queue an alert about something that only an owner can fix."""
+        self._told.put_nowait(line)
+
+    def tell_once(self, line: Pair) -> None:
+        """Queue an alert that every bot of a cluster sees: one sends it, the others log it."""
+        if self._speaks:
+            self.tell(line)
+        else:
+            logger.info(text_for_log(line[Language.ENGLISH]))
+
+    async def pass_on(self, owner: Owner) -> None:
+        """Send alerts until cancelled. Alerts are of one kind if their English is the same up to
+        the first bracket.
+        """
+        while True:
+            line = await self._told.get()
+            owner.tell(line[Language.ENGLISH].partition(" (")[0], line[owner.tongue])
+
+    @contextmanager
+    def logged_at_the_end(self) -> Iterator[None]:
+        """After the block, log the alerts that were not sent."""
+        try:
+            yield
+        finally:
+            while not self._told.empty():
+                logger.error(text_for_log(self._told.get_nowait()[Language.ENGLISH]))

@@ -19,8 +19,8 @@ from bot.memory.lru import DefaultLRU
 from bot.memory.modes import Modes
 from bot.outbox.layout import split_text
 from bot.outbox.owner_alerts import Owner
-from bot.outbox.queues import Queues
-from bot.outbox.sends import Rows, Send
+from bot.outbox.sender import Sender
+from bot.outbox.sends import Send, SendJournal
 from bot.policy.drafts import (
     GIVEN_UP,
     LEFT,
@@ -58,8 +58,8 @@ class Shadow:
         *,
         modes: Modes,
         drafts: Drafts,
-        rows: Rows,
-        queues: Queues,
+        journal: SendJournal,
+        sender: Sender,
         owner: Owner,
         asked: Callable[[Conversation, str], MessageReceived | None],
         clock: Clock,
@@ -67,9 +67,9 @@ class Shadow:
     ) -> None:
         self._modes = modes
         self.drafts = drafts
-        self._rows = rows
-        self._queues = queues
-        self._owners, self._tell = owner.owners, owner.tell_of_send
+        self._journal = journal
+        self._sender = sender
+        self._owners, self._on_loss = owner.owners, owner.tell_of_send
         self._asked = asked
         self._clock = clock
         self._tongue = tongue
@@ -95,7 +95,7 @@ class Shadow:
         """
         if not turn_id or not self.drafts.is_read:
             if entries:
-                self._rows.queued_all((), *entries)
+                self._journal.record_all((), *entries)
             # Before they are read, its number could be another's, its row would replace theirs.
             why = UNREAD if turn_id else KEPT_BACK
             return [self._refused(action, why) for action in actions]
@@ -105,13 +105,15 @@ class Shadow:
         waiting, entry = self.drafts.add(where, turn_id, asked=asked)
         self.drafts.hold(waiting, tuple(actions))
         name = draft_id(waiting.number)
-        sends = [self._rows.new(one, turn_id=turn_id, final=final, name=name) for one in actions]
+        sends = [
+            self._journal.create(one, turn_id=turn_id, final=final, name=name) for one in actions
+        ]
         for send in sends:
             send.state = SendState.DRAFT
         lines = self._lines(waiting, question, actions)
-        self._rows.queued_all((*sends, *lines), *entries, entry)
+        self._journal.record_all((*sends, *lines), *entries, entry)
         for line in lines:
-            self._queues.append((line,), most=None)
+            self._sender.enqueue((line,), most=None)
         for send in sends:
             send.settle(Drafted(waiting.number))
         return sends
@@ -161,7 +163,7 @@ class Shadow:
 
     def _refused(self, action: SendMessage, why: str) -> Send:
         logger.info("not said in %s, %s", action.conversation, why)
-        send = self._rows.new(action)
+        send = self._journal.create(action)
         send.settle(Refused(why))
         return send
 
@@ -180,10 +182,10 @@ class Shadow:
         self._shown.append(self._clock.monotonic())
         messages = list(self._messages(draft.number, question, actions, calls))
         return [
-            self._rows.new(
+            self._journal.create(
                 SendMessage(Conversation(where.platform_id, "private", owner), segments),
                 turn_id=turn_id,
-                tell=self._tell,
+                on_loss=self._on_loss,
             )
             for owner in self._owners
             for segments in messages
@@ -234,16 +236,16 @@ class Shadow:
     def _tell_owners(self, account: int, line: str, *entries: Entry, turn_id: str = "") -> None:
         """Say it to every owner, once: written down together with the entries."""
         sends = [
-            self._rows.new(
+            self._journal.create(
                 SendMessage(Conversation(account, "private", owner), (Text(line),)),
                 turn_id=turn_id,
-                tell=self._tell,
+                on_loss=self._on_loss,
             )
             for owner in self._owners
         ]
-        self._rows.queued_all(sends, *entries)
+        self._journal.record_all(sends, *entries)
         for send in sends:
-            self._queues.append((send,), most=None)
+            self._sender.enqueue((send,), most=None)
 
 
 def _group(where: Conversation, question: MessageReceived | None) -> str:

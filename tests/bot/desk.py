@@ -16,7 +16,7 @@ from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Resume
 from bot.core.events import MessageReceived
 from bot.memory.history import History
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import quote_in
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation

@@ -37,7 +37,7 @@ from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
 from bot.conversation.way import LaneWay, MessageWay
 from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.core.journal import Judged, MessageObserved
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.wake import Rules
 from tests.bot.conversation.turns.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step, same_rules

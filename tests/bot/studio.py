@@ -18,11 +18,10 @@ from bot.core.events import MessageReceived
 from bot.core.journal import SendChanged, TurnOpened
 from bot.core.settlement import Settled
 from bot.memory.history import History
+from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
-from bot.outbox.postbox import Postbox
-from bot.outbox.queues import Queues
-from bot.outbox.sender import Carrier
-from bot.outbox.sends import Rows
+from bot.outbox.sender import Sender
+from bot.outbox.sends import SendJournal
 from bot.policy.drafts import read_word
 from bot.policy.new_groups import Mode
 from frostagent.types.conversation import Conversation
@@ -46,13 +45,12 @@ class Studio:
     def __init__(self, store: RecordingStore | None = None, transport: RecordingTransport | None = None) -> None:
         self.store, self.transport = store or RecordingStore(), transport or RecordingTransport()
         self.clock, self.history = ManualClock(QUESTION.time), History(store=self.store)
-        rows = Rows(store=self.store, clock=self.clock, ids=CountingIds())
+        journal = SendJournal(store=self.store, clock=self.clock, ids=CountingIds())
         mutes = Mutes(clock=self.clock)
-        carrier = Carrier(transport=self.transport, rows=rows, clock=self.clock, ids=CountingIds(), mutes=mutes)
-        queues = Queues(rows=rows, carrier=carrier)
-        self.shadow = build_shadow(self.store, queues, self.clock, question=QUESTION)
+        sender = Sender(transport=self.transport, journal=journal, clock=self.clock, ids=CountingIds(), mutes=mutes)
+        self.shadow = build_shadow(self.store, sender, self.clock, question=QUESTION)
         self.shadow._modes.put(GROUP, Mode.SHADOW)
-        self.outbox = Outbox(rows=rows, carrier=carrier, queues=queues, tell=nobody, shadow=self.shadow)
+        self.outbox = Outbox(journal=journal, sender=sender, report_loss=nobody, shadow=self.shadow)
         self.publishing = Publishing(
             drafts=self.shadow.drafts,
             outbox=self.outbox,

@@ -10,8 +10,7 @@ from bot.core.actions import SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.journal import SendState
 from bot.outbox.outbox import FULL
-from bot.outbox.queues import MAX_WAITING
-from bot.outbox.sender import MAX_AGE
+from bot.outbox.sender import MAX_AGE, MAX_WAITING
 from frostagent.types.errors import BotError
 from frostagent.types.speech import Confirmed, Queued, Refused, Unknown
 from tests.bot.outbox.post import Slow, hello, office, stored

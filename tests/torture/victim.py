@@ -125,7 +125,7 @@ async def settle(service: Service, crossings: Crossings) -> None:
         crossings.news.clear()
         for _ in range(TURNS):
             await asyncio.sleep(0)
-        if not (lanes.waiting or outbox._queues._queues or crossings.busy):
+        if not (lanes.waiting or outbox._sender._queues or crossings.busy):
             return
         await crossings.news.wait()
 

@@ -18,7 +18,7 @@ from bot.conversation.approval.requests import Requests
 from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.core.settlement import Settled
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import (
     AGAIN,
     ALLOWED,

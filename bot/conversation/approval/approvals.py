@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from bot.conversation.approval.requests import EndedRequest, Request, Requests
 from bot.core.actions import send_prefix_of_turn
 from bot.core.events import MessageReceived
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import (
     EXPIRED,
     FILE,

@@ -13,7 +13,7 @@ from bot.conversation.approval.publishing import Publishing
 from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.memory.drafts import Drafts
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import message_words, quote_in, words_in
 from bot.policy.drafts import AGAIN, DraftWord, number_in, publish_word, read_word
 from bot.prompt.render import account

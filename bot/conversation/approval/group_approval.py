@@ -17,7 +17,7 @@ from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.core.language import join_pairs
 from bot.memory.modes import OPEN, Modes
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import message_words, words_in
 from bot.policy.new_groups import (
     DECIDED,

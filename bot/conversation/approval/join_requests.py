@@ -21,7 +21,7 @@ from bot.core.events import MessageReceived, Requested
 from bot.core.group_admin import Accept, JoinRequest
 from bot.core.ports import Transport
 from bot.core.settlement import Settled
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy import join_requests as words
 from bot.policy.approval import ALLOWED, DENIED, WORD_OF, Answer, message_words, quote_in
 from bot.policy.fallback_replies import is_quoted

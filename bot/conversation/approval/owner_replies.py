@@ -10,7 +10,7 @@ from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.core.language import join_pairs
 from bot.memory.history import History
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import WHICH, quote_in
 from bot.policy.fallback_replies import is_quoted
 from frostagent.text.language import Language, fill_pair

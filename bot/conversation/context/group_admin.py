@@ -13,7 +13,7 @@ from bot.core.errors import ActionUnanswered
 from bot.core.events import Role
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from bot.core.ports import Transport
-from bot.outbox.screening import Screen
+from bot.outbox.outbox import Screen
 from bot.policy.approval import message_words
 from bot.policy.permissions import WAIT
 from frostagent.engine.authority import in_one_line

@@ -18,7 +18,7 @@ from bot.conversation.turns.suspensions import Suspensions
 from bot.core.cluster_messages import SubjectErased
 from bot.core.events import MessageReceived
 from bot.core.ports import Store
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import LOST, in_question_language, is_quoted
 from frostagent.types.conversation import Conversation
 

@@ -23,7 +23,7 @@ from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.core.ports import Store, Transport
 from bot.outbox.outbox import Outbox
-from bot.outbox.unconfirmed import Unconfirmed
+from bot.outbox.sends import Unconfirmed
 from bot.policy.answered_questions import answered_ids, history_order, quoted_ids
 from bot.policy.message_aliases import find_aliases, rename_messages
 from bot.policy.message_trimming import trim_message

@@ -202,8 +202,8 @@ class Crier:
 @asynccontextmanager
 async def unheard(notices: NoteExchange, clock: ManualClock) -> AsyncIterator[tuple[Crier, RecordingTransport]]:
     transport = RecordingTransport()
-    outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    crier = Crier(Owner(owners=frozenset({8}), queues=queues, clock=clock))
+    outbox, sender = build_outbox(transport, RecordingStore(), clock)
+    crier = Crier(Owner(owners=frozenset({8}), sender=sender, clock=clock))
     link = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
     async with outbox.open(), asyncio.TaskGroup() as group:
         crier.owner.connected(BOT)

@@ -11,7 +11,7 @@ from bot.core.command import Asked, command
 from bot.core.events import MessageReceived
 from bot.core.segments import Picture, Segment
 from bot.memory.history import History
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Mention, Quote, Text

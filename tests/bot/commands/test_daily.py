@@ -28,8 +28,8 @@ class Morning:
     def __init__(self, store: RecordingStore, *days: DaySum, begins: float, owners: tuple[int, ...] = (8, 9)) -> None:
         self.transport, self.clock, self.store = RecordingTransport(), SteppedClock(), store
         self.clock.time = MIDNIGHT + begins
-        self.outbox, queues = build_outbox(self.transport, store, ManualClock())
-        self.owner = Owner(owners=frozenset(owners), queues=queues, clock=self.clock)
+        self.outbox, sender = build_outbox(self.transport, store, ManualClock())
+        self.owner = Owner(owners=frozenset(owners), sender=sender, clock=self.clock)
         self.books = PaperBooks(days=days)
 
     async def pass_time(self, seconds: float) -> list[str]:

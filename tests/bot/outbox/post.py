@@ -15,12 +15,10 @@ from bot.core.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.core.ports import Store, Transport
 from bot.memory.drafts import Drafts
 from bot.memory.modes import Modes
-from bot.outbox.outbox import Outbox
+from bot.outbox.outbox import Outbox, Screen
 from bot.outbox.owner_alerts import Owner
-from bot.outbox.queues import Queues
-from bot.outbox.screening import Screen
-from bot.outbox.sender import Carrier
-from bot.outbox.sends import Rows, Tell
+from bot.outbox.sender import Sender
+from bot.outbox.sends import LossReporter, SendJournal
 from bot.outbox.shadow import Shadow
 from bot.policy.drafts import FORGOTTEN
 from frostagent.text.language import Language
@@ -40,17 +38,16 @@ def build_outbox(
     clock: Clock,
     *,
     rate: float = 0.0,
-    tell: Tell = nobody,
+    report_loss: LossReporter = nobody,
     jitter: float = 0.5,
     mutes: Mutes | None = None,
-) -> tuple[Outbox, Queues]:
-    """The outbox, and the queues under it."""
-    rows = Rows(store=store, clock=clock, ids=CountingIds())
+) -> tuple[Outbox, Sender]:
+    """The outbox, and its sender."""
+    journal = SendJournal(store=store, clock=clock, ids=CountingIds())
     ids = CountingIds(jitter)
     mutes = mutes or Mutes(clock=clock)
-    carrier = Carrier(transport=transport, rows=rows, clock=clock, ids=ids, rate=rate, mutes=mutes)
-    queues = Queues(rows=rows, carrier=carrier)
-    return Outbox(rows=rows, carrier=carrier, queues=queues, tell=tell), queues
+    sender = Sender(transport=transport, journal=journal, clock=clock, ids=ids, rate=rate, mutes=mutes)
+    return Outbox(journal=journal, sender=sender, report_loss=report_loss), sender
 
 
 class Looking(Screen):
@@ -65,15 +62,15 @@ class Looking(Screen):
 
 
 def build_shadow(
-    store: RecordingStore, queues: Queues, clock: Clock, *, question: MessageReceived | None = None
+    store: RecordingStore, sender: Sender, clock: Clock, *, question: MessageReceived | None = None
 ) -> Shadow:
     """Who keeps back what is said where the bot is a shadow; of turns about this `question`."""
     return Shadow(
         modes=Modes(store=store, choices=store, clock=clock),
         drafts=Drafts(store=store, choices=store, clock=clock, forgotten=FORGOTTEN[Language.CHINESE]),
-        rows=Rows(store=store, clock=clock, ids=CountingIds()),
-        queues=queues,
-        owner=Owner(owners=frozenset({999}), queues=queues, clock=clock),
+        journal=SendJournal(store=store, clock=clock, ids=CountingIds()),
+        sender=sender,
+        owner=Owner(owners=frozenset({999}), sender=sender, clock=clock),
         asked=lambda _where, _turn: question,
         clock=clock,
     )
@@ -89,8 +86,8 @@ class Post:
         self.store, self.clock = RecordingStore(), clock or ManualClock()
         self.told: list[tuple[str, SendState]] = []
         self.mutes = Mutes(clock=self.clock)
-        self.outbox, _ = build_outbox(
-            self.transport, self.store, self.clock, rate=rate, tell=self._report, mutes=self.mutes
+        self.outbox, self.sender = build_outbox(
+            self.transport, self.store, self.clock, rate=rate, report_loss=self._report, mutes=self.mutes
         )
 
     def _report(self, action: SendMessage, state: SendState, reason: str) -> None:

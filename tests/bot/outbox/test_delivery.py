@@ -9,8 +9,8 @@ from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.journal import SendQueued
 from bot.core.segments import Picture
 from bot.memory.history import History
-from bot.outbox.delivery import PLAIN, Delivery, Manner
-from bot.outbox.layout import LEAST
+from bot.outbox.delivery import Delivery
+from bot.outbox.pacing import LEAST
 from bot.outbox.sender import MAX_AGE, TOO_LATE
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Attachment, Confirmed, Face, Mention, Quote, Refused, Text, Unknown
@@ -33,16 +33,22 @@ VOICE = Attachment("record", "base64://bbbb", "b.amr")
 class Mouth:
     """A delivery with its outbox."""
 
-    def __init__(self, manner: Manner = PLAIN) -> None:
+    def __init__(self, *, paced: bool, name: str) -> None:
         self.transport, self.store, self.clock = RecordingTransport(), RecordingStore(), ManualClock()
         self.history = History(store=self.store)
         self.outbox, _ = build_outbox(self.transport, self.store, self.clock)
-        self.delivery = Delivery(outbox=self.outbox, history=self.history, clock=self.clock, manner=manner)
+        self.delivery = Delivery(
+            outbox=self.outbox,
+            history=self.history,
+            clock=self.clock,
+            paced=paced,
+            name=(lambda _: name) if name else None,
+        )
 
 
 @asynccontextmanager
-async def speaking(manner: Manner = PLAIN) -> AsyncIterator[Mouth]:
-    mouth = Mouth(manner)
+async def speaking(*, paced: bool = False, name: str = "") -> AsyncIterator[Mouth]:
+    mouth = Mouth(paced=paced, name=name)
     async with asyncio.timeout(30), mouth.outbox.open():
         yield mouth
 
@@ -109,7 +115,7 @@ async def test_the_pieces_of_one_thing_said_stay_together() -> None:
 
 
 async def test_a_short_answer_is_written_as_people_write_and_nothing_comes_between() -> None:
-    async with speaking(Manner(paced=True)) as mouth:
+    async with speaking(paced=True) as mouth:
         async with asyncio.TaskGroup() as group:
             first = group.create_task(mouth.delivery.answer(said("hi"), "一二三四五六七八九十\n\n**乙**"))
             group.create_task(mouth.delivery.say(GROUP, (Text("丙\n\n丁"),)))
@@ -122,7 +128,7 @@ LONG = "长" * 1000 + "\n\n" + "话" * 1000
 
 
 async def test_a_long_answer_is_a_merged_forward_and_its_words_are_known_when_somebody_quotes_it() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         (one,) = await mouth.delivery.answer(said("hi"), LONG)
         assert [action.segments for action in mouth.transport.sent] == [
             (MergedForward(("长" * 1000, "话" * 1000), "小霜"),)
@@ -135,7 +141,7 @@ async def test_a_long_answer_is_a_merged_forward_and_its_words_are_known_when_so
 
 
 async def test_a_forward_that_qq_refuses_is_said_in_pieces() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
         said_ = await mouth.delivery.answer(said("hi", message_id="7"), LONG)
         assert mouth.transport.texts == ["长" * 1000, "话" * 1000]
@@ -144,7 +150,7 @@ async def test_a_forward_that_qq_refuses_is_said_in_pieces() -> None:
 
 
 async def test_words_go_on_from_those_before_but_not_from_a_form_of_them_that_qq_refused() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         mouth.outbox.screen = seen = Looking()
         trail = ["before"]
         mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
@@ -152,14 +158,14 @@ async def test_words_go_on_from_those_before_but_not_from_a_form_of_them_that_qq
         assert [text for text in seen.earlier if text] == ["before", "before"]
         assert "".join(trail) == "before" + "长" * 1000 + "话" * 1000
         await mouth.delivery.say(GROUP, (Text("more"),), trail=trail)
-        assert seen.earlier[-2] == "before" + "长" * 1000 + "话" * 1000
+        assert seen.earlier[-1] == "before" + "长" * 1000 + "话" * 1000
         assert trail[-1] == "more"
         await mouth.delivery.say(GROUP, (Text("nobody's"),))
-        assert seen.earlier[-2:] == ["", ""]
+        assert seen.earlier[-1] == ""
 
 
 async def test_what_is_said_beside_a_form_that_qq_refuses_stays_part_of_what_was_said() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         trail: list[str] = []
         mouth.transport.failures = [ActionRefused("send_group_forward_msg", retcode=1200, wording="no")]
         async with asyncio.TaskGroup() as group:
@@ -182,7 +188,7 @@ async def test_words_go_on_from_none_that_qq_refused_nor_from_the_rest_that_was_
 
 
 async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         mouth.transport.failures = [ActionUnanswered("lost")]
         (one,) = await mouth.delivery.answer(said("hi"), LONG)
         assert isinstance(one.receipt, Unknown)
@@ -190,7 +196,7 @@ async def test_a_forward_that_may_have_arrived_is_not_said_again() -> None:
 
 
 async def test_a_forward_that_was_never_on_the_wire_is_not_tried_in_another_form() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         mouth.transport.failures = [NotConnected("away")]
         async with asyncio.TaskGroup() as group:
             saying = group.create_task(mouth.delivery.answer(said("hi"), LONG))
@@ -202,7 +208,7 @@ async def test_a_forward_that_was_never_on_the_wire_is_not_tried_in_another_form
 
 
 async def test_a_temporary_session_takes_no_forward() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         await mouth.delivery.say(Conversation(BOT, "private", 777, via_group=4242), (Text(LONG),))
         assert len(mouth.transport.texts) == 2
 
@@ -221,7 +227,7 @@ async def test_people_called_by_name_and_number_are_mentioned_three_at_most_and_
 
 
 async def test_in_a_forward_people_are_called_by_name() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         number = mouth.history.speakers.meet(GROUP, 777, "小明")
         (one,) = await mouth.delivery.say(GROUP, (Text(f"@小明#{number} 看\n\n" + LONG),))
         assert one.words == "@小明 看\n\n" + LONG
@@ -249,7 +255,7 @@ async def test_cq_codes_in_words_are_what_they_mean_in_a_group() -> None:
 
 
 async def test_cq_codes_elsewhere_are_names_or_nothing_and_in_code_they_stay() -> None:
-    async with speaking(Manner(name=lambda _: "小霜")) as mouth:
+    async with speaking(name="小霜") as mouth:
         mouth.history.speakers.meet(PRIVATE, 5, "小明")
         mouth.history.speakers.meet(GROUP, 5, "小明")
         await mouth.delivery.say(PRIVATE, (Text("[CQ:at,qq=5] 早"),))

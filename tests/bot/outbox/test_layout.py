@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.core.actions import MergedForward
-from bot.outbox.layout import CUT_SHORT, MAX_MESSAGES, in_turns, merged, messages_of, pauses
+from bot.outbox.layout import CUT_SHORT, MAX_MESSAGES, in_turns, merged, messages_of
+from bot.outbox.pacing import typing_pauses
 from frostagent.text.language import Language
 from frostagent.types.speech import Attachment, Mention, Quote, SendSegment, Text
 from tests.cases import each_case
@@ -96,7 +97,7 @@ def test_code_is_one_turn_whatever_blank_lines_are_in_it() -> None:
 
 
 def test_what_takes_longer_to_type_comes_later_within_limits() -> None:
-    said = pauses([(Text("一" * 90),), (Text("二"),), (Text("三" * 10),), (Text("四" * 90),)])
+    said = typing_pauses([(Text("一" * 90),), (Text("二"),), (Text("三" * 10),), (Text("四" * 90),)])
     assert said == [0.0, LEAST, pytest.approx(1.2), MOST]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.outbox.markdown import plain
+from bot.outbox.layout import strip_markdown
 from tests.cases import each_case
 
 
@@ -38,7 +38,7 @@ from tests.cases import each_case
     ],
 )
 def test_marks_go_and_code_and_addresses_stay(text: str, read: str) -> None:
-    assert plain(text) == read
+    assert strip_markdown(text) == read
 
 
 @each_case(
@@ -59,17 +59,17 @@ def test_marks_go_and_code_and_addresses_stay(text: str, read: str) -> None:
     ],
 )
 def test_what_is_no_markdown_stays_as_it_is(text: str) -> None:
-    assert plain(text) == text
+    assert strip_markdown(text) == text
 
 
 @given(st.text("*_`#>|[]()-~=: \n\\a字1", max_size=60))
 def test_whatever_is_in_a_fence_is_not_touched(code: str) -> None:
     if not any(line.strip().startswith("````") for line in code.split("\n")):
-        assert plain(f"````\n{code}\n````") == code
+        assert strip_markdown(f"````\n{code}\n````") == code
 
 
 @given(st.text("*_`#>|[]()-~=: \n\\a字1hts/.", max_size=80))
 def test_no_word_is_lost(text: str) -> None:
     words = [char for char in text if char in "a字"]
     if "```" not in text and "~~~" not in text:  # what stands beside a fence names a language
-        assert sorted(char for char in plain(text) if char in "a字") == sorted(words)
+        assert sorted(char for char in strip_markdown(text) if char in "a字") == sorted(words)

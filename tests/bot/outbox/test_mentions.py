@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.outbox.delivery import mentioning
+from bot.outbox.mentions import mentioning
 from frostagent.types.speech import Mention, Text
 from tests.cases import each_case
 

@@ -5,7 +5,7 @@ import asyncio
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionUnanswered
 from bot.core.journal import SendChanged, SendState
-from bot.outbox.queues import MAX_WAITING
+from bot.outbox.sender import MAX_WAITING
 from frostagent.types.speech import Confirmed, Unknown
 from tests.bot.outbox.post import Slow, hello, office, own, stored
 from tests.fakes import RecordingTransport, until

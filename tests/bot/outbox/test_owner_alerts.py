@@ -25,9 +25,9 @@ from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, Record
 class Desk:
     def __init__(self, *owners: int, mask: Mask | None = None, quiet: tuple[int, ...] = ()) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
-        self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock, tell=self.tell)
+        self.outbox, sender = build_outbox(self.transport, RecordingStore(), self.clock, report_loss=self.tell)
         mask = mask or Mask()
-        self.owner = Owner(owners=frozenset(owners), queues=queues, clock=self.clock, mask=mask, quiet=quiet)
+        self.owner = Owner(owners=frozenset(owners), sender=sender, clock=self.clock, mask=mask, quiet=quiet)
 
     def tell(self, action: SendMessage, state: SendState, reason: str) -> None:
         self.owner.tell_of_send(action, state, reason)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.outbox.sender import MAX_KEYS, Echoes, Pace
-from tests.fakes import CountingIds, ManualClock
+from bot.outbox.pacing import APART, MAX_KEYS, Pace, Pacing
+from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock
 
 
 def pace(rate: float, burst: int) -> tuple[Pace, ManualClock]:
@@ -59,11 +59,14 @@ def test_waits_are_lengthened_by_chance_so_that_they_are_not_even() -> None:
 
 def test_equal_words_in_one_place_are_kept_apart_and_others_are_not() -> None:
     clock = ManualClock()
-    echoes = Echoes(apart=5.0, clock=clock)
-    assert [echoes.delay("a", "hi"), echoes.delay("b", "hi"), echoes.delay("a", "ho"), echoes.delay("a", " ")] == [
-        0.0
-    ] * 4
-    assert [echoes.delay("a", "hi"), echoes.delay("a", "hi"), echoes.delay("a", " ")] == [5.0, 10.0, 0.0]
-    clock.time += 15
-    assert echoes.delay("a", "hi") == 0.0
-    assert Echoes(apart=0.0, clock=clock).delay("a", "hi") == 0.0
+    pacing = Pacing(rate=1000.0, burst=1000, clock=clock, ids=CountingIds())
+    assert [pacing.delay(GROUP, "hi"), pacing.delay(PRIVATE, "hi"), pacing.delay(GROUP, "ho")] == [0.0] * 3
+    assert pacing.delay(GROUP, " ") == 0.0
+    assert (pacing.repeats(GROUP, "hi"), pacing.repeats(PRIVATE, "ho")) == (True, False)
+    assert [pacing.delay(GROUP, "hi"), pacing.delay(GROUP, "hi")] == [APART, 2 * APART]
+    assert pacing.delay(GROUP, " ") == 0.0
+    clock.time += 3 * APART
+    assert not pacing.repeats(GROUP, "hi")
+    assert pacing.delay(GROUP, "hi") == 0.0
+    unlimited = Pacing(rate=0.0, burst=3, clock=clock, ids=CountingIds())
+    assert [unlimited.delay(GROUP, "hi"), unlimited.delay(GROUP, "hi")] == [0.0, 0.0]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.memory.history import History
+from bot.outbox.delivery import MAX_LINES, MAX_PIECES, ROOM, Postbox
 from bot.outbox.layout import LIMIT
-from bot.outbox.postbox import MAX_LINES, MAX_PIECES, ROOM, Postbox
-from bot.outbox.queues import MAX_WAITING
+from bot.outbox.sender import MAX_WAITING
 from frostagent.types.speech import Attachment, Confirmed, Quote, Receipt, Text
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case

@@ -5,8 +5,8 @@ import asyncio
 from bot.core.actions import SendMessage, send_prefix_of_person
 from bot.core.cluster_messages import SubjectErased
 from bot.core.errors import NotConnected
-from bot.outbox.queues import MAX_WAITING
-from bot.outbox.sender import APART
+from bot.outbox.pacing import APART
+from bot.outbox.sender import MAX_WAITING
 from frostagent.types.speech import Queued, Refused
 from tests.bot.outbox.post import Slow, hello, office
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingTransport, until
@@ -153,7 +153,7 @@ async def test_lines_that_wait_about_who_is_forgotten_are_not_said() -> None:
         for text, of in lines.items():
             is_turn = of.startswith("t")
             post.outbox.post(hello(text, PRIVATE), turn_id=of if is_turn else "", name="" if is_turn else of)
-        post.outbox.forget(SubjectErased(user=345))
+        post.sender.forget(SubjectErased(user=345))
         transport.gate.set()
         await post.outbox.wait_idle()
     assert transport.texts == ["first", "request of 3456", "group 345 says hello", "· likes milk"]

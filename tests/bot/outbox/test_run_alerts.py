@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from bot.core.actions import SendMessage
 from bot.core.journal import SendState
-from bot.outbox.owner_alerts import LONG, MAX_REASON, QUIET, Alarm, Owner, of_stalls
+from bot.outbox.owner_alerts import LONG, MAX_REASON, QUIET, Owner, RunFailureAlerts, stall_alerts
 from frostagent.text.language import Language
 from frostagent.text.masking import MASK, Mask
 from frostagent.types.messages import Usage
@@ -22,9 +22,9 @@ SECRET = "sk-1234567890"
 class Desk:
     def __init__(self, *, tongue: Language = Language.CHINESE) -> None:
         self.transport, self.clock = RecordingTransport(), ManualClock()
-        self.outbox, queues = build_outbox(self.transport, RecordingStore(), self.clock)
-        self.owner = Owner(owners=frozenset({8}), queues=queues, clock=self.clock, tongue=tongue)
-        self.alarm = Alarm(self.owner, mask=Mask([SECRET]))
+        self.outbox, sender = build_outbox(self.transport, RecordingStore(), self.clock)
+        self.owner = Owner(owners=frozenset({8}), sender=sender, clock=self.clock, tongue=tongue)
+        self.alarm = RunFailureAlerts(self.owner, mask=Mask([SECRET]))
 
     def fail(self, error: str, *, run: str = "t1", stop: Stop = Stop.FAILED) -> None:
         outcome = Outcome(stop, "", (), Usage(), steps=1, error=error)
@@ -53,7 +53,7 @@ async def test_a_failed_run_is_told_with_its_id_its_reason_and_what_to_do() -> N
 async def test_a_long_stall_is_told_and_each_is_counted() -> None:
     async with desk() as there:
         counted: list[float] = []
-        stalled = of_stalls(there.owner, counted.append)
+        stalled = stall_alerts(there.owner, counted.append)
         stalled(LONG - 1)
         stalled(LONG)
         there.fail("auth: one")
@@ -66,7 +66,7 @@ async def test_alarms_are_in_the_language_of_the_owners() -> None:
     async with desk(tongue=Language.ENGLISH) as there:
         there.fail("auth: 401 invalid key", run="abcd2345")
         there.fail("odd", run="t2")
-        of_stalls(there.owner, lambda _: None)(31.4)
+        stall_alerts(there.owner, lambda _: None)(31.4)
         action = SendMessage(GROUP, (Text("hi"),))
         there.owner.tell_of_send(action, SendState.UNKNOWN, "")
         there.owner.tell_of_send(action, SendState.DROPPED, "too late")

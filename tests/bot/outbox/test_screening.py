@@ -4,8 +4,8 @@ import asyncio
 
 from bot.core.actions import SendMessage
 from bot.core.blocked_words import fold_text
+from bot.outbox.outbox import TOLD, Screen
 from bot.outbox.owner_alerts import Owner
-from bot.outbox.screening import TOLD, Screen
 from bot.policy.blocked_words import POLITE
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
@@ -33,8 +33,8 @@ def says(where: Conversation, text: str) -> SendMessage:
 @each_case("tongue", Language)
 async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_hear(tongue: Language) -> None:
     clock, transport = ManualClock(), RecordingTransport()
-    outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock, tongue=tongue)
+    outbox, sender = build_outbox(transport, RecordingStore(), clock)
+    owner = Owner(owners=frozenset({OWNER}), sender=sender, clock=clock, tongue=tongue)
     owner.connected(BOT)
     outbox.screen = screen = Screen(words=List(), owner=owner, owners={OWNER})
     async with asyncio.timeout(30), outbox.open():
@@ -54,8 +54,8 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
 
 async def test_what_goes_on_from_what_was_said_is_looked_at_with_it_and_the_owner_hears() -> None:
     clock, transport = ManualClock(), RecordingTransport()
-    outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
+    outbox, sender = build_outbox(transport, RecordingStore(), clock)
+    owner = Owner(owners=frozenset({OWNER}), sender=sender, clock=clock)
     owner.connected(BOT)
     screen = Screen(words=List(), owner=owner, owners={OWNER})
     async with asyncio.timeout(30), outbox.open():
@@ -68,8 +68,8 @@ async def test_what_goes_on_from_what_was_said_is_looked_at_with_it_and_the_owne
 
 async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_where_it_says_too_little() -> None:
     clock, transport = ManualClock(), RecordingTransport()
-    outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    owner = Owner(owners=frozenset(), queues=queues, clock=clock)
+    outbox, sender = build_outbox(transport, RecordingStore(), clock)
+    owner = Owner(owners=frozenset(), sender=sender, clock=clock)
     outbox.screen = Screen(words=List(), owner=owner, owners=())
     async with asyncio.timeout(30), outbox.open():
         for tongue in Language:

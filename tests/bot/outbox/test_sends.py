@@ -8,8 +8,8 @@ import pytest
 
 from bot.core.actions import SendMessage
 from bot.core.journal import MessageErased, SendChanged, SendQueued, SendState, StoredSend
-from bot.outbox.sender import BURST
-from bot.outbox.sends import MAX_REASON, Rows, Send
+from bot.outbox.pacing import BURST
+from bot.outbox.sends import MAX_REASON, Send, SendJournal
 from frostagent.types.speech import Confirmed, Queued, Text
 from tests.bot.outbox.post import Slow, hello, office
 from tests.cases import each_case
@@ -25,25 +25,25 @@ def store() -> RecordingStore:
 
 
 @pytest.fixture
-def rows(store: RecordingStore) -> Rows:
-    return Rows(store=store, clock=ManualClock(), ids=CountingIds())
+def journal(store: RecordingStore) -> SendJournal:
+    return SendJournal(store=store, clock=ManualClock(), ids=CountingIds())
 
 
 async def test_a_send_that_leaves_at_once_is_one_durable_row_that_says_sending(
-    rows: Rows, store: RecordingStore
+    journal: SendJournal, store: RecordingStore
 ) -> None:
-    await rows.sending(Send("s1", "t1", ACTION, True, NOW))
+    await journal.mark_sending(Send("s1", "t1", ACTION, True, NOW))
     row = SendQueued(send_id="s1", turn_id="t1", action=ACTION, final=True, at=NOW, state=SendState.SENDING)
     assert store.entries == [row]
     assert store.durable == 1
 
 
-async def test_a_send_that_waited_is_one_row_and_its_changes(rows: Rows, store: RecordingStore) -> None:
+async def test_a_send_that_waited_is_one_row_and_its_changes(journal: SendJournal, store: RecordingStore) -> None:
     send = Send("s1", "t1", ACTION, True, NOW)
-    rows.queued(send)
-    rows.queued(send)
-    await rows.sending(send)
-    rows.changed(send, SendState.CONFIRMED, message_id="5")
+    journal.record(send)
+    journal.record(send)
+    await journal.mark_sending(send)
+    journal.change(send, SendState.CONFIRMED, message_id="5")
     assert store.entries == [
         SendQueued(send_id="s1", turn_id="t1", action=ACTION, final=True, at=NOW),
         SendChanged(send_id="s1", state=SendState.SENDING, at=NOW),
@@ -54,28 +54,32 @@ async def test_a_send_that_waited_is_one_row_and_its_changes(rows: Rows, store: 
 
 async def test_we_spoke_when_a_send_left_and_when_it_arrived_and_not_when_it_was_lost() -> None:
     clock = ManualClock()
-    rows = Rows(store=RecordingStore(), clock=clock, ids=CountingIds())
+    journal = SendJournal(store=RecordingStore(), clock=clock, ids=CountingIds())
     send = Send("s1", "t1", ACTION, True, NOW)
-    assert rows.spoke(GROUP) == -math.inf
-    await rows.sending(send)
-    assert (rows.spoke(GROUP), rows.spoke(PRIVATE)) == (NOW, -math.inf)
+    assert journal.last_sent(GROUP) == -math.inf
+    await journal.mark_sending(send)
+    assert (journal.last_sent(GROUP), journal.last_sent(PRIVATE)) == (NOW, -math.inf)
     clock.time += 5
-    rows.changed(send, SendState.CONFIRMED, message_id="5")
+    journal.change(send, SendState.CONFIRMED, message_id="5")
     clock.time += 5
-    rows.changed(Send("s2", "t1", ACTION, True, NOW), SendState.DROPPED)
-    assert rows.spoke(GROUP) == NOW + 5
+    journal.change(Send("s2", "t1", ACTION, True, NOW), SendState.DROPPED)
+    assert journal.last_sent(GROUP) == NOW + 5
 
 
-async def test_a_change_makes_the_row_it_needs_and_keeps_its_reason_short(rows: Rows, store: RecordingStore) -> None:
-    rows.changed(Send("s1", "", ACTION, False, NOW), SendState.DROPPED, reason="x" * 9999)
+async def test_a_change_makes_the_row_it_needs_and_keeps_its_reason_short(
+    journal: SendJournal, store: RecordingStore
+) -> None:
+    journal.change(Send("s1", "", ACTION, False, NOW), SendState.DROPPED, reason="x" * 9999)
     assert [entry.type for entry in store.entries] == ["send_queued", "send_changed"]
     assert store.entries[1] == SendChanged(send_id="s1", state=SendState.DROPPED, at=NOW, reason="x" * MAX_REASON)
 
 
-async def test_what_an_earlier_process_wrote_down_is_not_written_down_again(rows: Rows, store: RecordingStore) -> None:
+async def test_what_an_earlier_process_wrote_down_is_not_written_down_again(
+    journal: SendJournal, store: RecordingStore
+) -> None:
     stored = StoredSend(send_id="s0", turn_id="t0", action=ACTION, final=True, at=NOW, state=SendState.QUEUED)
     send = Send.of(stored, SendState.QUEUED)
-    rows.queued(send)
+    journal.record(send)
     assert store.entries == []
     assert (send.send_id, send.turn_id, send.action, send.final, send.at) == ("s0", "t0", ACTION, True, NOW)
 

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.outbox.owner_alerts import Owner
-from bot.outbox.startup_alerts import StartupAlerts
+from bot.outbox.owner_alerts import Owner, StartupAlerts
 from frostagent.text.language import Language
 from tests.bot.outbox.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
@@ -19,9 +18,9 @@ async def test_the_owner_is_told_once_in_his_language_of_troubles_that_differ_in
     tongue: Language, texts: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, troubles, transport = ManualClock(), StartupAlerts(), RecordingTransport()
-    outbox, queues = build_outbox(transport, RecordingStore(), clock)
+    outbox, sender = build_outbox(transport, RecordingStore(), clock)
     async with asyncio.timeout(30), outbox.open(), asyncio.TaskGroup() as group:
-        owner = Owner(owners=frozenset({999}), queues=queues, clock=clock, tongue=tongue)
+        owner = Owner(owners=frozenset({999}), sender=sender, clock=clock, tongue=tongue)
         owner.connected(BOT)
         with troubles.logged_at_the_end():
             for zh, en in (("没盘 (1)", "no disk (1)"), ("没盘 (2)", "no disk (2)"), ("没模型", "no model (1)")):
@@ -31,7 +30,7 @@ async def test_the_owner_is_told_once_in_his_language_of_troubles_that_differ_in
             passing.cancel()
             troubles.tell(("太晚了", "too late"))
     assert transport.texts == texts
-    assert [record.message for record in caplog.records if record.name == "bot.outbox.startup_alerts"] == ["too late"]
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == ["too late"]
 
 
 def test_what_every_bot_of_a_cluster_sees_is_told_by_the_one_that_speaks_and_is_in_each_log(

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from bot.core.journal import SendState
-from bot.outbox.sends import Rows, Send
-from bot.outbox.unconfirmed import MISSING, Unconfirmed
+from bot.outbox.sends import MISSING, Send, SendJournal, Unconfirmed
 from tests.bot.outbox.post import hello, own
 from tests.fakes import BOT, GROUP, PRIVATE, CountingIds, ManualClock, RecordingStore
 
@@ -17,7 +16,7 @@ class Desk:
     def __init__(self) -> None:
         self.store, self.clock = RecordingStore(), ManualClock()
         self.unconfirmed = Unconfirmed(
-            rows=Rows(store=self.store, clock=self.clock, ids=CountingIds()), clock=self.clock
+            journal=SendJournal(store=self.store, clock=self.clock, ids=CountingIds()), clock=self.clock
         )
 
     def add(self, send_id: str, text: str = "hello", *, private: bool = False) -> Send:

@@ -10,7 +10,7 @@ from bot.conversation.approval.group_approval import AGAIN, GroupApproval
 from bot.core.errors import ActionRefused
 from bot.core.events import MessageReceived
 from bot.memory.modes import Modes
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.new_groups import Mode
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Quote, Text

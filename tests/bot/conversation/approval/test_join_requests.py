@@ -15,7 +15,7 @@ from bot.core.events import Requested
 from bot.core.group_admin import Accept
 from bot.core.journal import PlaceSet
 from bot.memory.history import History
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import Answer
 from frostagent.cancellation import background
 from frostagent.types.errors import BotError

@@ -8,7 +8,7 @@ from bot.conversation.approval.owner_replies import Meant, OwnerReplies
 from bot.conversation.intake.server_clock import ServerClock
 from bot.core.events import MessageReceived
 from bot.memory.history import History
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.approval import message_words
 from frostagent.types.speech import Quote, Text
 from tests.bot.outbox.post import build_outbox

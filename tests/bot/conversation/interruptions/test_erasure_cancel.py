@@ -9,7 +9,7 @@ from bot.conversation.tasks import Task
 from bot.core.cluster_messages import SubjectErased
 from bot.core.events import Connected
 from bot.core.journal import TurnOpened
-from bot.outbox.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import LOST
 from bot.policy.wake import Wake
 from frostagent.types.conversation import Conversation

@@ -20,8 +20,8 @@ from bot.core.events import MessageReceived
 from bot.core.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.core.segments import Picture, Segment
 from bot.memory.history import History
+from bot.outbox.delivery import Postbox
 from bot.outbox.gestures import Gestures
-from bot.outbox.postbox import Postbox
 from bot.policy.incomplete_messages import message_words, shows_something
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Wake
 from frostagent.types.speech import Mention, Quote, Text

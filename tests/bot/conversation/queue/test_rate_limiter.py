@@ -9,8 +9,8 @@ from bot.conversation.tasks import Task
 from bot.core.actions import React
 from bot.core.journal import OpenTurn
 from bot.memory.spending import Spending
+from bot.outbox.delivery import MAX_LINES
 from bot.outbox.gestures import NOT_NOW
-from bot.outbox.postbox import MAX_LINES
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.wake import Rules, Silence, Wake

@@ -45,8 +45,8 @@ class Watching:
     def __init__(self) -> None:
         self.clock, self.server = SteppedClock(), Server()
         self.arrived: list[Arrival] = []
-        self.outbox, queues = build_outbox(self.server, RecordingStore(), self.clock)
-        self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=self.clock)
+        self.outbox, sender = build_outbox(self.server, RecordingStore(), self.clock)
+        self.owner = Owner(owners=frozenset({OWNER}), sender=sender, clock=self.clock)
         self.owner.connected(BOT)
         self.places = ActiveConversations(arrive=self.arrived.append, clock=self.clock)
         self.watch = DeafnessWatch(
