@@ -1,1 +1,1 @@
-"""The way out: words to sends, sends to rows, rows to the socket; and lines for the owner."""
+"""The way out: text to messages, messages to rows, rows to the socket; and alerts to owners."""

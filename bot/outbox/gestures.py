@@ -1,15 +1,15 @@
 """Signs beside what is said: an emoji on a message, "typing" in a private chat.
 
-They are a courtesy: nobody waits for them, none is made twice, and what a server cannot do it is
-asked for once a connection.
+They are a courtesy: nobody waits for them, none is made twice, and a server is asked only once a
+connection for what it cannot do.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from msgspec import Struct
@@ -30,22 +30,15 @@ LONG: Final = 3.0  # seconds of a run after which its asker is shown that someth
 MOST: Final = 200  # signs under way; more are not made
 
 
-class Working(Struct, eq=False):
-    """A question that is being answered while the block runs, and when its asker may doubt it."""
+class _Work(Struct, eq=False):
+    """A question that is being answered, and when its asker may doubt it."""
 
-    gestures: Gestures
     message: MessageReceived
-    due: float = 0.0
-
-    def __enter__(self) -> None:
-        self.gestures.begin(self)
-
-    def __exit__(self, *_: object) -> None:
-        self.gestures.end(self)
+    due: float
 
 
 class Gestures:
-    """Makes signs while it is open, but where it is `unseen`; before and after none is made."""
+    """Makes signs while it is open, except in places that are `unseen`."""
 
     def __init__(
         self,
@@ -59,7 +52,7 @@ class Gestures:
         self._clock = clock
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._working: dict[Working, None] = {}  # oldest first
+        self._working: dict[_Work, None] = {}  # oldest first
         self._watch: asyncio.Task[None] | None = None
         self._unsupported: set[tuple[int, type[Gesture]]] = set()  # by account
 
@@ -87,22 +80,19 @@ class Gestures:
         """Show the person there that something is being written. Never waits, never raises."""
         self._make(ShowTyping(where))
 
-    def while_working(self, message: MessageReceived) -> Working:
-        """Show whoever asked that something happens, once the block has taken so long that they
-        may doubt it.
+    @contextmanager
+    def while_working(self, message: MessageReceived) -> Iterator[None]:
+        """Show the asker that something happens, once the block has taken so long that they may
+        doubt it.
         """
-        return Working(self, message)
-
-    def begin(self, work: Working) -> None:
-        """It is being answered from now on."""
-        work.due = self._clock.monotonic() + LONG
+        work = _Work(message, self._clock.monotonic() + LONG)
         self._working[work] = None
         if self._watch is None or self._watch.done():
             self._watch = self._start(self._show_work())
-
-    def end(self, work: Working) -> None:
-        """It is answered, or given up."""
-        self._working.pop(work, None)
+        try:
+            yield
+        finally:
+            self._working.pop(work, None)
 
     async def _show_work(self) -> None:
         # One task for all: hardly any work takes so long, and each would pay for its timer.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
 
 from bot.core.actions import SendMessage
 from bot.core.blocked_words import BlockedWords
@@ -93,7 +92,7 @@ class Screen:
 class Outbox:
     """Sends what it is given, as the `screen` leaves it; if the `shadow` is active there, what is
     not said `openly` becomes a draft. `report_loss` learns of words of turns only (see `Send`):
-    lines about lines would never end.
+    lines about lines would never end. Its lifetime is the sender's.
     """
 
     def __init__(
@@ -112,24 +111,12 @@ class Outbox:
         self.screen = screen
         self.unconfirmed = sender.unconfirmed
         self.unreachable = sender.unreachable
+        self.open = sender.open
+        self.connected = sender.connected
+        self.finish = sender.finish
+        self.wait_idle = sender.wait_idle
         self.settled = journal.settled
         self.spoke = journal.last_sent
-
-    def open(self) -> AbstractAsyncContextManager[None]:
-        """Send what is queued while the block runs, see `Sender.open`."""
-        return self._sender.open()
-
-    async def finish(self, *, within: float) -> None:
-        """Send nothing more, see `Sender.finish`."""
-        await self._sender.finish(within=within)
-
-    async def wait_idle(self) -> None:
-        """Return once nothing is left to send."""
-        await self._sender.wait_idle()
-
-    def connected(self) -> None:
-        """An account is connected (again), see `Sender.connected`."""
-        self._sender.connected()
 
     # --- saying -----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The end of a turn: its final words, its round in the history, and its entry in the journal.
 
-What was said in the middle of the turn (`bot/outbox/speech.py`) is not said again; every question
+What was said during the turn (`bot/outbox/turn_speaker.py`) is not said again; every question
 gets at least one line, and never an error's own words. If QQ did not confirm the final words, a
 note behind them in the round tells the next prompt so, after a restart too; never in words of the
 model's own, which it would repeat. Such a turn does not count as answered: its entry says so, and
