@@ -35,12 +35,11 @@ from bot.core.console_views import Doctor
 from bot.core.events import Identity
 from bot.core.ports import TurnFollower
 from bot.core.trial_group import Trial
+from bot.outbox.owner_alerts import StartupAlerts, stall_alerts
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process
 from bot.runtime.reloading import ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.owner_alerts import of_stalls
-from bot.speaking.startup_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
@@ -225,7 +224,7 @@ async def running(
         await enter(app.commands.open())
         await enter(app.lanes.open(app.lane_way.do))
         if is_shown:
-            stalled = of_stalls(app.owner, app.metrics.stalled)
+            stalled = stall_alerts(app.owner, app.metrics.stalled)
             await enter(background(Watchdog(clock=app.clock, stalled=stalled).run()))
             await enter(open_web(settings, app.metrics, lambda: (app,), offers=app.offers))
 

@@ -131,6 +131,13 @@ from bot.memory.speakers import Speakers
 from bot.memory.spending import Spending
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
 from bot.models.meter import CountedSpeech, Meter
+from bot.outbox.delivery import Delivery, Postbox
+from bot.outbox.gestures import Gestures
+from bot.outbox.outbox import Outbox, Screen
+from bot.outbox.owner_alerts import Owner, RunFailureAlerts, StartupAlerts
+from bot.outbox.sender import Sender
+from bot.outbox.sends import SendJournal
+from bot.outbox.shadow import Shadow
 from bot.policy.day_limits import Cap, DayLimits
 from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
@@ -139,17 +146,6 @@ from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
-from bot.speaking.carrier import Carrier
-from bot.speaking.delivery import Delivery, Manner
-from bot.speaking.gestures import Gestures
-from bot.speaking.outbox import Outbox
-from bot.speaking.owner_alerts import Alarm, Owner
-from bot.speaking.postbox import Postbox
-from bot.speaking.queues import Queues
-from bot.speaking.screening import Screen
-from bot.speaking.sends import Rows
-from bot.speaking.shadow import Shadow
-from bot.speaking.startup_alerts import StartupAlerts
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
 from frostagent.engine.budget import Limits
@@ -220,7 +216,7 @@ class App:
     modes: Modes
     pokes: AnsweredPokes
     forgetting: Forgetting
-    # speaking
+    # outbox
     outbox: Outbox
     gestures: Gestures
     owner: Owner
@@ -482,28 +478,27 @@ def build_app(
 
     # --- the way out ------------------------------------------------------------------------------
 
-    rows = Rows(store=store, clock=clock, ids=ids)
+    send_journal = SendJournal(store=store, clock=clock, ids=ids)
     mutes = Mutes(clock=clock)
-    carrier = Carrier(
+    sender = Sender(
         transport=wire,
-        rows=rows,
+        journal=send_journal,
         clock=clock,
         ids=ids,
         rate=settings.bot_send_rate,
         burst=settings.bot_send_burst,
         mutes=mutes,
     )
-    queues = Queues(rows=rows, carrier=carrier)
     owner = Owner(
         owners=owners,
-        queues=queues,
+        sender=sender,
         clock=clock,
         mask=mask,
         quiet=owners.quiet,
         tongue=tongue,
         neighbours=neighbours,
     )
-    carrier.unreachable.follow(owner.tell_of_unreachable)
+    sender.unreachable.follow(owner.tell_of_unreachable)
     screen: Screen | None = None
     if words is not None:
         screen = Screen(words=words, owner=owner, owners=owners)
@@ -517,18 +512,17 @@ def build_app(
             shelf=DraftFiles(settings.media_dir, journal.share),
             forgotten=FORGOTTEN[tongue],
         ),
-        rows=rows,
-        queues=queues,
+        journal=send_journal,
+        sender=sender,
         owner=owner,
         asked=live.question_of,
         clock=clock,
         tongue=tongue,
     )
     outbox = Outbox(
-        rows=rows,
-        carrier=carrier,
-        queues=queues,
-        tell=owner.tell_of_send,
+        journal=send_journal,
+        sender=sender,
+        report_loss=owner.tell_of_send,
         screen=screen,
         shadow=shadow,
     )
@@ -567,7 +561,7 @@ def build_app(
     run_observers: list[Observer] = [
         Recorder(store=store, clock=clock),
         LogObserver(),
-        Alarm(owner, mask=mask),
+        RunFailureAlerts(owner, mask=mask),
         failures,
         metrics,
         *followers,
@@ -606,7 +600,9 @@ def build_app(
         outbox=outbox,
         history=history,
         clock=clock,
-        manner=Manner(settings.bot_pace, lambda where: personas.of(where).name, tongue),
+        paced=settings.bot_pace,
+        name=lambda where: personas.of(where).name,
+        tongue=tongue,
     )
     turn_journal = TurnJournal(store, history, clock, spending=spending)
 
@@ -790,7 +786,7 @@ def build_app(
         then=(shadow.forget,) if extraction is None else (extraction.forget, shadow.forget),
         neighbours=neighbours,
     )
-    forgetting.follow(outbox.forget)
+    forgetting.follow(sender.forget)
     forgetting.follow(owner.forget)
     status = StatusReader(
         count_pending=decisions.count,

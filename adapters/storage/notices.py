@@ -1,6 +1,6 @@
 """The lines for owners about the journal. Pure.
 
-The brackets hold what differs from one time to the next (`bot/speaking/startup_alerts.py`).
+The brackets hold what differs from one time to the next (`bot/outbox/owner_alerts.py`).
 """
 
 from __future__ import annotations

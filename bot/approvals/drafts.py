@@ -32,11 +32,11 @@ from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled, Settlement
 from bot.memory.drafts import LEFT, Drafts, KeptDraft, draft_number_in
 from bot.memory.history import History
+from bot.outbox.delivery import Postbox
+from bot.outbox.outbox import Outbox
 from bot.policy.answered_questions import UNREAD
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt.render import account
-from bot.speaking.outbox import Outbox
-from bot.speaking.postbox import Postbox
 from frostagent.engine.authority import in_one_line
 from frostagent.text.language import Language, Pair
 from frostagent.types.conversation import Conversation

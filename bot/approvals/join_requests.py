@@ -41,8 +41,8 @@ from bot.core.ports import Store, Transport
 from bot.core.query_results import Choices
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
+from bot.outbox.delivery import Postbox
 from bot.prompt.render import INNER_QUOTES
-from bot.speaking.postbox import Postbox
 from frostagent.engine.authority import in_one_line
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation

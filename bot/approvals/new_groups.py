@@ -18,7 +18,7 @@ from bot.core.events import MessageReceived, message_words
 from bot.core.language import join_pairs
 from bot.core.server_clock import ServerClock
 from bot.memory.modes import NAMES, OPEN, Mode, Modes
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.text.language import Pair, fill_pair
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

@@ -28,8 +28,8 @@ from bot.core.language import join_pairs
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.memory.history import History
+from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted
-from bot.speaking.postbox import Postbox
 from frostagent.text.language import Language, fill_pair
 
 LookUp: TypeAlias = Callable[[MessageReceived], Awaitable[MessageReceived | None]]

@@ -62,9 +62,9 @@ from bot.core.actions import send_prefix_of_turn
 from bot.core.events import MessageReceived, message_words, quote_in
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
+from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted, language_of
 from bot.prompt.render import MAX_NAME, View, account, excerpt, label
-from bot.speaking.postbox import Postbox
 from frostagent.text.language import Language, Pair
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

@@ -27,7 +27,7 @@ from bot.core.cluster_messages import ClusterPartition, ClusterPeers
 from bot.core.cluster_queries import ClusterHandlers
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.ports import EventSink
-from bot.speaking.startup_alerts import StartupAlerts
+from bot.outbox.owner_alerts import StartupAlerts
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.text.language import NotifyOwners

@@ -17,8 +17,8 @@ from bot.core.actions import send_prefix_of_person
 from bot.core.command import Asked, Command
 from bot.core.events import MessageReceived
 from bot.memory.history import History
+from bot.outbox.delivery import Postbox
 from bot.prompt.render import MAX_NAME, label
-from bot.speaking.postbox import Postbox
 from frostagent.cancellation import BROKEN, isolate
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

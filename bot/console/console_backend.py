@@ -35,7 +35,7 @@ from bot.core.journal import SendState
 from bot.core.settlement import Settled
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.personas import Personas
-from bot.speaking.sends import Send
+from bot.outbox.sends import Send
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 

@@ -37,10 +37,10 @@ from bot.core.events import (
     Requested,
 )
 from bot.core.ports import EventSink
-from bot.speaking.gestures import Gestures
-from bot.speaking.outbox import Outbox
-from bot.speaking.owner_alerts import Owner
-from bot.speaking.unreachable import UnreachablePlaces
+from bot.outbox.gestures import Gestures
+from bot.outbox.outbox import Outbox
+from bot.outbox.owner_alerts import Owner
+from bot.outbox.sender import UnreachablePlaces
 from frostagent.types.conversation import Conversation
 
 

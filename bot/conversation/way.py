@@ -24,10 +24,10 @@ from bot.conversation.queue.rate_limiter import RateLimiter
 from bot.conversation.tasks import Facts, Resume, Task, Work
 from bot.conversation.turns.turn import Turns
 from bot.core.events import MessageReceived
+from bot.outbox.outbox import Outbox
 from bot.policy.fallback_replies import SORRY, apology
 from bot.policy.message_trimming import trim_message
 from bot.policy.wake import Observe, Silence, Verdict
-from bot.speaking.outbox import Outbox
 
 
 class Stage(Struct, frozen=True):

@@ -22,10 +22,10 @@ from adapters.onebot.calls import OneBotCalls
 from adapters.simulator.faults import Fault, parse_fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
+from bot.outbox import outbox, sender
+from bot.outbox.owner_alerts import LOST as NOT_SENT
+from bot.outbox.owner_alerts import RESTS, UNKNOWN
 from bot.policy.fallback_replies import ENGLISH, LOST, TOO_LONG
-from bot.speaking import carrier, outbox
-from bot.speaking.owner_alerts import LOST as NOT_SENT
-from bot.speaking.owner_alerts import RESTS, UNKNOWN
 from frostagent.models.openai.client import OpenAIModel
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.ports import ChatModel
@@ -158,7 +158,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, function: Any, name: str, seconds: 
 
 @pytest.fixture(autouse=True)
 def _look_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carrier, "LOOK_AFTER", 0.02)
+    monkeypatch.setattr(sender, "LOOK_AFTER", 0.02)
 
 
 # --- what becomes of the answer -------------------------------------------------------------------
@@ -196,7 +196,7 @@ async def test_an_answer_that_arrived_is_known_to_and_never_said_again(
         assert shown[-2] == {"role": "assistant", "content": ANSWER}
         assert it.times_asked("hello") == 1
         assert it.owner_heard == []
-    assert "bot.speaking.carrier" not in {record.name for record in caplog.records}
+    assert "bot.outbox.sender" not in {record.name for record in caplog.records}
     ids = [str(message.message_id) for message in it.simulator.delivered]
     assert rows(tmp_path) == [(HERE, "confirmed", message_id) for message_id in ids]
 

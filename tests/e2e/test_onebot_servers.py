@@ -122,7 +122,7 @@ async def test_an_answer_waits_for_the_socket_that_takes_calls_and_not_for_a_gre
 async def test_an_answer_that_llbot_saw_no_echo_of_is_not_told_as_refused_and_never_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: str
 ) -> None:
-    monkeypatch.setattr("bot.speaking.carrier.LOOK_AFTER", 0.02)
+    monkeypatch.setattr("bot.outbox.sender.LOOK_AFTER", 0.02)
     async with running(tmp_path, words("hi"), words("you are welcome")) as bot, Simulator(world()) as llbot:
         llbot.dial(bot.url, token=TOKEN)
         await llbot.wait_connected()

@@ -31,7 +31,7 @@ from adapters.simulator.world import Person, World
 from adapters.storage import database, notices, writer
 from bot.app import Service
 from bot.conversation.recovery import recovery
-from bot.speaking.outbox import Outbox
+from bot.outbox.outbox import Outbox
 from frostagent.text.language import Language
 from tests.e2e.test_restart import life
 from tests.fakes import until
@@ -165,7 +165,7 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 async def test_an_answer_that_is_ready_while_nobody_is_connected_is_said_once_when_somebody_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "bot.speaking.carrier")
+    caplog.set_level("INFO", "bot.outbox.sender")
     async with opened(tmp_path) as house, house.life() as service:
         house.away_at = "q1"
         await house.say("@bot plain#q1")

@@ -15,7 +15,7 @@ from frostagent.types.runs import SuspendedRun
 from frostagent.types.suspension import Allow, Decision, Deny, Suspend
 from frostagent.types.tools import ToolContext, tool
 from tests.bot.conversation.turns.test_turn import House, living, speak
-from tests.bot.speaking.test_speech import CAT
+from tests.bot.outbox.test_turn_speaker import CAT
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, ScriptedModel, calls, said, until, words
 

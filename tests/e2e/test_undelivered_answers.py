@@ -11,8 +11,8 @@ from bot.cli.past_runs import latest_runs
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.journal import TurnClosed
+from bot.outbox.delivery import SaidMessage, note_on
 from bot.prompt.wording_zh import ZH
-from bot.speaking.delivery import SaidMessage, note_on
 from config.settings import Settings
 from frostagent.types.errors import BotError, ModelBilling
 from frostagent.types.messages import AssistantMessage, UserMessage

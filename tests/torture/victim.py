@@ -26,7 +26,7 @@ from bot.core import codec
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry
 from bot.memory import extraction
-from bot.speaking import carrier, outbox
+from bot.outbox import outbox, sender
 from config.settings import Settings
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
 from tests.torture.crossings import Crossings, Death
@@ -38,7 +38,7 @@ TURNS = 20  # of the loop, after which everything that was ready has run
 
 SHORTER = (
     (sockets, "LONGEST_WAIT", 0.05),
-    (carrier, "LOOK_AFTER", 0.02),
+    (sender, "LOOK_AFTER", 0.02),
     (unconfirmed_checker, "LAG", 0.02),
     (recovery, "LOOK", 0.02),
     (writer, "LONGEST_PAUSE", 0.05),
@@ -125,7 +125,7 @@ async def settle(service: Service, crossings: Crossings) -> None:
         crossings.news.clear()
         for _ in range(TURNS):
             await asyncio.sleep(0)
-        if not (lanes.waiting or outbox._queues._queues or crossings.busy):
+        if not (lanes.waiting or outbox._sender._queues or crossings.busy):
             return
         await crossings.news.wait()
 

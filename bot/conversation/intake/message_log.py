@@ -21,8 +21,8 @@ from bot.core.journal import (
 from bot.core.ports import Store
 from bot.core.query_results import Ignored
 from bot.memory.history import History
+from bot.outbox.outbox import Outbox
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why
-from bot.speaking.outbox import Outbox
 from frostagent.types.conversation import Conversation
 
 IGNORED = 200  # messages that are told, the last ones

@@ -11,7 +11,7 @@ from bot.core.events import MessageReceived, Poked, Sender
 from bot.core.ports import Store
 from bot.core.query_results import Choices
 from bot.memory.kept_settings import KeptSettings
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

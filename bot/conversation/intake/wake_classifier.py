@@ -30,6 +30,8 @@ from bot.core.segments import Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.memory.lru import DefaultLRU
+from bot.outbox.outbox import Outbox
+from bot.outbox.owner_alerts import Owner
 from bot.policy.blocked_words import words_said, words_shown
 from bot.policy.wake import (
     Local,
@@ -44,8 +46,6 @@ from bot.policy.wake import (
     sender_veto,
 )
 from bot.prompt.render import MAX_NAME, label
-from bot.speaking.outbox import Outbox
-from bot.speaking.owner_alerts import Owner
 from frostagent.text.similarity import is_similar
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids

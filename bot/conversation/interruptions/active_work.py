@@ -12,8 +12,8 @@ from bot.conversation.tasks import Task, Work
 from bot.conversation.turns.active_turn import ActiveTurns
 from bot.conversation.turns.suspended import SuspendedTurns
 from bot.conversation.turns.turn import Turns
+from bot.outbox.outbox import Outbox
 from bot.policy.wake import Silence
-from bot.speaking.outbox import Outbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import SuspendedRun
 

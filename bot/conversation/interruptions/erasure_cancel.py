@@ -18,8 +18,8 @@ from bot.conversation.turns.suspended import SuspendedTurns
 from bot.core.cluster_messages import SubjectErased
 from bot.core.events import MessageReceived
 from bot.core.ports import Store
+from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import LOST, in_question_language, is_quoted
-from bot.speaking.postbox import Postbox
 from frostagent.types.conversation import Conversation
 
 

@@ -18,9 +18,9 @@ from bot.conversation.tasks import YOUNG
 from bot.core.events import MessageReceived, quote_in
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
+from bot.outbox.gestures import Gestures
 from bot.policy.permissions import authority_of
 from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, without_marks
-from bot.speaking.gestures import Gestures
 from frostagent.engine.authority import is_sufficient
 from frostagent.types.speech import Mention, Quote, Text
 from frostagent.types.traits import Audience

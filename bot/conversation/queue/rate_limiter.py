@@ -18,11 +18,11 @@ from cachetools import LRUCache
 from bot.conversation.tasks import Task
 from bot.core.events import MessageReceived
 from bot.memory.spending import Spending
+from bot.outbox.delivery import Postbox
+from bot.outbox.gestures import NOT_NOW, Gestures
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_question_language, is_quoted
 from bot.policy.wake import Rules, Silence, Why
-from bot.speaking.gestures import NOT_NOW, Gestures
-from bot.speaking.postbox import Postbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.traits import Rate

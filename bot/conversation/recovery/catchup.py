@@ -22,11 +22,11 @@ from bot.conversation.tasks import YOUNG, Resume, Work
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.core.ports import Store, Transport
+from bot.outbox.outbox import Outbox
+from bot.outbox.sends import Unconfirmed
 from bot.policy.answered_questions import answered_ids, history_order, quoted_ids
 from bot.policy.message_aliases import find_aliases, rename_messages
 from bot.policy.message_trimming import trim_message
-from bot.speaking.outbox import Outbox
-from bot.speaking.unconfirmed import Unconfirmed
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 

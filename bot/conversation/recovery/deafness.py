@@ -24,7 +24,7 @@ from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.core.ports import Transport
 from bot.memory.lru import DefaultLRU
-from bot.speaking.owner_alerts import Owner
+from bot.outbox.owner_alerts import Owner
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 

@@ -18,8 +18,8 @@ from bot.core.events import Identity, MessageReceived, MessageWaited
 from bot.core.journal import OpenTurn
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
+from bot.outbox.owner_alerts import Owner
 from bot.policy.wake import Wake
-from bot.speaking.owner_alerts import Owner
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 

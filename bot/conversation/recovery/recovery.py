@@ -37,10 +37,10 @@ from bot.conversation.turns.suspended import SuspendedTurns
 from bot.conversation.turns.turn_journal import TurnJournal
 from bot.core.events import MessageReceived
 from bot.core.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
+from bot.outbox.outbox import Outbox
 from bot.policy.fallback_replies import SORRY, apology
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
-from bot.speaking.outbox import Outbox
 from frostagent.engine.run_state import close_interrupted
 from frostagent.engine.toolset import Toolset
 from frostagent.types.messages import AssistantMessage, Usage, UserMessage, joined

@@ -22,10 +22,10 @@ from bot.core.journal import Entry, MessageObserved, Spoken, Undelivered
 from bot.core.ports import Settled, Store, Transport
 from bot.memory.history import History
 from bot.memory.lru import LRU
+from bot.outbox.outbox import Outbox
+from bot.outbox.sends import Send
 from bot.policy.answered_questions import is_undelivered, lacks_answer, lost_part
 from bot.policy.fallback_replies import LOST, apology, is_apology, refusal_reply
-from bot.speaking.outbox import Outbox
-from bot.speaking.sends import Send
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop

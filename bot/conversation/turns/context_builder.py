@@ -25,6 +25,8 @@ from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.spending import Spending
+from bot.outbox.delivery import Delivery
+from bot.outbox.turn_speaker import TurnSpeaker
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import language_of
 from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
@@ -53,8 +55,6 @@ from bot.prompt.prompt_language import WORDINGS, choose_wording
 from bot.prompt.render import MAX_TEXT, View, line, plain
 from bot.prompt.summary import outside_tools_in
 from bot.prompt.wording import Wording
-from bot.speaking.delivery import Delivery
-from bot.speaking.speech import TurnSpeaker
 from frostagent.engine.authority import lowest_authority
 from frostagent.engine.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
 from frostagent.engine.engine import Run

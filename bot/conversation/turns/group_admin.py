@@ -13,8 +13,8 @@ from bot.core.errors import ActionUnanswered
 from bot.core.events import Role, message_words
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
 from bot.core.ports import Transport
+from bot.outbox.outbox import Screen
 from bot.policy.permissions import WAIT
-from bot.speaking.screening import Screen
 from frostagent.engine.authority import in_one_line
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation

@@ -16,9 +16,9 @@ from bot.core.journal import RunResumed, RunSuspended, Suspended
 from bot.core.ports import Store
 from bot.core.redaction import OwnWords, lines_of_messages, redact_messages, redact_own
 from bot.memory.history import History
+from bot.outbox.turn_speaker import Heard
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
-from bot.speaking.speech import Heard
 from frostagent.engine.engine import RunState
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage, as_kept

@@ -1,7 +1,7 @@
 """One wake from question to last confirmed send: perception -> prompt -> engine -> delivery ->
 history.
 
-What was said in the middle of the turn (`bot/speaking/speech.py`) is not said again; every question
+What was said during the turn (`bot/outbox/turn_speaker.py`) is not said again; every question
 gets at least one line, and never an error's own words. If QQ did not confirm the final words, a
 note behind them in the round tells the next prompt so, after a restart too; never in words of the
 model's own, which it would repeat. Such a turn does not count as answered: its entry says so, and
@@ -30,14 +30,14 @@ from bot.core.ports import Store
 from bot.core.refusals import is_muted
 from bot.memory.history import History
 from bot.memory.lru import LRU
+from bot.outbox.delivery import Delivery, SaidMessage, note_on, undelivered
+from bot.outbox.gestures import Gestures
+from bot.outbox.shadow import Shadow
 from bot.policy.fallback_replies import UNANSWERED, in_question_language, refusal_reply
 from bot.policy.wake import CALLED, Wake
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
 from bot.prompt.summary import Prefix
-from bot.speaking.delivery import Delivery, SaidMessage, note_on, undelivered
-from bot.speaking.gestures import Gestures
-from bot.speaking.shadow import Shadow
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.run_state import close_suspended
 from frostagent.types.conversation import Conversation

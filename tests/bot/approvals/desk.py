@@ -19,14 +19,14 @@ from bot.core.server_clock import ServerClock
 from bot.memory.drafts import Drafts
 from bot.memory.history import History
 from bot.memory.modes import Modes
-from bot.speaking.outbox import Outbox
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
+from bot.outbox.outbox import Outbox
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, Usage
 from frostagent.types.runs import Asker, PendingCall, SuspendedRun
 from frostagent.types.suspension import ApprovalRequest, Decision
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.fakes import (
     BOT,
     GROUP,

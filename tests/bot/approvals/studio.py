@@ -18,16 +18,15 @@ from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.memory.history import History
 from bot.memory.modes import Mode
-from bot.speaking.carrier import Carrier
-from bot.speaking.outbox import Outbox
-from bot.speaking.postbox import Postbox
-from bot.speaking.queues import Queues
-from bot.speaking.sends import Rows
+from bot.outbox.delivery import Postbox
+from bot.outbox.outbox import Outbox
+from bot.outbox.sender import Sender
+from bot.outbox.sends import SendJournal
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import UserMessage
 from frostagent.types.speech import Receipt, Text
 from tests.bot.approvals.desk import build_decisions
-from tests.bot.speaking.post import build_shadow, nobody
+from tests.bot.outbox.post import build_shadow, nobody
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
 
 OWNER = Conversation(BOT, "private", 999)
@@ -40,13 +39,12 @@ class Studio:
     def __init__(self, store: RecordingStore | None = None, transport: RecordingTransport | None = None) -> None:
         self.store, self.transport = store or RecordingStore(), transport or RecordingTransport()
         self.clock, self.history = ManualClock(QUESTION.time), History(store=self.store)
-        rows = Rows(store=self.store, clock=self.clock, ids=CountingIds())
+        journal = SendJournal(store=self.store, clock=self.clock, ids=CountingIds())
         mutes = Mutes(clock=self.clock)
-        carrier = Carrier(transport=self.transport, rows=rows, clock=self.clock, ids=CountingIds(), mutes=mutes)
-        queues = Queues(rows=rows, carrier=carrier)
-        self.shadow = build_shadow(self.store, queues, self.clock, question=QUESTION)
+        sender = Sender(transport=self.transport, journal=journal, clock=self.clock, ids=CountingIds(), mutes=mutes)
+        self.shadow = build_shadow(self.store, sender, self.clock, question=QUESTION)
         self.shadow._modes.put(GROUP, Mode.SHADOW)
-        self.outbox = Outbox(rows=rows, carrier=carrier, queues=queues, tell=nobody, shadow=self.shadow)
+        self.outbox = Outbox(journal=journal, sender=sender, report_loss=nobody, shadow=self.shadow)
         self.server_clock = ServerClock(self.clock)
         runs = Lanes[Work](clock=self.clock, order=Order(person_of, due_of))
         approvers = Approvers(frozenset({999}))

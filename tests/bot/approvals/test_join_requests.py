@@ -26,12 +26,12 @@ from bot.core.group_admin import Accept, JoinRequest
 from bot.core.journal import PlaceSet
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.cancellation import background
 from frostagent.types.errors import BotError
 from frostagent.types.speech import Quote, Text
 from tests.bot.approvals.desk import OWNER, candidates_for, take_named
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said, until
 

@@ -10,7 +10,7 @@ from bot.approvals.new_groups import AGAIN, QUESTION, NewGroups, group_in, read_
 from bot.core.errors import ActionRefused
 from bot.core.events import MessageReceived
 from bot.memory.modes import Mode, Modes
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Quote, Text
 from tests.bot.approvals.desk import OWNER, Desk, candidates_for, desk, take_named

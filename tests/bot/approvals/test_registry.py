@@ -10,11 +10,11 @@ from bot.approvals.registry import PendingDecisions
 from bot.core.events import MessageReceived, Requested, message_words
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.cancellation import background
 from frostagent.types.speech import Quote, Text
 from tests.bot.approvals.desk import desk, lost, waiting
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, RecordingTransport, said, until
 
 OWNER = 999

@@ -25,7 +25,7 @@ from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.core.events import Event
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
-from bot.speaking.startup_alerts import StartupAlerts
+from bot.outbox.owner_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics
 from config.settings import Settings
 from tests.cases import each_case

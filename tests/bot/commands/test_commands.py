@@ -11,12 +11,12 @@ from bot.core.command import Asked, command
 from bot.core.events import MessageReceived
 from bot.core.segments import Picture, Segment
 from bot.memory.history import History
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Mention, Quote, Text
 from frostagent.types.traits import Audience
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said
 

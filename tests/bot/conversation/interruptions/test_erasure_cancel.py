@@ -9,9 +9,9 @@ from bot.conversation.tasks import Task
 from bot.core.cluster_messages import SubjectErased
 from bot.core.events import Connected
 from bot.core.journal import TurnOpened
+from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import LOST
 from bot.policy.wake import Wake
-from bot.speaking.postbox import Postbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
 from frostagent.types.speech import Mention, Quote, Text

@@ -20,11 +20,11 @@ from bot.core.journal import MessageObserved, MessageOverheard, MessageTakenUp
 from bot.core.segments import Picture, Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
+from bot.outbox.delivery import Postbox
+from bot.outbox.gestures import Gestures
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Verdict, Wake
-from bot.speaking.gestures import Gestures
-from bot.speaking.postbox import Postbox
 from frostagent.types.speech import Mention, Quote, Text
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
 

@@ -9,11 +9,11 @@ from bot.conversation.tasks import Task
 from bot.core.actions import React
 from bot.core.journal import OpenTurn
 from bot.memory.spending import Spending
+from bot.outbox.delivery import MAX_LINES
+from bot.outbox.gestures import NOT_NOW
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.wake import Rules, Silence, Wake
-from bot.speaking.gestures import NOT_NOW
-from bot.speaking.postbox import MAX_LINES
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
 from frostagent.types.ports import Clock

@@ -12,11 +12,11 @@ from bot.conversation.intake.active_conversations import ActiveConversations, Ar
 from bot.conversation.recovery.deafness import APART, DEAF, LAG, LONGEST, SHORTEST, DeafnessWatch
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
-from bot.speaking.owner_alerts import Owner
+from bot.outbox.owner_alerts import Owner
 from frostagent.cancellation import background
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, RecordingTransport, SteppedClock, said, until
 
@@ -45,8 +45,8 @@ class Watching:
     def __init__(self) -> None:
         self.clock, self.server = SteppedClock(), Server()
         self.arrived: list[Arrival] = []
-        self.outbox, queues = build_outbox(self.server, RecordingStore(), self.clock)
-        self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=self.clock)
+        self.outbox, sender = build_outbox(self.server, RecordingStore(), self.clock)
+        self.owner = Owner(owners=frozenset({OWNER}), sender=sender, clock=self.clock)
         self.owner.connected(BOT)
         self.places = ActiveConversations(arrive=self.arrived.append, clock=self.clock)
         self.watch = DeafnessWatch(

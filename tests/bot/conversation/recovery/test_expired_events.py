@@ -11,8 +11,8 @@ from bot.conversation.tasks import YOUNG
 from bot.core.actions import React
 from bot.core.events import MessageLost, MessageWaited
 from bot.core.journal import MessageObserved
+from bot.outbox.gestures import NOT_NOW
 from bot.policy.wake import Silence
-from bot.speaking.gestures import NOT_NOW
 from frostagent.cancellation import background
 from frostagent.types.conversation import Conversation
 from tests.bot.hall import hall

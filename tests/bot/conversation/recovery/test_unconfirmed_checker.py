@@ -24,14 +24,14 @@ from bot.core.journal import (
 )
 from bot.core.ports import Settled
 from bot.memory.history import History
+from bot.outbox.sender import LOOK_AFTER
 from bot.policy.fallback_replies import LOST, REST, SORRY, TOO_LONG, apology
-from bot.speaking.carrier import LOOK_AFTER
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from frostagent.types.messages import Usage, UserMessage
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Confirmed, Quote, Refused, Text
-from tests.bot.speaking.post import Post, own
+from tests.bot.outbox.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
 
 CLOSED = TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0)

@@ -11,7 +11,7 @@ from frostagent.types.errors import BotError, ModelBilling
 from frostagent.types.messages import AssistantMessage, UserMessage
 from frostagent.types.suspension import Allow
 from tests.bot.conversation.turns.test_turn import living, speak
-from tests.bot.speaking.post import Looking
+from tests.bot.outbox.post import Looking
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import (

@@ -29,10 +29,9 @@ from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
-from bot.speaking.delivery import Delivery, Manner
-from bot.speaking.gestures import LONG, WORKING, Gestures
-from bot.speaking.owner_alerts import Owner
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Delivery, Postbox
+from bot.outbox.gestures import LONG, WORKING, Gestures
+from bot.outbox.owner_alerts import Owner
 from frostagent.engine.budget import NO_LIMITS, Budget, BudgetShare, Limits
 from frostagent.engine.engine import Engine, Run
 from frostagent.engine.toolset import Toolset
@@ -40,7 +39,7 @@ from frostagent.types.messages import Completion, ModelRequest, SystemMessage, T
 from frostagent.types.ports import ChatModel, Media
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Attachment, MediaKind, Quote, Text
-from tests.bot.speaking.post import build_outbox, build_shadow
+from tests.bot.outbox.post import build_outbox, build_shadow
 from tests.cases import each_case
 from tests.fakes import (
     BOT,
@@ -93,10 +92,10 @@ class House:
         self.clock = clock = ManualClock()
         self.patience = SteppedClock()  # of those who wait for an answer
         self.lost: list[str] = []  # why messages were lost, as owners hear it
-        self.outbox, queues = build_outbox(
-            self.transport, self.store, clock, tell=lambda _action, _state, reason: self.lost.append(reason)
+        self.outbox, sender = build_outbox(
+            self.transport, self.store, clock, report_loss=lambda _action, _state, reason: self.lost.append(reason)
         )
-        self.owner = Owner(owners=frozenset({OWNER}), queues=queues, clock=clock)
+        self.owner = Owner(owners=frozenset({OWNER}), sender=sender, clock=clock)
         # What a turn waits for is asked here, not in QQ: tests decide by themselves what becomes of it.
         self.asked: list[str] = []
         self.lanes, self.mutes, self.ages = *lanes_of(clock), ServerClock(clock)
@@ -111,7 +110,7 @@ class House:
         self.quiet_overrides = QuietOverrides(store=self.store, choices=self.store, clock=clock)
         self.pokes = AnsweredPokes(store=self.store, choices=self.store, clock=clock)
         self.modes = Modes(store=self.store, choices=self.store, clock=clock)
-        self.shadow = build_shadow(self.store, queues, clock)
+        self.shadow = build_shadow(self.store, sender, clock)
         self.postbox = Postbox(outbox=self.outbox, history=self.history, clock=clock)
         self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
         self.approvers = Approvers(frozenset({OWNER}), self.asked.append)
@@ -130,8 +129,12 @@ class House:
             turn_journal=self.ledger,
             history=self.history,
         )
-        manner = Manner(name=lambda where: self.personas.of(where).name)
-        delivery = Delivery(outbox=self.outbox, history=self.history, clock=clock, manner=manner)
+        delivery = Delivery(
+            outbox=self.outbox,
+            history=self.history,
+            clock=clock,
+            name=lambda where: self.personas.of(where).name,
+        )
         self.context_builder = ContextBuilder(
             perception=self.perception,
             prompt_context=self.prompt_context,
