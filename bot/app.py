@@ -24,7 +24,7 @@ from adapters.traces.spans import SpanObserver
 from bot.build import App, build_app
 from bot.chat_models import Wrap
 from bot.cluster.line import ClusterLine, build_line
-from bot.cluster.singletons import run_singletons
+from bot.cluster.singletons import list_daily_tasks, run_singletons
 from bot.configured_tools import find_tools
 from bot.console.console import Link
 from bot.conversation.approval.approvals import Say
@@ -35,6 +35,7 @@ from bot.core.console_views import Doctor
 from bot.core.events import Identity
 from bot.core.ports import TurnFollower
 from bot.core.trial_group import Trial
+from bot.runtime.background import Background, StartupLoader, run_background
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process
 from bot.runtime.reloading import ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
@@ -185,13 +186,12 @@ async def open_service(
             stack.push_async_callback(client.aclose)
         stack.push_async_callback(app.decoder.aclose)
         is_shown = seat is None and aside is None
-        port = await enter(running(settings, app, line, is_shown=is_shown))
+        port = await enter(running(settings, app, line, alerts, is_shown=is_shown))
         link = await enter(
             run_singletons(
                 settings, app, mask=mask, open_service=open_service, trying=trying, doctor=doctor
             )
         )
-        await enter(background(alerts.pass_on(app.owner)))
         try:
             yield Service(app, port, link)
         finally:
@@ -205,7 +205,7 @@ async def open_service(
 
 @asynccontextmanager
 async def running(
-    settings: Settings, app: App, line: ClusterLine, *, is_shown: bool
+    settings: Settings, app: App, line: ClusterLine, alerts: StartupAlerts, *, is_shown: bool
 ) -> AsyncIterator[int]:
     """Run all loops while the block runs, and the pages of health and metrics of a bot that
     `is_shown`; the port listened on, 0 in forward mode.
@@ -235,34 +235,50 @@ async def running(
             return build_handlers(app, startup_barrier.opened)
 
         port = await enter(line.open(sink, app.store.commit, build_cluster_handlers))
-        await app.spending.start()
-        await app.personas.start()
-        await app.quiet_overrides.start()
-        await app.pokes.start()
-        await app.modes.start()
-        await app.shadow.drafts.start()
-        await app.recoverer.start()
-        loops = (
-            app.spending.run(),
-            app.personas.run(),
-            app.quiet_overrides.run(),
-            app.pokes.run(),
-            app.join_requests.run(),
-            app.modes.run(),
-            app.draft_replies.run(),
-            app.publishing.run(),
-            app.shadow.run(),
-            app.shadow.drafts.run(),
-            app.recoverer.run(),
-            app.catchup.run(),
-            app.deafness.run(),
-            app.unconfirmed_checker.run(),
-            app.group_probe.run(),
-            app.expiry.run(),
+        loader = StartupLoader(
+            (
+                app.spending.load,
+                app.settings_store.load,
+                app.modes.load,
+                app.shadow.drafts.start,
+                app.recoverer.load,
+            ),
+            clock=app.clock,
         )
-        await enter(background(*loops))
+        await loader.start()
+        await enter(run_background(list_background(settings, app, loader, alerts, startup_barrier)))
         startup_barrier.open()
         yield port
+
+
+def list_background(
+    settings: Settings,
+    app: App,
+    loader: StartupLoader,
+    alerts: StartupAlerts,
+    startup_barrier: StartupBarrier,
+) -> tuple[Background, ...]:
+    """Every loop that runs for as long as the bot does, beside its turns and its connections."""
+
+    async def pass_on_alerts() -> None:
+        await startup_barrier.opened()  # before that the owners cannot be reached
+        await alerts.pass_on(app.owner)
+
+    return (
+        Background("what the start could not load", loader.run),
+        Background("startup alerts", pass_on_alerts),
+        Background("join requests", app.join_requests.run),
+        Background("replies to drafts", app.draft_replies.run),
+        Background("publishing of drafts", app.publishing.run),
+        Background("shadow mode", app.shadow.run),
+        Background("media of drafts", app.shadow.drafts.run),
+        Background("catching up", app.catchup.run),
+        Background("deafness watch", app.deafness.run),
+        Background("unconfirmed sends", app.unconfirmed_checker.run),
+        Background("group probe", app.group_probe.run),
+        Background("expiry of approvals", app.expiry.run),
+        *list_daily_tasks(settings, app),
+    )
 
 
 def migrate(connection: Connection) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from pathlib import Path
 from typing import Protocol
 
@@ -38,9 +37,7 @@ from bot.commands.help import stop_command, with_help
 from bot.commands.limit import limit_command
 from bot.commands.me import me_command
 from bot.commands.model import model_command
-from bot.commands.mute import mute_command, unmute_command
 from bot.commands.persona import persona_command
-from bot.commands.quiet import quiet_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.usage import usage_command
@@ -69,8 +66,7 @@ from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
 from bot.conversation.intake.group_probe import BotDetection, GroupProbe
 from bot.conversation.intake.message_log import MessageLog, SelfMessages
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.pokes import AnsweredPokes, Pokes
-from bot.conversation.intake.quiet_hours import QuietHours
+from bot.conversation.intake.pokes import POKED, AnsweredPokes, Pokes
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.conversation.interruptions.active_work import ActiveWork
@@ -117,16 +113,15 @@ from bot.core.ports import (
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.drafts import Drafts
-from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
+from bot.memory.extraction import OPEN_TALK, PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
-from bot.memory.modes import Modes
+from bot.memory.modes import MODE, Modes
 from bot.memory.newest import Newest
-from bot.memory.own_limits import OwnLimits
+from bot.memory.own_limits import LIMITS, OwnLimits
 from bot.memory.persona_files import PersonaFiles
-from bot.memory.personas import Personas
-from bot.memory.quiet_overrides import QuietOverrides
+from bot.memory.personas import PERSONA_TEXTS, Personas
 from bot.memory.recorder import Recorder
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
@@ -136,13 +131,16 @@ from bot.models.meter import CountedSpeech, Meter
 from bot.policy.day_limits import Cap, DayLimits
 from bot.policy.drafts import FORGOTTEN
 from bot.policy.new_groups import mode_of_new_groups
-from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 from bot.prompt.stored_rounds import tell_round
+from bot.quiet.commands import quiet_commands
+from bot.quiet.quiet_hours import QUIET, QuietHours
+from bot.quiet.rule import read_rule
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
+from bot.settings_store import PERSONA, SettingsStore
 from bot.speaking.carrier import Carrier
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import Gestures
@@ -219,9 +217,9 @@ class App:
     summaries: Summaries
     extraction: Extraction | None
     prompt_head: Callable[[Conversation], ModelRequest]
-    quiet_overrides: QuietOverrides
+    settings_store: SettingsStore
+    quiet_hours: QuietHours
     modes: Modes
-    pokes: AnsweredPokes
     forgetting: Forgetting
     # speaking
     outbox: Outbox
@@ -296,7 +294,14 @@ def build_app(
     # --- the journal, and what a day may take -----------------------------------------------------
 
     journaled = wrap(journal) if wrap else journal
-    own_limits = OwnLimits(store=journaled, choices=books, clock=clock, neighbours=neighbours)
+    settings_store = SettingsStore(
+        (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
+        store=journaled,
+        choices=books,
+        clock=clock,
+        neighbours=neighbours,
+    )
+    own_limits = OwnLimits(settings=settings_store, clock=clock)
     day_limits = DayLimits(
         Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
         Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
@@ -410,9 +415,7 @@ def build_app(
     # --- memory -----------------------------------------------------------------------------------
 
     persona_files = PersonaFiles(settings, models.named)
-    personas = Personas(
-        persona_files.cast(), store=store, choices=books, clock=clock, neighbours=neighbours
-    )
+    personas = Personas(persona_files.cast(), settings=settings_store)
     spending.own.filed = personas.days
     attachments = Attachments(store=store, kinds=senses.kinds)
     speakers = Speakers(store=store)
@@ -434,7 +437,7 @@ def build_app(
             speakers=speakers,
             store=store,
             clock=clock,
-            open_talks=OpenTalks(store=store, choices=books, clock=clock),
+            open_talks=OpenTalks(settings=settings_store, clock=clock),
             is_spent=spending.is_spent,
             patience=PICKED_WITHIN + first_token,
         )
@@ -475,11 +478,9 @@ def build_app(
     def prompt_head(where: Conversation) -> ModelRequest:
         return longest_head(personas.of(where), toolset)
 
-    quiet_overrides = QuietOverrides(store=store, choices=books, clock=clock, neighbours=neighbours)
     modes = Modes(
-        store=store,
+        settings=settings_store,
         choices=books,
-        clock=clock,
         usual=mode_of_new_groups(
             settings.bot_new_group,
             has_owners=bool(owners),
@@ -488,7 +489,6 @@ def build_app(
         # Owners who listed no groups hear of new ones.
         told=bool(owners) and not settings.bot_groups,
     )
-    pokes = AnsweredPokes(store=store, choices=books, clock=clock)
     perception = Perception(transport=wire, history=history, senses=senses)
 
     # --- the way out ------------------------------------------------------------------------------
@@ -722,10 +722,8 @@ def build_app(
     reconnect_queue = ReconnectQueue(lanes=lanes, unconfirmed=outbox.unconfirmed, clock=clock)
     active_conversations = ActiveConversations(arrive=reconnect_queue.take, clock=clock)
     quiet_hours = QuietHours(
-        rules=rules,
-        local=personas.rules,
-        quiet_overrides=quiet_overrides,
-        modes=modes,
+        rule_of=lambda where: personas.rules(where, rules).quiet,
+        settings=settings_store,
         clock=clock,
     )
     wake_classifier = WakeClassifier(
@@ -733,6 +731,7 @@ def build_app(
         history=history,
         server_clock=server_clock,
         mutes=mutes,
+        modes=modes,
         quiet_hours=quiet_hours,
         outbox=outbox,
         owner=owner,
@@ -826,9 +825,7 @@ def build_app(
                 forget_command(forgetting, speakers),
                 reset_command(store, history),
                 persona_command(personas),
-                quiet_command(quiet_overrides, quiet_hours.is_hour, quiet_hours.end),
-                mute_command(quiet_overrides),
-                unmute_command(quiet_overrides, quiet_hours.is_hour),
+                *quiet_commands(quiet_hours),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -841,7 +838,7 @@ def build_app(
         history=history,
         owners=owners,
         hears=wake_classifier.admits_command,
-        commanders=quiet_hours.commanders,
+        commanders=wake_classifier.commanders,
         lets=rate_limiter.admit_command,
         clock=clock,
     )
@@ -953,7 +950,7 @@ def build_app(
             deferred=deferred,
             deafness=deafness,
         ),
-        pokes=Pokes(wake_classifier, postbox, pokes, clock, tongue=tongue),
+        pokes=Pokes(wake_classifier, postbox, AnsweredPokes(settings_store), clock, tongue=tongue),
         join_requests=join_requests,
         self_messages=self_messages,
         unreachable=outbox.unreachable,
@@ -1042,9 +1039,9 @@ def build_app(
         summaries=summaries,
         extraction=extraction,
         prompt_head=prompt_head,
-        quiet_overrides=quiet_overrides,
+        settings_store=settings_store,
+        quiet_hours=quiet_hours,
         modes=modes,
-        pokes=pokes,
         forgetting=forgetting,
         outbox=outbox,
         gestures=gestures,
@@ -1099,8 +1096,7 @@ def build_rules(settings: Settings) -> Rules:
         loop=settings.bot_loop,
         user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,
         group_rate=Rate(*settings.bot_group_rate) if settings.bot_group_rate else None,
-        quiet=tuple(starmap(Hours, settings.bot_quiet)),
-        quiet_mode=Quiet(settings.bot_quiet_mode),
+        quiet=read_rule(settings.bot_quiet, settings.bot_quiet_mode),
     )
 
 

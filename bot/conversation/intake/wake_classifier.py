@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from bot.conversation.intake.group_probe import BotDetection
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.quiet_hours import QuietHours
 from bot.conversation.intake.server_clock import ServerClock
 from bot.conversation.tasks import Task
 from bot.core.blocked_words import BlockedWords
@@ -29,8 +28,10 @@ from bot.core.events import MessageReceived
 from bot.core.segments import Segment
 from bot.memory.history import History
 from bot.memory.lru import DefaultLRU
+from bot.memory.modes import Modes
 from bot.policy.approval import quote_in
 from bot.policy.blocked_words import words_said, words_shown
+from bot.policy.new_groups import Mode
 from bot.policy.wake import (
     Local,
     NeedsQuoted,
@@ -44,12 +45,14 @@ from bot.policy.wake import (
     sender_veto,
 )
 from bot.prompt.render import MAX_NAME, label
+from bot.quiet.quiet_hours import QuietHours
 from bot.speaking.outbox import Outbox
 from bot.speaking.owner_alerts import Owner
 from frostagent.text.similarity import is_similar
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Mention, Text
+from frostagent.types.traits import Audience
 
 logger = logging.getLogger(__name__)
 
@@ -228,6 +231,7 @@ class WakeClassifier:
         history: History,
         server_clock: ServerClock,
         mutes: Mutes,
+        modes: Modes,
         quiet_hours: QuietHours,
         outbox: Outbox,
         owner: Owner,
@@ -244,7 +248,8 @@ class WakeClassifier:
         self._history = history
         self._server_clock = server_clock
         self._mutes = mutes
-        self.quiet_hours = quiet_hours
+        self._modes = modes
+        self._quiet_hours = quiet_hours
         self._outbox = outbox
         self._owner = owner
         self._blocked_words = blocked_words
@@ -330,6 +335,14 @@ class WakeClassifier:
         rules, robots = self._local(message.conversation, self._rules), self._bot_detection.known
         return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
 
+    def commanders(self, where: Conversation) -> Audience:
+        """Whose commands are answered there."""
+        if self._modes.of(where) is not Mode.LIVE:
+            return Audience.OWNER
+        if self._quiet_hours.leaves_to_admins(where):
+            return Audience.GROUP_ADMIN
+        return Audience.EVERYONE
+
     def may_be_muted(self, where: Conversation) -> bool:
         """Whether nobody would hear the bot there, or nobody knows whether they would again: it was
         muted before the connection, and nobody has lifted that since.
@@ -349,7 +362,7 @@ class WakeClassifier:
             case Silence.MUTED:
                 return self._mutes.end(where)
             case Silence.QUIET:
-                return self.quiet_hours.end(where)
+                return self._quiet_hours.end(where)
             case Silence.LOOP:
                 return max(0.0, self._wakers[where, message.sender.user_id].until)
             case _:
@@ -371,7 +384,9 @@ class WakeClassifier:
         return verdict
 
     def _joins(self, where: Conversation, rules: Rules) -> bool:
-        if self._mutes.holds_in(where) or self.quiet_hours.holds_in(where, rules):
+        if self._mutes.holds_in(where) or self._modes.is_held(where):
+            return False
+        if self._quiet_hours.holds_in(where, rules.quiet):
             return False
         chances, now = self._chances.use(where), self._clock.now()
         return chances.take_chance(rules.chance, draw=self._ids.jitter(), now=now)
@@ -404,10 +419,23 @@ class WakeClassifier:
         return Silence.WORDS if self._blocked_words.stops(question.said) else ""
 
     def _veto_silence(self, question: Question) -> Why:
-        return self.quiet_hours.silence(question.message.conversation)
+        where = question.message.conversation
+        if self._modes.is_held(where):
+            return Silence.HELD
+        return Silence.SILENCED if self._quiet_hours.is_muted(where) else ""
 
     def _veto_quiet(self, question: Question) -> Why:
-        return self.quiet_hours.against(question.message, question.wake, question.rules)
+        if why := self._veto_silence(question):
+            return why
+        message, wake, rules = question.message, question.wake, question.rules
+        is_quiet = self._quiet_hours.keeps_from(
+            message.conversation,
+            is_owner=message.sender.user_id in self._rules.owners,
+            is_weak=wake.weak,
+            is_uncalled=wake.is_uncalled,
+            rule=None if rules is None else rules.quiet,
+        )
+        return Silence.QUIET if is_quiet else ""
 
     def _veto_stale(self, question: Question) -> Why:
         return Silence.STALE if self._is_stale(question.waited) else ""

@@ -30,7 +30,6 @@ from bot.core.ports import PictureReader
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
-from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
 from bot.speaking.delivery import Delivery, Manner
 from bot.speaking.gestures import LONG, WORKING, Gestures
@@ -61,6 +60,7 @@ from tests.fakes import (
     until,
     words,
 )
+from tests.settings import kept_settings
 from tools.send_message import send_message
 
 OWNER = 999
@@ -111,12 +111,12 @@ class House:
         self.gestures = Gestures(transport=self.transport, clock=self.patience)
         self.live = LiveTurns(store=self.store, clock=clock)
         self.prompt_context = PromptContext(history=self.history, speakers=self.history.speakers)
-        self.quiet_overrides = QuietOverrides(store=self.store, choices=self.store, clock=clock)
-        self.pokes = AnsweredPokes(store=self.store, choices=self.store, clock=clock)
-        self.modes = Modes(store=self.store, choices=self.store, clock=clock)
+        self.settings_store = kept_settings(self.store, clock=clock)
+        self.pokes = AnsweredPokes(self.settings_store)
+        self.modes = Modes(settings=self.settings_store, choices=self.store)
         self.shadow = build_shadow(self.store, queues, clock)
         self.postbox = Postbox(outbox=self.outbox, history=self.history, clock=clock)
-        self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
+        self.personas = Personas(Cast(Persona("be nice", "Frost")), settings=self.settings_store)
         self.approvers = Approvers(frozenset({OWNER}), self.asked.append)
         self.requests = Requests(resume=self.lanes.put, clock=clock, tongue=self.approvers.tongue)
         self.approvals = Approvals(approvers=self.approvers, requests=self.requests, postbox=self.postbox, clock=clock)
