@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 import pytest
 
@@ -46,7 +47,7 @@ async def test_what_cannot_be_loaded_at_the_start_is_tried_until_it_can_and_stop
         fails[name] -= 1
         return fails[name] < 0
 
-    loader = StartupLoader([lambda name=name: load(name) for name in fails], clock=clock)  # type: ignore[misc]
+    loader = StartupLoader([partial(load, name) for name in fails], clock=clock)
     await loader.start()
     assert tries == ["first", "second", "third"]
     async with asyncio.TaskGroup() as group:

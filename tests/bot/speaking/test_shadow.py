@@ -10,6 +10,7 @@ from bot.core.journal import PlaceSet, SendQueued, SendState, TurnOpened
 from bot.memory.drafts import LASTS
 from bot.memory.modes import Modes
 from bot.policy.new_groups import Mode
+from bot.runtime.background import StartupLoader
 from bot.speaking.shadow import KEPT_BACK, MOST, SOON, UNREAD
 from frostagent.cancellation import background
 from frostagent.types.speech import Attachment, Drafted, Mention, Quote, Refused, Text
@@ -224,7 +225,9 @@ async def test_before_what_waits_is_read_nothing_becomes_a_draft_and_what_was_to
         second.outbox.post_with(entry, action=SendMessage(GROUP, (Text("抱歉"),)))
         assert second.store.entries[-2:] == [entry, entry]
         second.store.trouble = True
-        async with background(second.shadow.run()):
+        loader = StartupLoader((second.shadow.drafts.start,), clock=second.clock)
+        await loader.start()
+        async with background(second.shadow.run(), loader.run()):
             await until(lambda: SOON in second.clock.slept)
             second.store.trouble = False
             await until(lambda: set(second.shadow.drafts.open) == {1})
