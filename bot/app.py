@@ -246,27 +246,19 @@ async def running(
             clock=app.clock,
         )
         await loader.start()
-        await enter(run_background(list_background(settings, app, loader, alerts, startup_barrier)))
+        loops = list_background(settings, app, loader, alerts)
+        await enter(run_background(loop for loop in loops if not loop.needs_account))
         startup_barrier.open()
+        await enter(run_background(loop for loop in loops if loop.needs_account))
         yield port
 
 
 def list_background(
-    settings: Settings,
-    app: App,
-    loader: StartupLoader,
-    alerts: StartupAlerts,
-    startup_barrier: StartupBarrier,
+    settings: Settings, app: App, loader: StartupLoader, alerts: StartupAlerts
 ) -> tuple[Background, ...]:
     """Every loop that runs for as long as the bot does, beside its turns and its connections."""
-
-    async def pass_on_alerts() -> None:
-        await startup_barrier.opened()  # before that the owners cannot be reached
-        await alerts.pass_on(app.owner)
-
     return (
         Background("what the start could not load", loader.run),
-        Background("startup alerts", pass_on_alerts),
         Background("join requests", app.join_requests.run),
         Background("replies to drafts", app.draft_replies.run),
         Background("publishing of drafts", app.publishing.run),
@@ -278,6 +270,7 @@ def list_background(
         Background("group probe", app.group_probe.run),
         Background("expiry of approvals", app.expiry.run),
         *list_daily_tasks(settings, app),
+        Background("startup alerts", lambda: alerts.pass_on(app.owner), needs_account=True),
     )
 
 

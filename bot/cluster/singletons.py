@@ -38,7 +38,7 @@ def list_daily_tasks(settings: Settings, app: App) -> tuple[Background, ...]:
         host=platform.node() if settings.has_broker else "",
     )
     if not is_first:
-        return (Background("alarms", alarms.run),)
+        return (Background("alarms", alarms.run, needs_account=True),)
     daily = DailyDigest(
         at=settings.bot_digest,
         tongue=app.owner.tongue,
@@ -49,7 +49,10 @@ def list_daily_tasks(settings: Settings, app: App) -> tuple[Background, ...]:
         owner=app.owner,
         clock=app.clock,
     )
-    return Background("daily digest", daily.run), Background("alarms", alarms.run)
+    return (
+        Background("daily digest", daily.run, needs_account=True),
+        Background("alarms", alarms.run, needs_account=True),
+    )
 
 
 @asynccontextmanager

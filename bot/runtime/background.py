@@ -23,10 +23,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """A loop that runs until the bot ends. It may return earlier if it has nothing left to do."""
+    """A loop that runs until the bot ends. It may return earlier if it has nothing left to do. One
+    that `needs_account` looks at once for a connected account, so it starts after the first events
+    have passed.
+    """
 
     name: str
     run: Callable[[], Coroutine[Any, Any, None]]
+    needs_account: bool = False
 
 
 @asynccontextmanager
