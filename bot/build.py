@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from pathlib import Path
 from typing import Protocol
 
@@ -44,9 +43,7 @@ from bot.commands.help import stop_command, with_help
 from bot.commands.limit import limit_command
 from bot.commands.me import me_command
 from bot.commands.model import model_command
-from bot.commands.mute import mute_command, unmute_command
 from bot.commands.persona import persona_command
-from bot.commands.quiet import quiet_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.usage import usage_command
@@ -58,8 +55,7 @@ from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
 from bot.conversation.intake.group_probe import BotDetection, GroupProbe
 from bot.conversation.intake.message_log import MessageLog, SelfMessages
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.pokes import AnsweredPokes, Pokes
-from bot.conversation.intake.quiet_hours import QuietHours
+from bot.conversation.intake.pokes import POKED, AnsweredPokes, Pokes
 from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.interruptions.erasure_cancel import ErasureCancel
@@ -115,16 +111,15 @@ from bot.core.server_clock import ServerClock
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.drafts import FORGOTTEN, Drafts
-from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
+from bot.memory.extraction import OPEN_TALK, PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
-from bot.memory.modes import Modes, mode_of_new_groups
+from bot.memory.modes import MODE, Modes, mode_of_new_groups
 from bot.memory.newest import Newest
-from bot.memory.own_limits import OwnLimits
+from bot.memory.own_limits import LIMITS, OwnLimits
 from bot.memory.persona_files import PersonaFiles
-from bot.memory.personas import Personas
-from bot.memory.quiet_overrides import QuietOverrides
+from bot.memory.personas import PERSONA_TEXTS, Personas
 from bot.memory.recorder import Recorder
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
@@ -139,13 +134,16 @@ from bot.outbox.sender import Sender
 from bot.outbox.sends import SendJournal
 from bot.outbox.shadow import Shadow
 from bot.policy.day_limits import Cap, DayLimits
-from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 from bot.prompt.stored_rounds import tell_round
+from bot.quiet.commands import quiet_commands
+from bot.quiet.quiet_hours import QUIET, QuietHours
+from bot.quiet.rule import read_rule
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
+from bot.settings_store import PERSONA, SettingsStore
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
 from frostagent.engine.budget import Limits
@@ -212,9 +210,9 @@ class App:
     summaries: Summaries
     extraction: Extraction | None
     prompt_head: Callable[[Conversation], ModelRequest]
-    quiet_overrides: QuietOverrides
+    settings_store: SettingsStore
+    quiet_hours: QuietHours
     modes: Modes
-    pokes: AnsweredPokes
     forgetting: Forgetting
     # outbox
     outbox: Outbox
@@ -281,7 +279,14 @@ def build_app(
     # --- the journal, and what a day may take -----------------------------------------------------
 
     journaled = wrap(journal) if wrap else journal
-    own_limits = OwnLimits(store=journaled, choices=books, clock=clock, neighbours=neighbours)
+    settings_store = SettingsStore(
+        (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
+        store=journaled,
+        choices=books,
+        clock=clock,
+        neighbours=neighbours,
+    )
+    own_limits = OwnLimits(settings=settings_store, clock=clock)
     day_limits = DayLimits(
         Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
         Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
@@ -395,9 +400,7 @@ def build_app(
     # --- memory -----------------------------------------------------------------------------------
 
     persona_files = PersonaFiles(settings, models.named)
-    personas = Personas(
-        persona_files.cast(), store=store, choices=books, clock=clock, neighbours=neighbours
-    )
+    personas = Personas(persona_files.cast(), settings=settings_store)
     spending.own.filed = personas.days
     attachments = Attachments(store=store, kinds=senses.kinds)
     speakers = Speakers(store=store)
@@ -419,7 +422,7 @@ def build_app(
             speakers=speakers,
             store=store,
             clock=clock,
-            open_talks=OpenTalks(store=store, choices=books, clock=clock),
+            open_talks=OpenTalks(settings=settings_store, clock=clock),
             is_spent=spending.is_spent,
             patience=PICKED_WITHIN + first_token,
         )
@@ -460,11 +463,9 @@ def build_app(
     def prompt_head(where: Conversation) -> ModelRequest:
         return longest_head(personas.of(where), toolset)
 
-    quiet_overrides = QuietOverrides(store=store, choices=books, clock=clock, neighbours=neighbours)
     modes = Modes(
-        store=store,
+        settings=settings_store,
         choices=books,
-        clock=clock,
         usual=mode_of_new_groups(
             settings.bot_new_group,
             has_owners=bool(owners),
@@ -473,7 +474,6 @@ def build_app(
         # Owners who listed no groups hear of new ones.
         told=bool(owners) and not settings.bot_groups,
     )
-    pokes = AnsweredPokes(store=store, choices=books, clock=clock)
     perception = Perception(transport=wire, history=history, senses=senses)
 
     # --- the way out ------------------------------------------------------------------------------
@@ -705,10 +705,8 @@ def build_app(
     reconnect_queue = ReconnectQueue(lanes=lanes, unconfirmed=outbox.unconfirmed, clock=clock)
     active_conversations = ActiveConversations(arrive=reconnect_queue.take, clock=clock)
     quiet_hours = QuietHours(
-        rules=rules,
-        local=personas.rules,
-        quiet_overrides=quiet_overrides,
-        modes=modes,
+        rule_of=lambda where: personas.rules(where, rules).quiet,
+        settings=settings_store,
         clock=clock,
     )
     wake_classifier = WakeClassifier(
@@ -717,6 +715,7 @@ def build_app(
         seen=seen,
         server_clock=server_clock,
         mutes=mutes,
+        modes=modes,
         quiet_hours=quiet_hours,
         outbox=outbox,
         owner=owner,
@@ -809,9 +808,7 @@ def build_app(
                 forget_command(forgetting, speakers),
                 reset_command(store, history),
                 persona_command(personas),
-                quiet_command(quiet_overrides, quiet_hours.is_hour, quiet_hours.end),
-                mute_command(quiet_overrides),
-                unmute_command(quiet_overrides, quiet_hours.is_hour),
+                *quiet_commands(quiet_hours),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -824,7 +821,7 @@ def build_app(
         history=history,
         owners=owners,
         hears=wake_classifier.admits_command,
-        commanders=quiet_hours.commanders,
+        commanders=wake_classifier.commanders,
         lets=rate_limiter.admit_command,
         clock=clock,
     )
@@ -942,7 +939,7 @@ def build_app(
             deferred=deferred,
             deafness=deafness,
         ),
-        pokes=Pokes(wake_classifier, postbox, pokes, clock, tongue=tongue),
+        pokes=Pokes(wake_classifier, postbox, AnsweredPokes(settings_store), clock, tongue=tongue),
         join_requests=join_requests,
         self_messages=self_messages,
         unreachable=outbox.unreachable,
@@ -1031,9 +1028,9 @@ def build_app(
         summaries=summaries,
         extraction=extraction,
         prompt_head=prompt_head,
-        quiet_overrides=quiet_overrides,
+        settings_store=settings_store,
+        quiet_hours=quiet_hours,
         modes=modes,
-        pokes=pokes,
         forgetting=forgetting,
         outbox=outbox,
         gestures=gestures,
@@ -1080,8 +1077,7 @@ def build_rules(settings: Settings) -> Rules:
         loop=settings.bot_loop,
         user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,
         group_rate=Rate(*settings.bot_group_rate) if settings.bot_group_rate else None,
-        quiet=tuple(starmap(Hours, settings.bot_quiet)),
-        quiet_mode=Quiet(settings.bot_quiet_mode),
+        quiet=read_rule(settings.bot_quiet, settings.bot_quiet_mode),
     )
 
 

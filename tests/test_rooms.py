@@ -30,6 +30,8 @@ LIBRARIES = {
     "frostagent/structured.py": {"jsonschema", "pydantic"},
     "bot/core": {"pydantic"},
     "bot/domain": set(),
+    "bot/settings_store.py": set(),
+    "bot/quiet": set(),
     "bot/policy": {"pydantic", "rapidfuzz"},
     "bot/prompt": {"rapidfuzz"},
     "bot/runtime": {"uvloop"},

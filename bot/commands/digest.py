@@ -14,10 +14,10 @@ from bot.core.command import Asked, Command, command
 from bot.core.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
 from bot.core.ports import Store
 from bot.core.query_results import Choices, DaySum, JournalQueries, Spender, UsageSum
-from bot.memory.kept_settings import NOWHERE
 from bot.outbox.owner_alerts import Owner
 from bot.policy.calendar_days import midnight, time_of_day
 from bot.prompt.render import label
+from bot.settings_store import NOWHERE
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias
 
-from bot.commands.phrases import AWAY, IN_PRIVATE, NOT_NOW
-from bot.core.command import Asked, Command, command
+from bot.commands.phrases import AWAY, IN_PRIVATE
+from bot.core.command import NOT_NOW, Asked, Command, command
 from bot.core.query_results import JournalQueries
 from bot.memory.modes import NAMES, Mode, Modes
 from frostagent.types.conversation import Conversation

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.commands.phrases import NOT_NOW, cap_words, used_words
-from bot.core.command import Asked, Command, command
+from bot.commands.phrases import cap_words, used_words
+from bot.core.command import NOT_NOW, Asked, Command, command
 from bot.core.events import read_id
 from bot.core.ports import Members
 from bot.memory.marks import Whose

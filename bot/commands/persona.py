@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.commands.phrases import NOT_NOW
-from bot.core.command import Asked, Command, command
+from bot.core.command import NOT_NOW, Asked, Command, command
 from bot.memory.personas import Personas
 from frostagent.types.traits import Audience
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.commands.phrases import AWAY, at_time, money, tokens
+from bot.commands.phrases import AWAY, money, tokens
 from bot.commands.reasons import (
     CALLED_BY,
     NOTHING,
@@ -16,7 +16,7 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.core.command import Asked, Command, command
+from bot.core.command import Asked, Command, at_time, command
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker

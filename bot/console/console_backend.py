@@ -207,7 +207,7 @@ def read_state(app: App) -> State:
         calls=list_calls(app),
         petitions=list_join_requests(app),
         failures=tuple(Failure(*one) for one in reversed(app.failures.last)),
-        paused=tuple(filter(app.journal.share.has_place, app.quiet_overrides.muted)),
+        paused=tuple(filter(app.journal.share.has_place, app.quiet_hours.muted)),
         outbox=group_open_sends(app.outbox.open_sends),
         ignored=tuple(app.message_log.ignored),
     )

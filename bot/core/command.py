@@ -10,6 +10,7 @@ A file of an operator's own in TOOLS_DIR may hold such a function, as it may hol
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -21,6 +22,8 @@ from frostagent.types.traits import Audience
 
 LONGEST_NAME = 32
 WITHIN = 10.0  # seconds for an answer
+NOT_NOW = ("现在做不到，稍后再试。", "Not now, try again later.")
+"""What a command answers if the journal cannot be written."""
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -85,3 +88,10 @@ def command(
         )
 
     return of
+
+
+def at_time(moment: float, now: float) -> str:
+    """The time of day, with the day where it is another one."""
+    there, here = time.localtime(moment), time.localtime(now)
+    same = there[:3] == here[:3]
+    return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)

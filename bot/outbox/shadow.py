@@ -220,7 +220,7 @@ class Shadow:
         earlier process, or other settings, left where there is no shadow, and what is forgotten.
         """
         while True:
-            is_read = await self.drafts.start()
+            is_read = self.drafts.is_read
             await self.drafts.sift()
             self.lift()
             self.drafts.look()

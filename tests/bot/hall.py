@@ -13,7 +13,6 @@ from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
 from bot.conversation.intake.group_probe import BotDetection, GroupProbe
 from bot.conversation.intake.message_log import MessageLog, SelfMessages
 from bot.conversation.intake.pokes import Pokes
-from bot.conversation.intake.quiet_hours import QuietHours
 from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.conversation.interruptions.active_work import ActiveWork
 from bot.conversation.interruptions.expiry import Expiry
@@ -31,6 +30,7 @@ from bot.conversation.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.core.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
+from bot.quiet.quiet_hours import QuietHours
 from tests.bot.approvals.desk import build_decisions
 from tests.bot.conversation.turns.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step, same_rules
@@ -50,20 +50,15 @@ class Hall(House):
         self.seen, self.robots = SeenMessages(clock=clock), BotDetection()
         arrive = self.arrivals.take if watched else self.arrived.append
         self.places = ActiveConversations(arrive=arrive, clock=clock)
-        quiet_hours = QuietHours(
-            rules=rules,
-            local=same_rules,
-            quiet_overrides=self.quiet_overrides,
-            modes=self.modes,
-            clock=clock,
-        )
+        self.quiet_hours = QuietHours(rule_of=lambda _: rules.quiet, settings=self.settings_store, clock=clock)
         self.wake_classifier = WakeClassifier(
             rules=rules,
             history=history,
             seen=self.seen,
             server_clock=self.ages,
             mutes=self.mutes,
-            quiet_hours=quiet_hours,
+            modes=self.modes,
+            quiet_hours=self.quiet_hours,
             outbox=self.outbox,
             owner=self.owner,
             blocked_words=BlockedWordFilter(None, history.known, history.speakers.name),
@@ -119,7 +114,7 @@ class Hall(House):
             owners=rules.owners,
             hears=self.wake_classifier.admits_command,
             lets=self.rate_limiter.admit_command,
-            commanders=quiet_hours.commanders,
+            commanders=self.wake_classifier.commanders,
             clock=clock,
         )
         self.server = RecordingTransport()

@@ -30,8 +30,8 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
 from adapters.storage import database, notices, writer
 from bot.app import Service
-from bot.conversation.recovery import recovery
 from bot.outbox.outbox import Outbox
+from bot.runtime import background
 from frostagent.text.language import Language
 from tests.e2e.test_restart import life
 from tests.fakes import until
@@ -133,7 +133,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of a second and more: before the next dial, the next attempt to write, the next look at the journal."""
     monkeypatch.setattr(sockets, "LONGEST_WAIT", 0.02)
     monkeypatch.setattr(writer, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setattr(recovery, "LOOK", 0.02)
+    monkeypatch.setattr(background, "RETRY", 0.02)
 
 
 @asynccontextmanager

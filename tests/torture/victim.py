@@ -21,12 +21,13 @@ from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
 from bot.cli.process import run_until_stopped
-from bot.conversation.recovery import recovery, unconfirmed_checker
+from bot.conversation.recovery import unconfirmed_checker
 from bot.core import codec
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry
 from bot.memory import extraction
 from bot.outbox import outbox, sender
+from bot.runtime import background
 from config.settings import Settings
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
 from tests.torture.crossings import Crossings, Death
@@ -40,7 +41,7 @@ SHORTER = (
     (sockets, "LONGEST_WAIT", 0.05),
     (sender, "LOOK_AFTER", 0.02),
     (unconfirmed_checker, "LAG", 0.02),
-    (recovery, "LOOK", 0.02),
+    (background, "RETRY", 0.02),
     (writer, "LONGEST_PAUSE", 0.05),
     (claim, "PATIENCE", 0.1),
     (database, "BUSY", 0.05),

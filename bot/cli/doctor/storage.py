@@ -19,7 +19,7 @@ from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
 from bot.approvals.join_requests import SETTING as PETITION
 from bot.cli.checks import Check, failure, failures, ok, warning
-from bot.memory.modes import SETTING, Mode
+from bot.memory.modes import MODE, Mode
 from config.checks import writers_of
 from config.settings import Settings
 from config.sources import MADE
@@ -140,7 +140,7 @@ def _leave(_connection: Connection) -> None:
 
 def _unheard(connection: Connection) -> list[Check]:
     """The new groups of which no owner has heard."""
-    modes = place_settings(connection, SETTING)
+    modes = place_settings(connection, MODE.name)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:
         return []
@@ -163,7 +163,7 @@ def _unread(connection: Connection, settings: Settings) -> list[Check]:
     """Drafts and requests that no owner can read."""
     if settings.bot_owners:
         return []
-    modes = place_settings(connection, SETTING)
+    modes = place_settings(connection, MODE.name)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.SHADOW)
     waiting = sum(map(bool, place_settings(connection, PETITION).values()))
     fix = ("把 BOT_OWNERS 设成你自己的 QQ 号", "Set BOT_OWNERS to your own QQ number")

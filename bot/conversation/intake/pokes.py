@@ -8,36 +8,15 @@ from cachetools import LRUCache
 
 from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.core.events import MessageReceived, Poked, Sender
-from bot.core.ports import Store
-from bot.core.query_results import Choices
-from bot.memory.kept_settings import KeptSettings
 from bot.outbox.delivery import Postbox
+from bot.settings_store import PlaceSetting, SettingsStore
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Mention
 
-SETTING: Final = "poked"
 APART: Final = 60.0  # seconds between two that are answered in one place: people poke in rows
 TURNED_BACK: Final = 3600.0  # seconds after which an older time is that of another clock
-
-
-class AnsweredPokes(KeptSettings[float]):
-    """A poke has no id: the server's time of it tells it apart from those that are answered later,
-    and is the same whenever it is told, and to whichever process.
-    """
-
-    def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
-        super().__init__(SETTING, read=_read, store=store, choices=choices, clock=clock)
-
-    def has(self, poke: Poked) -> bool:
-        """Whether it, or one of about its time or after it, was answered there."""
-        last = self._values.get(poke.conversation)
-        return last is not None and last - TURNED_BACK < poke.time < last + APART
-
-    def add(self, poke: Poked) -> None:
-        """It is answered: written down before its answer is, so that no other process answers."""
-        self._put(poke.conversation, poke.time, f"{poke.time:.3f}")
 
 
 def _read(value: str) -> float | None:
@@ -45,6 +24,27 @@ def _read(value: str) -> float | None:
         return float(value)
     except ValueError:
         return None
+
+
+POKED: Final = PlaceSetting[float]("poked", read=_read, write=lambda time: f"{time:.3f}")
+
+
+class AnsweredPokes:
+    """A poke has no id: the server's time of it tells it apart from those that are answered later,
+    and is the same whenever it is told, and to whichever process.
+    """
+
+    def __init__(self, settings: SettingsStore) -> None:
+        self._settings = settings
+
+    def has(self, poke: Poked) -> bool:
+        """Whether it, or one of about its time or after it, was answered there."""
+        last = self._settings.get(POKED, poke.conversation)
+        return last is not None and last - TURNED_BACK < poke.time < last + APART
+
+    def add(self, poke: Poked) -> None:
+        """It is answered: written down before its answer is, so that no other process answers."""
+        self._settings.put(POKED, poke.conversation, poke.time)
 
 
 MAX_PLACES: Final = 2000

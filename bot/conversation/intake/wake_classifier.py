@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from bot.conversation.intake.deduplicator import Past, SeenMessages
 from bot.conversation.intake.group_probe import BotDetection
 from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.quiet_hours import QuietHours
 from bot.conversation.tasks import Facts, Task
 from bot.core.blocked_words import BlockedWords
 from bot.core.command import Command
@@ -30,6 +29,7 @@ from bot.core.segments import Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.memory.lru import DefaultLRU
+from bot.memory.modes import Mode, Modes
 from bot.outbox.outbox import Outbox
 from bot.outbox.owner_alerts import Owner
 from bot.policy.blocked_words import words_said, words_shown
@@ -46,10 +46,12 @@ from bot.policy.wake import (
     sender_veto,
 )
 from bot.prompt.render import MAX_NAME, label
+from bot.quiet.quiet_hours import QuietHours
 from frostagent.text.similarity import is_similar
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Mention, Text
+from frostagent.types.traits import Audience
 
 logger = logging.getLogger(__name__)
 
@@ -229,6 +231,7 @@ class WakeClassifier:
         seen: SeenMessages,
         server_clock: ServerClock,
         mutes: Mutes,
+        modes: Modes,
         quiet_hours: QuietHours,
         outbox: Outbox,
         owner: Owner,
@@ -246,7 +249,8 @@ class WakeClassifier:
         self._seen = seen
         self._server_clock = server_clock
         self._mutes = mutes
-        self.quiet_hours = quiet_hours
+        self._modes = modes
+        self._quiet_hours = quiet_hours
         self._outbox = outbox
         self._owner = owner
         self._blocked_words = blocked_words
@@ -346,6 +350,14 @@ class WakeClassifier:
         rules, robots = self._local(message.conversation, self._rules), self._bot_detection.known
         return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
 
+    def commanders(self, where: Conversation) -> Audience:
+        """Whose commands are answered there."""
+        if self._modes.of(where) is not Mode.LIVE:
+            return Audience.OWNER
+        if self._quiet_hours.leaves_to_admins(where):
+            return Audience.GROUP_ADMIN
+        return Audience.EVERYONE
+
     def may_be_muted(self, where: Conversation) -> bool:
         """Whether nobody would hear the bot there, or nobody knows whether they would again: it was
         muted before the connection, and nobody has lifted that since.
@@ -365,7 +377,7 @@ class WakeClassifier:
             case Silence.MUTED:
                 return self._mutes.end(where)
             case Silence.QUIET:
-                return self.quiet_hours.end(where)
+                return self._quiet_hours.end(where)
             case Silence.LOOP:
                 return max(0.0, self._wakers[where, message.sender.user_id].until)
             case _:
@@ -387,7 +399,9 @@ class WakeClassifier:
         return verdict
 
     def _joins(self, where: Conversation, rules: Rules) -> bool:
-        if self._mutes.holds_in(where) or self.quiet_hours.holds_in(where, rules):
+        if self._mutes.holds_in(where) or self._modes.is_held(where):
+            return False
+        if self._quiet_hours.holds_in(where, rules.quiet):
             return False
         chances, now = self._chances.use(where), self._clock.now()
         return chances.take_chance(rules.chance, draw=self._ids.jitter(), now=now)
@@ -420,10 +434,23 @@ class WakeClassifier:
         return Silence.WORDS if self._blocked_words.stops(question.said) else ""
 
     def _veto_silence(self, question: Question) -> Why:
-        return self.quiet_hours.silence(question.message.conversation)
+        where = question.message.conversation
+        if self._modes.is_held(where):
+            return Silence.HELD
+        return Silence.SILENCED if self._quiet_hours.is_muted(where) else ""
 
     def _veto_quiet(self, question: Question) -> Why:
-        return self.quiet_hours.against(question.message, question.wake, question.facts.rules)
+        if why := self._veto_silence(question):
+            return why
+        message, wake, rules = question.message, question.wake, question.facts.rules
+        is_quiet = self._quiet_hours.keeps_from(
+            message.conversation,
+            is_owner=message.sender.user_id in self._rules.owners,
+            is_weak=wake.weak,
+            is_uncalled=wake.is_uncalled,
+            rule=rules.quiet,
+        )
+        return Silence.QUIET if is_quiet else ""
 
     def _veto_stale(self, question: Question) -> Why:
         return Silence.STALE if self._is_stale(question.waited) else ""

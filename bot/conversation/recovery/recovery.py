@@ -49,7 +49,6 @@ from frostagent.types.runs import Stop
 
 logger = logging.getLogger(__name__)
 
-LOOK = 2.0  # seconds between two looks at a store that could not be read at the start
 ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
 DRAFTED = (SendState.DRAFT, SendState.PUBLISHED, SendState.REWORDED)
 SETTLED = (*ON_WIRE, *DRAFTED)  # what somebody has read or will, an owner at least
@@ -80,27 +79,20 @@ class Recoverer:
         self._outbox = outbox
         self._toolset = toolset
         self._clock = clock
-        self._is_done = False
+        self._is_late = False
 
-    async def start(self) -> bool:
-        """Settle everything, before any event is taken; False where the store cannot be read: `run`
-        goes on trying.
+    async def load(self) -> bool:
+        """Settle everything. Returns False if the store cannot be read now; call again then, and
+        new questions are answered meanwhile.
         """
         recovery = await self._unfinished.read()
         if recovery is None:
+            self._is_late = True
             return False
         await self.recover(recovery)
-        self._is_done = True
+        if self._is_late:
+            logger.info("what the earlier process left is settled now")
         return True
-
-    async def run(self) -> None:
-        """Settle everything once the store can be read, unless that is done; new questions are
-        answered meanwhile.
-        """
-        while not self._is_done:
-            await self._clock.sleep(LOOK)
-            if await self.start():
-                logger.info("what the earlier process left is settled now")
 
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""

@@ -36,6 +36,7 @@ from tests.fakes import (
     said,
     tool_context,
 )
+from tests.settings import kept_settings
 
 OWNER = Conversation(BOT, "private", 999)
 QUESTION = said("wipe it", message_id="q1")
@@ -85,7 +86,7 @@ def build_decisions(
             tongue=approvers.tongue,
         ),
         groups=NewGroups(
-            modes=modes or Modes(store=store, choices=store, clock=clock),
+            modes=modes or Modes(settings=kept_settings(store, clock=clock), choices=store),
             approvers=approvers,
             postbox=postbox,
             server_clock=server_clock,

@@ -16,12 +16,13 @@ from frostagent.types.speech import Quote, Text
 from tests.bot.approvals.desk import OWNER, Desk, candidates_for, desk, take_named
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said
+from tests.settings import kept_settings
 
 
 async def gate(made: Desk, usual: Mode = Mode.ASKING) -> tuple[NewGroups, Modes]:
     """Asks of new groups, once it is read which are known."""
-    modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=usual, told=True)
-    await modes.start()
+    modes = Modes(settings=kept_settings(made.store), choices=made.store, usual=usual, told=True)
+    await modes.load()
     words = NewGroups(
         modes=modes,
         approvers=Approvers(made.owners),
@@ -93,7 +94,7 @@ async def test_a_question_that_reached_no_owner_is_told_and_asked_once_more_late
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with desk() as made:
-        modes = Modes(store=made.store, choices=made.store, clock=made.clock, usual=Mode.ASKING)
+        modes = Modes(settings=kept_settings(made.store), choices=made.store, usual=Mode.ASKING)
         words = NewGroups(
             modes=modes,
             approvers=Approvers(frozenset({999})),
@@ -104,7 +105,7 @@ async def test_a_question_that_reached_no_owner_is_told_and_asked_once_more_late
         words.meet(said("hi"), lambda _: False)
         assert modes.of(GROUP) is Mode.ASKING
         assert not modes.open  # nothing is asked before it is read which groups are known
-        await modes.start()
+        await modes.load()
         made.transport.failures.append(ActionRefused("send_msg", retcode=1200, wording="no friend"))
         with caplog.at_level(logging.WARNING):
             words.meet(said("hi"), lambda _: False)

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from bot.commands.limit import EXEMPT, HOW, NOBODY, limit_command, read_wanted
-from bot.commands.phrases import NOT_NOW
-from bot.core.command import Command
+from bot.core.command import NOT_NOW, Command
 from bot.memory.speakers import Speakers
 from bot.policy.day_limits import NO_CAP, Cap, DayLimits
 from frostagent.types.traits import Audience

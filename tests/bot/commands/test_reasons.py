@@ -201,7 +201,6 @@ def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file(
     denied = deciding_denial("kick", ONLY_FOR.format(name="kick", who="owner"))
     decided = {
         "quiet": (deciding(Silence.QUIET),),
-        "quiet_mode": (deciding(Silence.QUIET),),
         "chance": (deciding("chance"), both(reasons.CALLED_BY)),
         "day": (deciding(Silence.DAY), deciding_end("out_of_budget"), deciding_end("failed", "day_spent: x")),
         "audiences": (denied,),

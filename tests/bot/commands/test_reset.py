@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.commands.phrases import NOT_NOW
 from bot.commands.reset import DONE, reset_command
+from bot.core.command import NOT_NOW
 from bot.core.journal import ConversationReset
 from bot.memory.history import History
 from frostagent.types.messages import AssistantMessage, UserMessage

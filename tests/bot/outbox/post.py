@@ -25,6 +25,7 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said
+from tests.settings import kept_settings
 
 
 def nobody(_action: SendMessage, _state: SendState, _reason: str) -> None:
@@ -65,7 +66,7 @@ def build_shadow(
 ) -> Shadow:
     """Who keeps back what is said where the bot is a shadow; of turns about this `question`."""
     return Shadow(
-        modes=Modes(store=store, choices=store, clock=clock),
+        modes=Modes(settings=kept_settings(store), choices=store),
         drafts=Drafts(store=store, choices=store, clock=clock, forgotten=FORGOTTEN[Language.CHINESE]),
         journal=SendJournal(store=store, clock=clock, ids=CountingIds()),
         sender=sender,

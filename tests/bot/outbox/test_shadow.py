@@ -10,10 +10,12 @@ from bot.core.journal import PlaceSet, SendQueued, SendState, TurnOpened
 from bot.memory.drafts import LASTS
 from bot.memory.modes import Mode, Modes
 from bot.outbox.shadow import KEPT_BACK, MOST, SOON, UNREAD
+from bot.runtime.background import StartupLoader
 from frostagent.cancellation import background
 from frostagent.types.speech import Attachment, Drafted, Mention, Quote, Refused, Text
 from tests.bot.approvals.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
+from tests.settings import kept_settings
 
 CAT = Attachment("image", "base64://Y2F0", "cat.png")
 SONG = Attachment("record", "base64://c29uZw==", "song.amr")
@@ -108,7 +110,7 @@ async def test_nothing_is_kept_back_elsewhere(where: object) -> None:
 
 async def test_what_waits_in_a_group_that_is_no_shadow_any_more_is_given_up_and_told_once_as_a_number() -> None:
     async with studio() as made:
-        await made.shadow._modes.start()
+        await made.shadow._modes.load()
         await made.would_say(Text("周六"))
         await made.would_say(Text("周日"))
         made.shadow.lift()  # it is a shadow still
@@ -129,7 +131,7 @@ async def test_a_draft_that_is_on_its_way_is_not_given_up() -> None:
     async with studio() as made:
         await made.would_say(Text("周六"))
         await made.would_say(Text("周日"))
-        await made.shadow._modes.start()
+        await made.shadow._modes.load()
         made.store.put(made.shadow.drafts.publish(1))
         made.shadow._modes.put(GROUP, Mode.OFF)
         made.shadow.lift()
@@ -145,12 +147,12 @@ async def test_a_life_later_drafts_of_a_former_shadow_are_given_up_once_its_mode
         await first.outbox.wait_idle()
     second = Studio(first.store)
     first.store.put(PlaceSet(GROUP, "mode", "live"))  # and the process ended before the rest
-    second.shadow._modes = Modes(store=first.store, choices=first.store, clock=second.clock)
+    second.shadow._modes = Modes(settings=kept_settings(first.store), choices=first.store)
     async with asyncio.timeout(30), second.outbox.open():
         await second.shadow.drafts.start()
         second.shadow.lift()
         assert set(second.shadow.drafts.open) == {1}
-        await second.shadow._modes.start()
+        await second.shadow._modes.load()
         async with background(second.shadow.run()):
             await until(lambda: bool(second.shown))
         await second.outbox.wait_idle()
@@ -222,7 +224,9 @@ async def test_before_what_waits_is_read_nothing_becomes_a_draft_and_what_was_to
         second.outbox.post_with(entry, action=SendMessage(GROUP, (Text("抱歉"),)))
         assert second.store.entries[-2:] == [entry, entry]
         second.store.trouble = True
-        async with background(second.shadow.run()):
+        loader = StartupLoader((second.shadow.drafts.start,), clock=second.clock)
+        await loader.start()
+        async with background(second.shadow.run(), loader.run()):
             await until(lambda: SOON in second.clock.slept)
             second.store.trouble = False
             await until(lambda: set(second.shadow.drafts.open) == {1})

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from bot.conversation.intake.pokes import APART, SETTING, TURNED_BACK, AnsweredPokes
+from bot.conversation.intake.pokes import APART, POKED, TURNED_BACK, AnsweredPokes
 from bot.core.events import Poked
 from bot.core.journal import PlaceSet
 from tests.cases import each_case
-from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
+from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore
+from tests.settings import kept_settings
 
 AT = 1_760_000_000.25
 
@@ -13,8 +14,11 @@ def poke(time: float) -> Poked:
     return Poked(self_id=BOT, time=time, conversation=GROUP, user_id=777, target_id=BOT)
 
 
-def answered(store: RecordingStore) -> AnsweredPokes:
-    return AnsweredPokes(store=store, choices=store, clock=ManualClock(0.0))
+async def answered(store: RecordingStore) -> AnsweredPokes:
+    """Those that the journal knows by now."""
+    settings = kept_settings(store)
+    assert await settings.load()
+    return AnsweredPokes(settings)
 
 
 @each_case(
@@ -25,16 +29,15 @@ async def test_a_poke_that_was_answered_and_what_is_of_its_time_are_known_to_the
     time: float, *, known: bool
 ) -> None:
     store = RecordingStore()
-    first, second = answered(store), answered(store)
+    first = await answered(store)
     assert not first.has(poke(time))
     first.add(poke(AT))
-    assert await second.start()
+    second = await answered(store)
     assert (first.has(poke(time)), second.has(poke(time))) == (known, known)
 
 
 async def test_what_nobody_can_read_is_no_poke() -> None:
     store = RecordingStore()
-    store.put(PlaceSet(GROUP, SETTING, "soon"), PlaceSet(PRIVATE, SETTING, ""))
-    kept = answered(store)
-    assert await kept.start()
+    store.put(PlaceSet(GROUP, POKED.name, "soon"), PlaceSet(PRIVATE, POKED.name, ""))
+    kept = await answered(store)
     assert not kept.has(poke(AT))

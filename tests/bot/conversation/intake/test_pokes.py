@@ -42,7 +42,7 @@ async def test_one_that_was_answered_is_not_answered_when_it_is_told_again_by_wh
         )
     async with hall() as later:
         later.store.entries += kept
-        assert await later.pokes.start()
+        assert await later.settings_store.load()
         assert not await poke(later, poked(), poked(PRIVATE), poked(time=APART - 1))
         assert await poke(later, poked(time=APART)) == [HERE]
 

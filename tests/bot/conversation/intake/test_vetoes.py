@@ -7,14 +7,16 @@ import pytest
 from msgspec import structs
 
 from bot.conversation.tasks import Task
-from bot.memory.quiet_overrides import QuietOverride
+from bot.memory.modes import Mode
 from bot.policy.wake import Observe, Rules, Silence, Wake
+from bot.quiet.rule import Hours, Quiet, QuietRule
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.traits import Audience
 from tests.bot.conversation.intake.test_blocked_words import Loan
 from tests.bot.hall import Hall, hall, muted
 from tests.cases import each_case
-from tests.fakes import BOT, GROUP, Step, said, until, words
+from tests.fakes import BOT, GROUP, PRIVATE, Step, said, until, words
 
 LOOPING = Rules(loop=6)
 
@@ -166,7 +168,7 @@ async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() 
         for user, text in ((5, "one"), (777, "two")):
             await house.dispatcher.handle(said(text, user=user))
         await until(lambda: house.store.of("turn_opened"))
-        await house.quiet_overrides.keep(GROUP, QuietOverride(is_mute=True))
+        await house.quiet_hours.mute(GROUP)
         gate.set()
         await house.lanes.wait_idle()
         assert (house.transport.texts, verdicts(house)[-1]) == (["first"], (False, Silence.SILENCED))
@@ -175,7 +177,7 @@ async def test_a_question_in_front_of_which_the_bot_was_silenced_is_not_asked() 
 
 async def test_where_it_is_quiet_nobody_joins_in_and_a_name_beside_a_quote_is_no_call() -> None:
     async with hall(rules=Rules(names=("小霜",), chance=1.0)) as house:
-        await house.quiet_overrides.keep(GROUP, QuietOverride(is_mute=False, until=house.clock.now() + 600))
+        await house.quiet_hours.keep_quiet(GROUP, house.clock.now() + 600)
         house.transport.known["q"] = said("x", at=False, message_id="q")
         await house.take(said("anybody?", at=False), said((Quote("q"), Text("小霜，看看")), at=False))
         assert (house.model.requests, verdicts(house)) == ([], [(True, "name"), (False, Silence.QUIET)])
@@ -186,7 +188,7 @@ async def test_the_first_veto_is_the_reason_in_the_order_of_arrivals_and_in_that
     async with hall(rules=Rules(stale=120, loop=1)) as house:
         judged = house.wake_classifier
         judged._blocked_words._words = Loan()
-        await house.quiet_overrides.keep(GROUP, QuietOverride(is_mute=True))
+        await house.quiet_hours.mute(GROUP)
         line = said("a loan?", user=5)
         asked = Task(line, Wake("quote"), house.clock.now() - 121)
         assert judged.judge_arrival(line, judged.gather_facts(line)) == Observe(Silence.WORDS)
@@ -197,7 +199,7 @@ async def test_the_first_veto_is_the_reason_in_the_order_of_arrivals_and_in_that
             Silence.SILENCED,
             Silence.SILENCED,
         ]
-        await house.quiet_overrides.end(GROUP)
+        await house.quiet_hours.end_override(GROUP)
         assert [
             judged.judge_in_lane(structs.replace(asked, looked_up=one), judged.gather_facts(line))
             for one in (False, True)
@@ -216,3 +218,21 @@ async def test_talk_that_is_not_for_the_bot_has_no_verdict() -> None:
         await house.take(said("hi", at=False), said((Quote("7"), Text("why?")), at=False))
         assert verdicts(house) == []
         assert len(house.history.take_overheard(GROUP)) == 2
+
+
+async def test_in_a_group_that_is_not_live_only_owners_commands_are_answered() -> None:
+    async with hall() as house:
+        for mode in Mode:
+            house.modes.put(GROUP, mode)
+            live = Audience.EVERYONE if mode is Mode.LIVE else Audience.OWNER
+            is_held = mode not in {Mode.LIVE, Mode.SHADOW}
+            assert (house.wake_classifier.commanders(GROUP), house.modes.is_held(GROUP)) == (live, is_held)
+
+
+async def test_where_nobody_but_owners_is_answered_only_a_groups_admins_command() -> None:
+    rules = Rules(quiet=QuietRule((Hours(0, 1440),), Quiet.ALL))
+    async with hall(rules=rules) as house:
+        commanders = house.wake_classifier.commanders
+        assert (commanders(GROUP), commanders(PRIVATE)) == (Audience.GROUP_ADMIN, Audience.EVERYONE)
+        await house.quiet_hours.mute(PRIVATE)
+        assert commanders(PRIVATE) is Audience.GROUP_ADMIN

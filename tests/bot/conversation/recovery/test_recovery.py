@@ -26,6 +26,7 @@ from bot.core.journal import (
 from bot.policy.fallback_replies import SORRY
 from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
+from bot.runtime.background import StartupLoader
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Quote, Refused, Text
@@ -337,9 +338,10 @@ async def blind(*steps: Step) -> AsyncIterator[tuple[Hall, asyncio.Event]]:
             house.store.trouble = False
 
         house.store.trouble = True
-        assert not await recoverer.start()
+        loader = StartupLoader((recoverer.load,), clock=house.clock)
+        await loader.start()
         house.clock.sleep = sleep  # type: ignore[method-assign]  # one call of a fake is replaced
-        running = group.create_task(recoverer.run())
+        running = group.create_task(loader.run())
         yield house, readable
         readable.set()
         await running
@@ -393,8 +395,9 @@ async def test_who_is_connected_already_is_caught_up_with_then() -> None:
 async def test_it_is_settled_once() -> None:
     async with restarted(words("yes")) as (house, recoverer):
         house.store.recovery = Recovery(turns=(turn(asked()),))
-        assert await recoverer.start()
-        await recoverer.run()
+        loader = StartupLoader((recoverer.load,), clock=house.clock)
+        await loader.start()
+        await loader.run()
         await house.take(HELLO)
         assert house.transport.texts == ["yes"]
 
@@ -403,5 +406,5 @@ async def test_a_journal_that_is_not_whole_is_not_believed_to_be() -> None:
     older = asked()
     async with restarted() as (house, recoverer):
         house.store.recovery = Recovery(whole=False)
-        assert await recoverer.start()
+        assert await recoverer.load()
         assert house.seen.past_of(older) is Past.LOST

@@ -27,7 +27,6 @@ from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.memory.personas import Cast, Persona, Personas
-from bot.memory.quiet_overrides import QuietOverrides
 from bot.memory.recorder import Recorder
 from bot.outbox.delivery import Delivery, Postbox
 from bot.outbox.gestures import LONG, WORKING, Gestures
@@ -57,6 +56,7 @@ from tests.fakes import (
     until,
     words,
 )
+from tests.settings import kept_settings
 from tools.send_message import send_message
 
 OWNER = 999
@@ -107,12 +107,12 @@ class House:
         self.gestures = Gestures(transport=self.transport, clock=self.patience)
         self.live = ActiveTurns(store=self.store, clock=clock)
         self.prompt_context = PromptContext(history=self.history, speakers=self.history.speakers)
-        self.quiet_overrides = QuietOverrides(store=self.store, choices=self.store, clock=clock)
-        self.pokes = AnsweredPokes(store=self.store, choices=self.store, clock=clock)
-        self.modes = Modes(store=self.store, choices=self.store, clock=clock)
+        self.settings_store = kept_settings(self.store, clock=clock)
+        self.pokes = AnsweredPokes(self.settings_store)
+        self.modes = Modes(settings=self.settings_store, choices=self.store)
         self.shadow = build_shadow(self.store, sender, clock)
         self.postbox = Postbox(outbox=self.outbox, history=self.history, clock=clock)
-        self.personas = Personas(Cast(Persona("be nice", "Frost")), store=self.store, choices=self.store, clock=clock)
+        self.personas = Personas(Cast(Persona("be nice", "Frost")), settings=self.settings_store)
         self.approvers = Approvers(frozenset({OWNER}), self.asked.append)
         self.approvals = ToolApprovals(
             approvers=self.approvers,

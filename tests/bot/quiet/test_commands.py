@@ -2,28 +2,36 @@ from __future__ import annotations
 
 import time
 
-from bot.commands.phrases import NOT_NOW, STILL_QUIET
-from bot.commands.quiet import ALWAYS, BAD, DONE, ENDED, GOES_ON, HOW, MUTED, NOT, quiet_command
-from bot.conversation.intake.quiet_hours import QuietHours
-from bot.core.command import Command
-from bot.memory.modes import Modes
-from bot.memory.quiet_overrides import QuietOverride, QuietOverrides
-from bot.policy.quiet import Hours
-from bot.policy.wake import Rules
+from bot.core.command import NOT_NOW, Command
+from bot.quiet.commands import (
+    ALWAYS,
+    BAD,
+    DONE,
+    ENDED,
+    GOES_ON,
+    HOW,
+    LIFTED,
+    MUTE_DONE,
+    MUTED,
+    NOT,
+    STILL_QUIET,
+    mute_command,
+    quiet_command,
+    unmute_command,
+)
+from bot.quiet.quiet_hours import QuietHours, QuietOverride
+from bot.quiet.rule import Hours, QuietRule
 from frostagent.types.traits import Audience
 from tests.bot.commands.typed import NOW, lines
-from tests.fakes import GROUP, ManualClock, RecordingStore, same_rules
+from tests.fakes import GROUP, ManualClock, RecordingStore
+from tests.settings import kept_settings
 
 
-def quiet(*hours: Hours) -> tuple[Command, QuietOverrides, RecordingStore]:
+def quiet(*hours: Hours) -> tuple[Command, QuietHours, RecordingStore]:
     """The command where the settings have these hours."""
     store, clock = RecordingStore(), ManualClock(NOW)
-    quiet_overrides = QuietOverrides(store=store, choices=store, clock=clock)
-    modes = Modes(store=store, choices=store, clock=clock)
-    quiet_hours = QuietHours(
-        rules=Rules(quiet=hours), local=same_rules, quiet_overrides=quiet_overrides, modes=modes, clock=clock
-    )
-    return quiet_command(quiet_overrides, quiet_hours.is_hour, quiet_hours.end), quiet_overrides, store
+    kept = QuietHours(rule_of=lambda _: QuietRule(hours), settings=kept_settings(store), clock=clock)
+    return quiet_command(kept), kept, store
 
 
 def clock_at(seconds: float) -> str:
@@ -36,7 +44,7 @@ async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
     assert await lines(command) == [NOT[0], HOW[0]]
     until = clock_at(600)
     assert await lines(command, "10", "分钟") == [f"好，安静到 {until}；期间我照样看消息。"]
-    assert wishes.of(GROUP) == QuietOverride(is_mute=False, until=NOW + 600)
+    assert wishes.override(GROUP) == QuietOverride(is_mute=False, until=NOW + 600)
     assert await lines(command) == [f"安静到 {until}", HOW[0]]
     later = time.strftime("%m-%d %H:%M", time.localtime(NOW + 3 * 86400))
     assert await lines(command, "3d", chinese=False) == [f"Fine, quiet until {later}; I go on reading."]
@@ -45,7 +53,7 @@ async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
     assert await lines(command, "1h") == await lines(command, "off") == [NOT_NOW[0]]
     store.trouble = False
     assert await lines(command, "OFF") == [ENDED[0]]
-    assert wishes.of(GROUP) is None
+    assert wishes.override(GROUP) is None
 
 
 async def test_what_is_told_is_what_holds_afterwards() -> None:
@@ -64,12 +72,29 @@ async def test_what_is_told_is_what_holds_afterwards() -> None:
 async def test_where_the_settings_have_it_always_quiet_no_end_is_told() -> None:
     command, wishes, _ = quiet(Hours(0, 1440))
     assert await lines(command) == [ALWAYS[0], HOW[0]]
-    await wishes.keep(GROUP, QuietOverride(is_mute=False, until=NOW + 60))
+    await wishes.keep_quiet(GROUP, NOW + 60)
     assert await lines(command, chinese=False) == [ALWAYS[1], HOW[1]]
 
 
 async def test_a_silence_is_not_ended_by_asking_for_quiet() -> None:
     command, wishes, _ = quiet()
-    await wishes.keep(GROUP, QuietOverride(is_mute=True))
+    await wishes.mute(GROUP)
     assert [await lines(command, *words) for words in ((), ("10m",), ("off",))] == [[MUTED[0]]] * 3
-    assert wishes.of(GROUP) == QuietOverride(is_mute=True)
+    assert wishes.override(GROUP) == QuietOverride(is_mute=True)
+
+
+async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
+    store, rule = RecordingStore(), QuietRule()
+    kept = QuietHours(rule_of=lambda _: rule, settings=kept_settings(store), clock=ManualClock(NOW))
+    mute, unmute = mute_command(kept), unmute_command(kept)
+    assert mute.audience is unmute.audience is Audience.GROUP_ADMIN
+    assert await lines(mute) == [MUTE_DONE[0]]
+    assert kept.override(GROUP) == QuietOverride(is_mute=True)
+    store.trouble = True
+    assert await lines(unmute) == await lines(mute) == [NOT_NOW[0]]
+    store.trouble = False
+    rule = QuietRule((Hours(0, 1440),))
+    assert await lines(unmute) == [STILL_QUIET[0]]
+    rule = QuietRule()
+    assert await lines(unmute, chinese=False) == [LIFTED[1]]
+    assert kept.override(GROUP) is None

@@ -1,11 +1,15 @@
-"""Hours in which the bot keeps quiet, by the clock on the wall there. Pure."""
+"""Hours in which the bot keeps quiet, by local time, as BOT_QUIET, BOT_QUIET_MODE and GROUPS_FILE
+set them. Pure.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import starmap
+from typing import Final
 
 DAY = 24 * 60  # minutes
 STEP = re.compile(
@@ -34,6 +38,50 @@ class Hours:
         if self.begins <= self.ends:
             return self.begins <= minute < self.ends
         return minute >= self.begins or minute < self.ends
+
+
+@dataclass(frozen=True, slots=True)
+class QuietRule:
+    """When it is quiet in a place, and how quiet."""
+
+    hours: tuple[Hours, ...] = ()
+    mode: Quiet = Quiet.WEAK
+
+    def holds(self, minute: int) -> bool:
+        """Whether it is quiet in that minute of the day."""
+        return any(each.holds(minute) for each in self.hours)
+
+
+@dataclass(frozen=True, slots=True)
+class QuietChange:
+    """What is different in one group; None: as everywhere."""
+
+    hours: tuple[Hours, ...] | None = None
+    mode: Quiet | None = None
+
+    def over(self, rule: QuietRule) -> QuietRule:
+        """The rule of that group, made of the rule of all."""
+        return QuietRule(
+            rule.hours if self.hours is None else self.hours,
+            rule.mode if self.mode is None else self.mode,
+        )
+
+
+NEVER_QUIET: Final = QuietRule()
+AS_EVERYWHERE: Final = QuietChange()
+
+
+def read_change(hours: Iterable[tuple[int, int]] | None, mode: str | None) -> QuietChange:
+    """The change as config reads it from a row of GROUPS_FILE."""
+    return QuietChange(
+        None if hours is None else tuple(starmap(Hours, hours)),
+        None if mode is None else Quiet(mode),
+    )
+
+
+def read_rule(hours: Iterable[tuple[int, int]], mode: str) -> QuietRule:
+    """The rule as config reads it from BOT_QUIET and BOT_QUIET_MODE."""
+    return QuietRule(tuple(starmap(Hours, hours)), Quiet(mode))
 
 
 def quiet_minutes(hours: Collection[Hours], minute: int) -> int:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.policy.quiet import Hours, parse_duration, quiet_minutes
+from bot.quiet.rule import Hours, parse_duration, quiet_minutes
 from tests.cases import each_case
 
 

@@ -1,0 +1,36 @@
+"""A store of everything that is kept by command, over a fake journal."""
+
+from __future__ import annotations
+
+from bot.conversation.intake.pokes import POKED
+from bot.core.cluster_messages import ClusterPeers
+from bot.core.ports import Store
+from bot.core.query_results import Choices
+from bot.memory.extraction import OPEN_TALK
+from bot.memory.modes import MODE
+from bot.memory.own_limits import LIMITS
+from bot.memory.personas import PERSONA_TEXTS
+from bot.quiet.quiet_hours import QUIET
+from bot.settings_store import PERSONA, SettingsStore
+from frostagent.types.ports import Clock
+from tests.fakes import ManualClock, RecordingStore
+
+
+def kept_settings(
+    store: Store | RecordingStore,
+    choices: Choices | None = None,
+    *,
+    clock: Clock | None = None,
+    neighbours: ClusterPeers | None = None,
+) -> SettingsStore:
+    """`choices` reads the journal, unless the store does."""
+    if choices is None:
+        assert isinstance(store, RecordingStore)
+        choices = store
+    return SettingsStore(
+        (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
+        store=store,
+        choices=choices,
+        clock=clock or ManualClock(),
+        neighbours=neighbours,
+    )
