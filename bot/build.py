@@ -166,6 +166,8 @@ CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
 LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
 MAX_LOGGED = 200  # characters of a line that is looked up
+KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK)
+"""What `SettingsStore` keeps over restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
 
@@ -280,7 +282,7 @@ def build_app(
 
     journaled = wrap(journal) if wrap else journal
     settings_store = SettingsStore(
-        (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
+        KEPT_SETTINGS,
         store=journaled,
         choices=books,
         clock=clock,

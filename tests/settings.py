@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from bot.conversation.intake.pokes import POKED
+from bot.build import KEPT_SETTINGS
 from bot.core.cluster_messages import ClusterPeers
 from bot.core.ports import Store
 from bot.core.query_results import Choices
-from bot.memory.extraction import OPEN_TALK
-from bot.memory.modes import MODE
-from bot.memory.own_limits import LIMITS
-from bot.memory.personas import PERSONA_TEXTS
-from bot.quiet.quiet_hours import QUIET
-from bot.settings_store import PERSONA, SettingsStore
+from bot.settings_store import SettingsStore
 from frostagent.types.ports import Clock
 from tests.fakes import ManualClock, RecordingStore
 
@@ -28,7 +23,7 @@ def kept_settings(
         assert isinstance(store, RecordingStore)
         choices = store
     return SettingsStore(
-        (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
+        KEPT_SETTINGS,
         store=store,
         choices=choices,
         clock=clock or ManualClock(),

@@ -377,8 +377,7 @@ def _count(figures: object, *names: str) -> int:
     """The first of the figures of these names that is more than 0."""
     if isinstance(figures, dict):
         for name in names:
-            value = figures.get(name)
-            if _is_figure(value) and value >= 1:
+            if (value := figures.get(name)) and _is_figure(value) and value >= 1:
                 return int(min(value, MAX_COUNT))
     return 0
 

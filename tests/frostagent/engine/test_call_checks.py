@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
@@ -7,17 +8,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from frostagent.engine.call_checks import Quotas
-from frostagent.engine.call_state import Executed
+from frostagent.engine.call_state import CallTotals, Executed
 from frostagent.engine.toolset import Toolset
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolDenied
+from frostagent.types.hooks import BeforeCall, Hooks
 from frostagent.types.messages import ToolCall
 from frostagent.types.ports import ShadowMode
 from frostagent.types.runs import Asker
-from frostagent.types.tools import ToolContext
+from frostagent.types.tools import Tool, ToolContext
 from frostagent.types.traits import Permission, Rate
 from tests.fakes import ManualClock, tool_context
-from tests.frostagent.toolbox import Telescope, broken, echo, executed_of, once, result_of
+from tests.frostagent.toolbox import Telescope, add, broken, echo, executed_of, once, result_of
 
 
 async def test_a_missing_capability_makes_a_tool_unavailable_with_the_reason() -> None:
@@ -141,3 +143,39 @@ def test_what_the_operator_set_counts_more_than_what_the_tool_declares_and_deny_
     assert [permission(name) for name in "abcd"] == ["deny", "deny", "require_approval", "allow"]
     assert permission("c", Permission.DENY) is Permission.REQUIRE_APPROVAL
     assert permission("d", Permission.DENY) is Permission.DENY
+
+
+# --- order ------------------------------------------------------------------------------------------
+
+
+async def told_by(offered: Tool, *arguments: str, hooks: Sequence[Hooks] = ()) -> list[str]:
+    """What calls of a tool give, each in a step of its own."""
+    tools, totals = Toolset([offered], clock=ManualClock(), hooks=hooks), CallTotals()
+    made = [ToolCall(f"c{index}", offered.name, raw) for index, raw in enumerate(arguments)]
+    return [(await executed_of(tools, call, tally=totals)).message.content for call in made]
+
+
+async def test_the_arguments_of_a_closed_tool_are_not_read() -> None:
+    prepared: list[object] = []
+
+    def prepare(given: dict[str, Any]) -> dict[str, Any]:
+        prepared.append(given)
+        return given
+
+    told = await told_by(replace(add, prepare=prepare), "{}", "{}", "{}", '{"a": 1}')
+    assert "three times in a row" in told[3]
+    assert len(prepared) == 3
+
+
+async def test_a_call_whose_result_is_known_takes_no_quota() -> None:
+    limited = echo(rate=Rate(2, 60), side_effects="read", idempotent=True)
+    first, known, second, third = await told_by(limited, *(f'{{"text": "{text}"}}' for text in ("a", "a", "b", "c")))
+    assert (first, known.splitlines()[-1], second) == ("a", "a", "b")
+    assert "called too often" in third
+
+
+async def test_before_hooks_are_asked_about_calls_that_the_asker_may_not_make() -> None:
+    seen: list[BeforeCall] = []
+    (told,) = await told_by(echo(audience="owner"), "{}", hooks=[Hooks(before_call=seen.append)])
+    assert "only for owners" in told
+    assert [event.name for event in seen] == ["say"]
