@@ -1,5 +1,6 @@
 """Writing ahead: a few entries become lines of a small file at once, and rows with the next batch.
-SQLite only. The rest of the package sees `batches_for`, and knows the file by its name alone.
+SQLite only. The rest of the package calls `batches_for`; beyond that it knows a file of lines,
+which backups copy and `baseline.py` refuses if an older version left it.
 
 A batch touches a dozen pages and its thread must be woken first; a line is one short write, made
 where the entry was put. So whoever waits for few entries hardly waits; under load batches are
