@@ -1,18 +1,49 @@
-"""The two languages that the service speaks of its own accord, and lines in both."""
+"""The catalogue of all that the service says in two languages, by key."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from frostagent.text.language import Bilingual, Pair, fill_pair
+from frostagent.text.language import Bilingual, Pair, Phrase, fill_pair
 
 
 def in_chinese(text: str) -> str:
     """Its Chinese; the text itself where it has none."""
     return text.zh if isinstance(text, Bilingual) else text
 
+
+class Catalogue(Mapping[str, Phrase]):
+    """Every phrase under `slice.name`. Each slice registers its own when it is loaded."""
+
+    def __init__(self) -> None:
+        self._phrases: dict[str, Phrase] = {}
+        self._registered: set[int] = set()  # phrases that another slice may import
+
+    def register(self, slice_name: str, namespace: Mapping[str, object]) -> None:
+        """Add the phrases of a namespace, such as a module's `globals()`; those that it imported
+        from another slice stay that slice's. Raises ValueError for a key that is taken.
+        """
+        for name, phrase in namespace.items():
+            if not isinstance(phrase, Phrase) or id(phrase) in self._registered:
+                continue
+            key = f"{slice_name}.{name}"
+            if key in self._phrases:
+                raise ValueError(f"two phrases have the key {key}")
+            self._phrases[key] = phrase
+            self._registered.add(id(phrase))
+
+    def __getitem__(self, key: str) -> Phrase:
+        return self._phrases[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._phrases)
+
+    def __len__(self) -> int:
+        return len(self._phrases)
+
+
+CATALOGUE: Final = Catalogue()
 
 MORE: Final = ("{them}，还有 {count}", "{them}, and {count} more")
 
@@ -24,23 +55,3 @@ def join_pairs(each: Sequence[Pair], *, most: int = 10, measure: str = "个") ->
         return them
     more = str(len(each) - most)
     return fill_pair(MORE, them=them, count=(f"{more} {measure}", more))
-
-
-class Translations:
-    """Each of some sentences by the English one, whose `{}` are names and numbers, or sentences
-    themselves: they stand in the other one's. The first that fits is told: what says more stands
-    before what says less.
-    """
-
-    def __init__(self, told: Mapping[str, str]) -> None:
-        self._shapes = tuple(
-            (re.compile("(.*?)".join(map(re.escape, english.split("{}"))), re.DOTALL), said)
-            for english, said in told.items()
-        )
-
-    def __call__(self, text: str) -> str:
-        """The sentence in the other language; the English one where there is none."""
-        for shape, said in self._shapes:
-            if found := shape.fullmatch(text):
-                return said.format(*map(self, found.groups()))
-        return text

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Collection
-from typing import cast
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from frostagent.engine.call_state import (
     TooManyRepeats,
     call_key,
 )
+from frostagent.text.language import Phrase
 from frostagent.types.arguments import parse_arguments
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolRateLimited, ToolUnavailable
 from frostagent.types.ports import Clock, ShadowMode, Speaker, Subagents
@@ -50,6 +51,11 @@ class Quotas:
         return 0.0
 
 
+LACKS_PORTS: Final = Phrase("需要 {needs}", "needs {needs}")
+LACKS_SETTINGS: Final = Phrase("要设置 {requires}", "requires {requires} (not configured)")
+LACKS_BOTH: Final = Phrase(
+    "需要 {needs}，还要设置 {requires}", "needs {needs} and requires {requires} (not configured)"
+)
 KNOWN = (
     "(You had called this before, with the same arguments: this is what it gave. "
     "Do not call it again.)"
@@ -120,10 +126,12 @@ class PermissionChecks:
             return ""
         missing = [need.__name__ for need in tool.needs if need not in ports]
         unset = [name for name in tool.requires if name not in self._configured]
-        told = [f"needs {', '.join(missing)}"] if missing else []
-        return " and ".join(
-            [*told, f"requires {', '.join(unset)} (not configured)"] if unset else told
-        )
+        needs, requires = ", ".join(missing), ", ".join(unset)
+        if missing and unset:
+            return LACKS_BOTH.fill(needs=needs, requires=requires)
+        if missing:
+            return LACKS_PORTS.fill(needs=needs)
+        return LACKS_SETTINGS.fill(requires=requires) if unset else ""
 
     async def admit(
         self, flow: CallState, tool: Tool, tally: CallTotals, *, pending: PendingCall | None

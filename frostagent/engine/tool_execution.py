@@ -6,12 +6,13 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from frostagent.cancellation import BROKEN, isolate
 from frostagent.engine.call_state import CallStage, CallState
 from frostagent.engine.forced_cancel import await_settled
 from frostagent.engine.threads import THREADS
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.text.masking import one_line
 from frostagent.types.errors import (
     InvalidArguments,
@@ -39,10 +40,17 @@ async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) 
     return await await_settled(result, name=f"tool {tool.name}")
 
 
+NO_BODY: Final = Phrase("没有实现", "has no body")
+NOT_AVAILABLE: Final = Phrase("没说原因", "is not available")
+CANNOT_SAY: Final = Phrase(
+    "检查能不能用时出错（{error}）", "cannot say whether it is available ({error})"
+)
+
+
 def unavailable_reason(tool: Tool) -> str:
     """Why the tool cannot be used right now, by its own word; empty where it can. Never raises."""
     if tool.function is None:
-        return "has no body"
+        return NO_BODY.fill()
     if tool.available is None:
         return ""
     try:
@@ -50,18 +58,20 @@ def unavailable_reason(tool: Tool) -> str:
     except BROKEN as broken:
         isolate(broken)
         logger.exception("tool %s cannot say whether it is available", tool.name)
-        return f"cannot say whether it is available ({type(broken).__name__})"
+        return CANNOT_SAY.fill(error=type(broken).__name__)
 
 
 def read_availability(answer: object) -> str:
     """Why not, from what `available` answered: a bool, a text, or both (seeds/004)."""
     match answer:
         case (bool(is_there), str(reason)):
-            return "" if is_there else reason or "is not available"
+            return "" if is_there else reason or NOT_AVAILABLE.fill()
         case True | None:
             return ""
         case False:
-            return "is not available"
+            return NOT_AVAILABLE.fill()
+        case Bilingual():
+            return answer
         case _:
             return str(answer)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
+from string import Formatter
 from typing import Self, TypeAlias
 
 
@@ -41,6 +43,61 @@ class Bilingual(str):
         return Bilingual(change(str(self)), change(self.zh))
 
 
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A line in both languages, with the same named placeholders in each (`{count}`).
+
+    Raises ValueError for a missing language, for placeholders that differ, and for one without a
+    name.
+    """
+
+    zh: str
+    en: str
+
+    def __post_init__(self) -> None:
+        zh, en = _placeholders(self.zh), _placeholders(self.en)
+        if not (self.zh and self.en):
+            raise ValueError(f"one language is missing: {self.zh or self.en!r}")
+        if zh != en:
+            raise ValueError(f"placeholders differ: {sorted(zh ^ en)} in {self.en!r}")
+        if not all(map(str.isidentifier, en)):
+            raise ValueError(f"a placeholder has no name: {self.en!r}")
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """The names of the values that it takes."""
+        return _placeholders(self.en)
+
+    def format(self, language: Language, /, **values: object) -> str:
+        """The line in one language, with these values; of a bilingual value, its text in it."""
+        there = {name: text_in(language, value) for name, value in values.items()}
+        return language.either(self.zh, self.en).format(**there)
+
+    def fill(self, /, **values: object) -> Bilingual:
+        """The line in both languages, for whoever does not know yet who reads it."""
+        zh, en = (self.format(language, **values) for language in Language)
+        return Bilingual(en, zh)
+
+
+def text_in(language: Language, value: object) -> object:
+    """A value as a reader of this language sees it: a text in both languages is one of the two,
+    anything else stays what it is.
+    """
+    match value:
+        case Phrase():
+            return value.format(language)
+        case Bilingual():
+            return language.either(value.zh, str(value))
+        case (str(), str()):
+            return value[language]
+        case _:
+            return value
+
+
+def _placeholders(text: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in Formatter().parse(text) if name is not None)
+
+
 Pair: TypeAlias = tuple[str, str]
 """The same in Chinese and in English."""
 
@@ -52,7 +109,9 @@ def fill_pair(pair: Pair, /, **values: object) -> Pair:
     """Both with these values in them; of a value that is a pair or bilingual itself, the one that
     fits.
     """
-    zh, en = ({name: _in(tongue, value) for name, value in values.items()} for tongue in Language)
+    zh, en = (
+        {name: text_in(tongue, value) for name, value in values.items()} for tongue in Language
+    )
     return pair[0].format(**zh), pair[1].format(**en)
 
 
@@ -71,13 +130,3 @@ def bilingual(line: Pair | str) -> Bilingual:
             return Bilingual(line, line)
         case zh, en:
             return Bilingual(en, zh)
-
-
-def _in(tongue: Language, value: object) -> object:
-    match value:
-        case Bilingual():
-            return tongue.either(value.zh, str(value))
-        case tuple():
-            return value[tongue]
-        case _:
-            return value
