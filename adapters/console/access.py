@@ -12,19 +12,20 @@ from adapters.console.logins import COOKIE, LOGIN, LOGIN_LONGEST, LOGINS
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
 from bot.core.journal import Audited
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Phrase
 
 SHOWN = 50  # lines of the audit
 OWN_PATH = re.compile(r"/(?![/\\])[!-~]*")
 """Browsers take tabs out of an address: `/\t/evil.example` is `//evil.example`."""
 
 YEAR = 365 * 86_400
-TOLD = (
+TOLD = Phrase(
     "有人登录了控制台（来自 {address}）。不是你的话，请换掉 CONSOLE_TOKEN 并重启。",
-    (
-        "Somebody logged in to the console (from {address}). If it was not you: change "
-        "CONSOLE_TOKEN, and restart."
-    ),
+    "Somebody logged in to the console (from {address}). If it was not you: change "
+    "CONSOLE_TOKEN, and restart.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 async def show_login(request: web.Request) -> web.Response:
@@ -55,7 +56,7 @@ async def log_in(request: web.Request) -> web.Response:
         return _render_login(request, trouble, status=403)
     login = logins.find(cookie)
     name = login.name if login else ""
-    sources.tell(f"console {name}", TOLD[sources.tongue].format(address=address))
+    sources.tell(f"console {name}", TOLD.format(sources.tongue, address=address))
     note(request, "login", login=name)
     answer = redirect(request, sources.first)
     _set_cookie(request, answer, cookie_name(request[ORIGIN]), cookie, int(LOGIN_LONGEST))

@@ -138,9 +138,9 @@ class Language:
         except NotAConversation:
             return name
 
-    def text(self, value: object) -> object:
-        """What another package says in both languages; anything else as it is."""
-        return text_in(self._tongue, value)
+    def text(self, text: str) -> str:
+        """A text of another package, if it is in both languages in this one."""
+        return text_in(self._tongue, text)
 
     def plain(self, text: str) -> str:
         """The text of a message (`plain_words`); its placeholders are translated (`[image]`)."""

@@ -31,17 +31,20 @@ from bot.core.console_views import (
 )
 from bot.core.drafts import draft_id
 from bot.core.journal import SendState
+from bot.core.language import CATALOGUE
 from bot.core.settlement import Settled
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.personas import Personas
 from bot.policy.approval import MAX_REASON, Answer
 from bot.policy.drafts import DraftWord
 from bot.speaking.sends import Send
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 
 DRAFTS = 20  # that are shown on a page
-BY = ("控制台", "the console")  # the author of a decision, as owners in QQ read it
+BY = Phrase("控制台", "the console")  # the author of a decision, as owners in QQ read it
+CATALOGUE.register(__name__, globals())
 
 
 async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
@@ -59,7 +62,7 @@ async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
 
 async def decide(app: App, decision: OwnerDecision) -> Settled:
     """Apply an owner's decision on a call, a join request or a draft."""
-    number, reason, by = decision.number, decision.reason.strip(), BY[app.owner.tongue]
+    number, reason, by = decision.number, decision.reason.strip(), BY.format(app.owner.tongue)
     if decision.kind == "D":
         publishing = app.publishing
         if not decision.allows:

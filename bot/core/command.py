@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
@@ -37,6 +38,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     now: float
     chinese: bool
     said: float = math.inf
+
+    @property
+    def language(self) -> Language:
+        """The asker's language."""
+        return Language.CHINESE if self.chinese else Language.ENGLISH
 
     def either(self, zh: str, en: str) -> str:
         """The one in the asker's language."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from frostagent.text.language import Bilingual, Pair, Phrase, fill_pair
+from msgspec import Struct
 
-
-def in_chinese(text: str) -> str:
-    """Its Chinese; the text itself where it has none."""
-    return text.zh if isinstance(text, Bilingual) else text
+from frostagent.text.language import Bilingual, Language, Pair, Phrase, text_in
 
 
 class Catalogue(Mapping[str, Phrase]):
@@ -21,13 +18,13 @@ class Catalogue(Mapping[str, Phrase]):
         self._registered: set[int] = set()  # phrases that another slice may import
 
     def register(self, slice_name: str, namespace: Mapping[str, object]) -> None:
-        """Add the phrases of a namespace, such as a module's `globals()`; those that it imported
-        from another slice stay that slice's. Raises ValueError for a key that is taken.
+        """Add the phrases of a namespace, such as a module's `globals()`, also those in its tables;
+        those that it imported from another slice stay that slice's. Raises ValueError for a key
+        that is taken.
         """
-        for name, phrase in namespace.items():
-            if not isinstance(phrase, Phrase) or id(phrase) in self._registered:
+        for key, phrase in _phrases_in(slice_name, namespace):
+            if id(phrase) in self._registered:
                 continue
-            key = f"{slice_name}.{name}"
             if key in self._phrases:
                 raise ValueError(f"two phrases have the key {key}")
             self._phrases[key] = phrase
@@ -43,15 +40,41 @@ class Catalogue(Mapping[str, Phrase]):
         return len(self._phrases)
 
 
+def _phrases_in(key: str, value: object) -> Iterator[tuple[str, Phrase]]:
+    match value:
+        case Phrase():
+            yield key, value
+        case Catalogue():
+            pass
+        case Mapping():
+            for name, one in value.items():
+                yield from _phrases_in(f"{key}.{name}", one)
+        case tuple() | list():
+            for place, one in enumerate(value):
+                yield from _phrases_in(f"{key}.{place}", one)
+        case Struct():
+            for name in value.__struct_fields__:
+                yield from _phrases_in(f"{key}.{name}", getattr(value, name))
+        case _:
+            pass
+
+
 CATALOGUE: Final = Catalogue()
 
-MORE: Final = ("{them}，还有 {count}", "{them}, and {count} more")
+MORE: Final = Phrase("{them}，还有 {count} 个", "{them}, and {count} more")
+MORE_PEOPLE: Final = Phrase("{them}，还有 {count} 位", "{them}, and {count} more")
+CATALOGUE.register(__name__, globals())
 
 
-def join_pairs(each: Sequence[Pair], *, most: int = 10, measure: str = "个") -> Pair:
-    """All of them in one line; those beyond the first are counted, in Chinese by this measure."""
-    them = "、".join(zh for zh, _ in each[:most]), ", ".join(en for _, en in each[:most])
-    if len(each) <= most:
-        return them
-    more = str(len(each) - most)
-    return fill_pair(MORE, them=them, count=(f"{more} {measure}", more))
+def join_lines(each: Sequence[str], *, most: int = 10, more: Phrase = MORE) -> Bilingual:
+    """All of them in one line; those beyond the first `most` are counted, as `more` says."""
+    zh, en = ([text_in(language, one) for one in each[:most]] for language in Language)
+    them = Bilingual(", ".join(en), "、".join(zh))
+    return them if len(each) <= most else more.fill(them=them, count=len(each) - most)
+
+
+def join_pairs(each: Sequence[str | Pair]) -> Bilingual:
+    """The same for pairs, until words_apply.py has converted the last users."""
+    return join_lines(
+        [Bilingual(one[1], one[0]) if isinstance(one, tuple) else one for one in each]
+    )

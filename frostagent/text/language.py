@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from string import Formatter
@@ -10,7 +10,7 @@ from typing import Self, TypeAlias
 
 
 class Language(IntEnum):
-    """One of two: of a pair of lines, Chinese and English, `PAIR[tongue]` is the one in it."""
+    """Chinese or English."""
 
     CHINESE = 0
     ENGLISH = 1
@@ -21,26 +21,26 @@ class Language(IntEnum):
 
 
 class Bilingual(str):
-    """An English text that brings its Chinese. A text that is made of it by `+` or an f-string is
-    English alone.
+    """An English text that brings its Chinese: what errors and alerts carry to whoever knows the
+    reader's language. A text that is made of it by `+` or an f-string is English alone.
     """
 
-    __slots__ = ("zh",)
+    __slots__ = ("en", "zh")
+    en: str
     zh: str
 
     def __new__(cls, en: str, zh: str) -> Self:
-        """Both."""
         made = super().__new__(cls, en)
+        made.en = en
         made.zh = zh
         return made
 
     def __reduce__(self) -> tuple[type[Bilingual], tuple[str, str]]:
-        """What a copy is made of."""
-        return Bilingual, (str(self), self.zh)
+        return Bilingual, (self.en, self.zh)
 
     def each(self, change: Callable[[str], str]) -> Bilingual:
         """Both after the same change."""
-        return Bilingual(change(str(self)), change(self.zh))
+        return Bilingual(change(self.en), change(self.zh))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +69,54 @@ class Phrase:
         return _placeholders(self.en)
 
     def format(self, language: Language, /, **values: object) -> str:
-        """The line in one language, with these values; of a bilingual value, its text in it."""
-        there = {name: text_in(language, value) for name, value in values.items()}
+        """The line in one language with these values, a value in both languages in the same one."""
+        there = {name: _value_in(language, value) for name, value in values.items()}
         return language.either(self.zh, self.en).format(**there)
 
     def fill(self, /, **values: object) -> Bilingual:
-        """The line in both languages, for whoever does not know yet who reads it."""
+        """The line in both languages with these values."""
         zh, en = (self.format(language, **values) for language in Language)
         return Bilingual(en, zh)
 
+    def __iter__(self) -> Iterator[str]:  # until words_apply.py has converted the last users
+        return iter((self.zh, self.en))
 
-def text_in(language: Language, value: object) -> object:
-    """A value as a reader of this language sees it: a text in both languages is one of the two,
-    anything else stays what it is.
-    """
+    def __getitem__(self, language: int) -> str:  # likewise
+        return (self.zh, self.en)[language]
+
+
+NotifyOwners: TypeAlias = Callable[[Bilingual], None]
+"""Reaches the owners, who read one of the two languages."""
+
+
+def text_in(language: Language, text: str) -> str:
+    """The text in this language; one that is in one language only is what it is."""
+    return language.either(text.zh, text.en) if isinstance(text, Bilingual) else text
+
+
+def text_of(error: BaseException) -> Bilingual:
+    """What an error says: in both languages if it was raised with a bilingual text."""
+    said = error.args[0] if error.args else ""
+    return said if isinstance(said, Bilingual) else bilingual(str(error))
+
+
+def bilingual(text: Phrase | str) -> Bilingual:
+    """The text in both languages; a text in one language is the same in both."""
+    match text:
+        case Phrase():
+            return text.fill()
+        case Bilingual():
+            return text
+        case str():
+            return Bilingual(text, text)
+
+
+def _value_in(language: Language, value: object) -> object:
     match value:
         case Phrase():
             return value.format(language)
-        case Bilingual():
-            return language.either(value.zh, str(value))
-        case (str(), str()):
-            return value[language]
+        case str():
+            return text_in(language, value)
         case _:
             return value
 
@@ -98,35 +125,17 @@ def _placeholders(text: str) -> frozenset[str]:
     return frozenset(name for _, name, _, _ in Formatter().parse(text) if name is not None)
 
 
+# Until words_apply.py has converted the last users:
+
 Pair: TypeAlias = tuple[str, str]
-"""The same in Chinese and in English."""
-
-NotifyOwners: TypeAlias = Callable[[Pair], None]
-"""Reaches the owners, who read one of the two."""
 
 
-def fill_pair(pair: Pair, /, **values: object) -> Pair:
-    """Both with these values in them; of a value that is a pair or bilingual itself, the one that
-    fits.
-    """
-    zh, en = (
-        {name: text_in(tongue, value) for name, value in values.items()} for tongue in Language
+def fill_pair(pair: Pair | Phrase, /, **values: object) -> Bilingual:
+    """The same as `Phrase.fill`, for a pair."""
+    phrase = pair if isinstance(pair, Phrase) else Phrase(*pair)
+    return phrase.fill(
+        **{
+            name: Phrase(*value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
     )
-    return pair[0].format(**zh), pair[1].format(**en)
-
-
-def text_of(error: BaseException) -> Bilingual:
-    """What an error says: in both languages if it was raised with a bilingual text."""
-    said = error.args[0] if error.args else ""
-    return said if isinstance(said, Bilingual) else Bilingual(str(error), str(error))
-
-
-def bilingual(line: Pair | str) -> Bilingual:
-    """The English line with its Chinese; a text in one language is the same in both."""
-    match line:
-        case Bilingual():
-            return line
-        case str():
-            return Bilingual(line, line)
-        case zh, en:
-            return Bilingual(en, zh)

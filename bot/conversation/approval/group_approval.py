@@ -32,7 +32,7 @@ from bot.policy.new_groups import (
     read_word,
 )
 from bot.speaking.postbox import Postbox
-from frostagent.text.language import Pair, fill_pair
+from frostagent.text.language import Bilingual, fill_pair
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Receipt, Refused
@@ -90,7 +90,7 @@ class GroupApproval:
         elif mode is Mode.ASKING and where in self._modes.open:
             self._ask(where)
 
-    def news(self) -> Pair | None:
+    def news(self) -> Bilingual | None:
         """A line of the groups that are live by the settings and first spoke since it was asked
         last; None where there are none.
         """

@@ -13,7 +13,7 @@ from bot.memory.history import History
 from bot.policy.approval import WHICH, quote_in
 from bot.policy.fallback_replies import is_quoted
 from bot.speaking.postbox import Postbox
-from frostagent.text.language import Language, fill_pair
+from frostagent.text.language import Language, fill_pair, text_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,9 @@ class OwnerReplies:
                 return only.take()
             case several:
                 names = join_pairs([(one.name, one.name) for one in several])
-                words = fill_pair(WHICH, names=names, example=several[0].example)[self._tongue]
+                words = text_in(
+                    self._tongue, fill_pair(WHICH, names=names, example=several[0].example)
+                )
                 quote = message.message_id if is_quoted(message) else ""
                 self._postbox.post(message.conversation, words, quote=quote)
                 return True

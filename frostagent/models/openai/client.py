@@ -26,7 +26,7 @@ from frostagent.models.openai.errors import classify, clean_words
 from frostagent.models.openai.history import Origin
 from frostagent.models.openai.stream import AnswerReader
 from frostagent.models.openai.wire import read_answer, read_usage, write_request
-from frostagent.text.language import Pair, bilingual, fill_pair, text_of
+from frostagent.text.language import Bilingual, Pair, bilingual, fill_pair, text_of
 from frostagent.text.masking import Mask
 from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from frostagent.types.messages import Completion, ModelRequest, Usage
@@ -380,7 +380,7 @@ def _taken(reader: AnswerReader) -> Usage | None:
     return replace(usage, completion=reader.pieces)  # of a stream each is about a token
 
 
-def _explain(error: BaseException) -> Pair:
+def _explain(error: BaseException) -> Bilingual:
     """The failure of the line and what to check, and the library's own words, unless they may
     quote the body.
     """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from frostagent.models.openai.stream import AnswerReader
-from frostagent.text.language import Pair, fill_pair
+from frostagent.text.language import Bilingual, fill_pair
 
 FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection can be used again
 
@@ -85,7 +85,7 @@ class Deadline:
         """
         return self.timer.expired() and not self._pieces
 
-    def explain(self) -> Pair:
+    def explain(self) -> Bilingual:
         """Which deadline it was that passed."""
         now, timeouts = self._loop.time(), self._timeouts
         if now >= self._end:

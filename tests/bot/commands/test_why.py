@@ -15,6 +15,7 @@ from frostagent.engine.step_calls import NOT_ALONE
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
 from tests.cases import each_case
+from tests.owners import both
 
 ANSWERED = Story(
     asker=MING,
@@ -217,4 +218,4 @@ def test_another_place_tells_it_in_the_same_words_and_knows_what_decides() -> No
         "选择不说话",
     )
     assert explain.setting("its sender asks too often", chinese=True) == "BOT_USER_RATE"
-    assert (explain.setting("private", chinese=True), explain.setting("", chinese=False)) == NOTHING
+    assert (explain.setting("private", chinese=True), explain.setting("", chinese=False)) == both(NOTHING)

@@ -16,6 +16,7 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Quote, Text
 from tests.bot.desk import OWNER, Desk, desk
 from tests.fakes import BOT, GROUP, said
+from tests.owners import both
 
 
 async def gate(made: Desk, usual: Mode = Mode.ASKING) -> tuple[GroupApproval, Modes]:
@@ -120,7 +121,7 @@ async def test_of_groups_that_are_live_at_once_the_owners_hear_together_once_eac
         other = Conversation(BOT, "group", 4343)
         for where in (GROUP, other, GROUP, OWNER):
             words.meet(said("hi", where=where), lambda _: True, lambda _kind, line: told.append(line))
-        zh, en = words.news() or ("", "")
+        zh, en = both(words.news() or "")
         assert "群里看到有人说话：4242、4343。" in zh
         assert "somebody spoke: 4242, 4343. " in en
         words.meet(said("hi"), lambda _: True)
