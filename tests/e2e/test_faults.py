@@ -22,7 +22,6 @@ from adapters.onebot.calls import OneBotCalls
 from adapters.simulator.faults import Fault, parse_fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
-from bot.policy.fallback_replies import ENGLISH, LOST, TOO_LONG
 from bot.speaking import carrier, outbox
 from bot.speaking.owner_alerts import LOST as NOT_SENT
 from bot.speaking.owner_alerts import RESTS, UNKNOWN
@@ -35,6 +34,7 @@ from tests.e2e.small_world import ASKER, GROUP, SmallWorld
 from tests.e2e.test_watching import OWNER, TOKEN, settings
 from tests.e2e.town import noted
 from tests.fakes import until
+from tests.fallback_lines import ENGLISH, LOST, TOO_LONG
 
 T = TypeVar("T")
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from bot.policy.fallback_replies import NO_CONCLUSION
 from bot.prompt.wording_zh import ZH
 from frostagent.engine.known_texts import KnownTexts
 from frostagent.engine.notices import ENGLISH_NOTICES, Notices
 from tests.cases import each_case
+from tests.fallback_lines import NO_CONCLUSION
 
 
 def lines(notices: Notices) -> tuple[str, str, str]:
