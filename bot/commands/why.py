@@ -65,7 +65,6 @@ NOT_RECORDED = Phrase("没有记下为什么被唤醒", "what woke me was not wr
 WEAK = Phrase("（不确定是在叫我）", " (perhaps not meant for me)")
 WOKEN = Phrase("唤醒：{reason}{weak}", "woken: {reason}{weak}")
 NOT_ANSWERED = Phrase("没有回答：{reason}", "not answered: {reason}")
-CATALOGUE.register(__name__, globals())
 DECIDED = Phrase("由此决定：{what}", "decided by: {what}")
 UNTIL = Phrase("，到 {time}", ", until {time}")
 TOOK = Phrase(
@@ -73,6 +72,7 @@ TOOK = Phrase(
     "waited {waited:.1f} s, took {took:.1f} s, {steps} steps, {ended}",
 )
 TOOK_ONE_STEP = Phrase(TOOK.zh, "waited {waited:.1f} s, took {took:.1f} s, {steps} step, {ended}")
+CATALOGUE.register(__name__, globals())
 SHOWN = 5  # calls of one answer
 
 
