@@ -512,7 +512,7 @@ def build_app(
             choices=books,
             clock=clock,
             shelf=DraftFiles(settings.media_dir, journal.share),
-            forgotten=FORGOTTEN[tongue],
+            forgotten=FORGOTTEN.format(tongue),
         ),
         journal=send_journal,
         sender=sender,

@@ -30,7 +30,7 @@ from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import rows
 from adapters.storage.statements import Prepared, Row, Statement, compiled
 from bot.core.journal import Entry
-from frostagent.text.language import Pair
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError
 
 
@@ -177,9 +177,9 @@ class EntryBatches:
         self._damage = ""
 
     @property
-    def meanwhile(self) -> Pair:
+    def meanwhile(self) -> Bilingual:
         """How the bot goes on where the database cannot be written, for people."""
-        return SILENCE if self._database.is_leased else FROM_MEMORY
+        return (SILENCE if self._database.is_leased else FROM_MEMORY).fill()
 
     def condemn(self, reason: str) -> None:
         """A read found the file damaged: the next batch will begin a new one. May be called from

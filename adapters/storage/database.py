@@ -35,7 +35,7 @@ from adapters.storage.claim import describe_loss, inspect_file
 from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
-from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.text.language import NotifyOwners
 from frostagent.types.errors import ConfigError, Problem
 
 if TYPE_CHECKING:  # of clusters alone
@@ -251,7 +251,7 @@ class Database:
         if left is not None and found is not None:
             self.was_killed = True
             if what := describe_loss(left, found, good=good):
-                self._tell(fill_pair(NOT_WHOLE, file=file, what=what, mend=MEND))
+                self._tell(NOT_WHOLE.fill(file=file, what=what, mend=MEND))
 
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""

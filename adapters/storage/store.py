@@ -45,7 +45,7 @@ from bot.core.journal import (
     Remembered,
 )
 from bot.core.memories import MemoryKept
-from frostagent.text.language import NotifyOwners, Pair, fill_pair
+from frostagent.text.language import Bilingual, NotifyOwners
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
@@ -263,7 +263,7 @@ async def open_store(
     """
     loop = asyncio.get_running_loop()
 
-    def tell(line: Pair) -> None:  # called in a thread
+    def tell(line: Bilingual) -> None:  # called in a thread
         loop.call_soon_threadsafe(trouble, line)
 
     database = Database(url, migrate=migrate, owner=True, lease=lease, tell=tell)
@@ -353,7 +353,7 @@ async def _check_itself(database: Database, trouble: NotifyOwners, clock: Clock)
         finally:
             check.stop()
     if words:
-        trouble(fill_pair(DAMAGED, file=file, what=words, mend=MEND))
+        trouble(DAMAGED.fill(file=file, what=words, mend=MEND))
     else:
         logger.info(
             "the last process was killed: the journal was checked, and nothing is wrong with it"

@@ -23,7 +23,7 @@ from adapters.storage.batches import EntryBatches, Put, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.notices import AGAIN, CANNOT, LOST
 from bot.core.journal import Entry, MessageObserved
-from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.text.language import NotifyOwners
 from frostagent.types.ports import Clock
 from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 
@@ -266,7 +266,7 @@ class Writer:
         self._trouble = True
         self._backlog.caught_up = self._backlog.lost = 0
         meanwhile = self._batches.meanwhile
-        self._tell(fill_pair(CANNOT, place=self._place, reason=reason, meanwhile=meanwhile))
+        self._tell(CANNOT.fill(place=self._place, reason=reason, meanwhile=meanwhile))
 
     # --- the task ---------------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class Writer:
         await asyncio.wait({task}, timeout=CLOSING)
         task.cancel()
         if lost := self._backlog.unsaved():
-            self._tell(fill_pair(LOST, place=self._place, lost=lost))
+            self._tell(LOST.fill(place=self._place, lost=lost))
 
     async def _write(self) -> None:
         """Everything in the queue, however often it must be tried; at the end of all things, once
@@ -358,4 +358,4 @@ class Writer:
         self._trouble = self._catching_up = False
         self._backlog.recover()
         done, lost = self._backlog.caught_up, self._backlog.lost
-        self._tell(fill_pair(AGAIN, place=self._place, caught_up=done, lost=lost))
+        self._tell(AGAIN.fill(place=self._place, caught_up=done, lost=lost))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from bot.core.events import MessageReceived
+from bot.core.language import CATALOGUE
 from bot.core.settlement import Settled, Settlement
 from bot.policy.permissions import WAIT
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Language, Phrase
 from frostagent.types.speech import Mention, Quote, Text
 from frostagent.types.suspension import ApprovalRequest, Deny, Pending
 
@@ -142,21 +143,22 @@ class ReplyQueue:
             await work()
 
 
-def outcome(kind: Settlement, line: Pair, tongue: Language, **values: object) -> Settled:
+def outcome(kind: Settlement, line: Phrase, tongue: Language, **values: object) -> Settled:
     """The outcome of a decision with the line that tells it."""
-    return Settled(kind, line[tongue].format(**values))
+    return Settled(kind, line.format(tongue, **values))
 
 
 # --- reading them: pure ---------------------------------------------------------------------------
 
 MAX_REASON = 200
-WHICH = (
+WHICH = Phrase(
     "这句话可能指 {names}，还没有算数。请带上编号再发一次，比如「{example}」。",
     'That may mean {names}, so nothing was decided. Please name one, as in "{example}".',
 )
-YES = ("同意", "approve")
-WORD_OF: dict[Choice, Pair] = {"approve": YES, "deny": ("拒绝", "deny")}
-ALLOWED, DENIED = ("已同意", "allowed"), ("已拒绝", "denied")
+YES = Phrase("同意", "approve")
+WORD_OF: dict[Choice, Phrase] = {"approve": YES, "deny": Phrase("拒绝", "deny")}
+ALLOWED, DENIED = Phrase("已同意", "allowed"), Phrase("已拒绝", "denied")
+CATALOGUE.register(__name__, globals())
 NUMBER = r"[#＃]?\s*[aAａＡ]\s*(?P<number>[0-9０-９]{1,9})(?![0-9A-Za-z])"
 ANSWER = re.compile(
     rf"\s*(?P<word>同意|拒绝|approve|deny)(?![0-9B-Zb-z])(?:\s*{NUMBER})?(?P<rest>.*)",
@@ -175,7 +177,7 @@ def read_answer(text: str) -> Reply | None:
     if match is None:
         return None
     number, rest = match["number"], match["rest"]  # A0 is a number that no request has
-    allows = match["word"].lower() in YES
+    allows = match["word"].lower() in (YES.zh, YES.en)
     # 同意书, 拒绝的话 and denying are words of their own; behind a number anything may follow.
     joined = number is None and rest and rest[0] not in MARKS
     reason = " ".join(rest.strip(MARKS).split())

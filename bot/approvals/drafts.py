@@ -27,6 +27,7 @@ from bot.core.actions import MergedForward, SendMessage, as_received
 from bot.core.drafts import draft_id, published_id, published_line
 from bot.core.events import MessageReceived, Sender, message_words, quote_in
 from bot.core.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
+from bot.core.language import CATALOGUE
 from bot.core.ports import Store
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled, Settlement
@@ -38,7 +39,7 @@ from bot.policy.answered_questions import UNREAD
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt.render import account
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Attachment, Confirmed, Queued, Quote, Receipt, Refused, Text
@@ -49,55 +50,57 @@ FRESH = 600.0  # seconds after which nobody remembers the question: it is not qu
 LOOK = 2.0  # seconds between two looks at what is not known yet
 UNDECIDED = frozenset({SendState.QUEUED, SendState.SENDING})
 
-DONE = ("D{number} 发出去了。", "D{number} is published.")
-CHANGED = ("D{number} 改好发出去了。", "D{number} is published with your words.")
-OVER = ("D{number} 已经处理过了：{what}。", "D{number} is settled already: {what}.")
-BY = ("{by} 发了", "{by} published it")
-SAID = ("发了", "it was published")
-UNSURE = ("可能发了，QQ 没有回答", "it may have been published, QQ did not answer")
-DROPPED = ("D{number} 不发了。", "D{number} is left.")
-UNDER_WAY = ("正在发", "it is on its way")
-OFFLINE = (
+DONE = Phrase("D{number} 发出去了。", "D{number} is published.")
+CHANGED = Phrase("D{number} 改好发出去了。", "D{number} is published with your words.")
+OVER = Phrase("D{number} 已经处理过了：{what}。", "D{number} is settled already: {what}.")
+BY = Phrase("{by} 发了", "{by} published it")
+SAID = Phrase("发了", "it was published")
+UNSURE = Phrase("可能发了，QQ 没有回答", "it may have been published, QQ did not answer")
+DROPPED = Phrase("D{number} 不发了。", "D{number} is left.")
+UNDER_WAY = Phrase("正在发", "it is on its way")
+OFFLINE = Phrase(
     "现在没有连上 QQ；两分钟内连上就发，连不上 D{number} 就还在等。",
     "QQ is not connected: D{number} is published if it is within two minutes, else it still waits.",
 )
-EXPIRED = (
-    "D{number} 过期了：草稿只留一天，没有发。",
-    "D{number} has expired: drafts wait for a day.",
+EXPIRED = Phrase(
+    "D{number} 过期了：草稿只留一天，没有发。", "D{number} has expired: drafts wait for a day."
 )
-UNKNOWN = (
+UNKNOWN = Phrase(
     "没有编号为 D{number} 的草稿，可能已经过期或处理过了。",
     "There is no draft D{number}; it may have expired or be settled.",
 )
-GONE = (
+GONE = Phrase(
     "D{number} 发不了：提问已经撤回，或者记录删掉了。",
     "D{number} cannot be published: its question was recalled, or is forgotten.",
 )
-NO_MEDIA = (
+NO_MEDIA = Phrase(
     "D{number} 的图片或文件太大，没有留下来；可以用「改 D{number} 新的话」。",
     'The pictures or files of D{number} were too large to keep; "edit D{number} words" works.',
 )
-AGAIN = (
+AGAIN = Phrase(
     "这条回复是断线时发的，没有算数；D{number} 还在等，要发请再回复一次。",
     "That answer came while I was away and is void; D{number} still waits: please answer again.",
 )
-NO_WORDS = ("要改成什么？请发「改 D{number} 新的话」。", 'To what? "edit D{number} other words".')
-REFUSED = (
+NO_WORDS = Phrase(
+    "要改成什么？请发「改 D{number} 新的话」。", 'To what? "edit D{number} other words".'
+)
+REFUSED = Phrase(
     "D{number} 没有发出去：{what}。它还在等。",
     "D{number} was not published: {what}. It still waits.",
 )
-UNANSWERED = (
+UNANSWERED = Phrase(
     "D{number} 发出去没有，QQ 没有回答；请在群里看一下，不会再发。",
     "QQ did not answer whether D{number} was published; look in the group, it is not sent again.",
 )
-IN_PART = (
+IN_PART = Phrase(
     "D{number} 只发出去一部分，后面的 QQ 不收：{what}。不会再发。",
     "D{number} is published in part: QQ refused the rest: {what}. It is not sent again.",
 )
-BUSY = (
+BUSY = Phrase(
     "现在记不下来，D{number} 还在等，请过一会儿再回复一次。",
     "That cannot be written down now, D{number} still waits: answer again in a while.",
 )
+CATALOGUE.register(__name__, globals())
 
 ANSWER = re.compile(
     r"\s*(?P<word>发布|发|改|send|publish|edit|change)"
@@ -177,7 +180,7 @@ class DraftApprovals:
         found = self._drafts.open.get(number)
         if self._server_clock.is_missed(message):
             if found is not None:
-                self._tell(message, AGAIN[self._tongue].format(number=number))
+                self._tell(message, AGAIN.format(self._tongue, number=number))
             return True
         if found is not None and self._server_clock.is_older(message, found[1].at):
             return False
@@ -203,7 +206,7 @@ class DraftApprovals:
         if found is None or found[1].published:
             return self._outcome("over", OVER, number, self._drafts.past(number))
         logger.info("D%d is left by %s", number, by)
-        self._store.put(self._drafts.end(number, LEFT[self._tongue]))
+        self._store.put(self._drafts.end(number, LEFT.format(self._tongue)))
         return self._outcome("done", DROPPED, number)
 
     # --- publishing ---------------------------------------------------------------------------
@@ -216,9 +219,9 @@ class DraftApprovals:
             )
         where, waiting = found
         if waiting.published:
-            return self._outcome("over", OVER, number, UNDER_WAY[self._tongue])
+            return self._outcome("over", OVER, number, UNDER_WAY.format(self._tongue))
         if self._drafts.is_over(waiting):
-            self._store.put(self._drafts.end(number, LEFT[self._tongue]))
+            self._store.put(self._drafts.end(number, LEFT.format(self._tongue)))
             return self._outcome("late", EXPIRED, number)
         if reply.choice == "edit" and not reply.words:
             return self._outcome("again", NO_WORDS, number)
@@ -310,7 +313,7 @@ class DraftApprovals:
     def _end(self, number: int, spoken: Spoken, what: str = "") -> None:
         """It was published, as far as anybody knows: its rows say by whom."""
         waiting = self._drafts.open[number][1]
-        what = what or BY[self._tongue].format(by=waiting.by)
+        what = what or BY.format(self._tongue, by=waiting.by)
         state = SendState.REWORDED if waiting.changes else SendState.PUBLISHED
         now, name = self._clock.now(), draft_id(number)
         logger.info("D%d is %s by %s", number, state, waiting.by)
@@ -327,7 +330,7 @@ class DraftApprovals:
         self._store.put(self._drafts.keep(number), MessageErased(where, line))
         self._history.forget_message(where, line)
 
-    def _outcome(self, kind: Settlement, line: Pair, number: int, what: str = "") -> Settled:
+    def _outcome(self, kind: Settlement, line: Phrase, number: int, what: str = "") -> Settled:
         return outcome(kind, line, self._tongue, number=number, what=what)
 
     # --- what is not known yet --------------------------------------------------------------------
@@ -355,7 +358,7 @@ class DraftApprovals:
         """Whether it is known what became of the sends by which it was published."""
         number = waiting.number
         if spoken is None:  # its question was recalled, or is forgotten: it waits for nobody
-            self._store.put(self._drafts.end(number, UNSURE[self._tongue]))
+            self._store.put(self._drafts.end(number, UNSURE.format(self._tongue)))
             return True
         name = published_id(number)
         states = {one.state for one in spoken.sends if one.send_id.startswith(name)}
@@ -365,8 +368,10 @@ class DraftApprovals:
             self._take_back(number)
         else:
             is_said, by = SendState.CONFIRMED in states, waiting.by
-            said = "" if by else SAID[self._tongue]  # an older version did not write down by whom
-            self._end(number, spoken, said if is_said else UNSURE[self._tongue])
+            said = (
+                "" if by else SAID.format(self._tongue)
+            )  # an older version did not write down by whom
+            self._end(number, spoken, said if is_said else UNSURE.format(self._tongue))
         return True
 
 

@@ -37,6 +37,7 @@ from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Requested, message_words, quote_in
 from bot.core.group_admin import Accept, JoinRequest
 from bot.core.journal import PlaceSet
+from bot.core.language import CATALOGUE
 from bot.core.ports import Store, Transport
 from bot.core.query_results import Choices
 from bot.core.server_clock import ServerClock
@@ -44,7 +45,7 @@ from bot.core.settlement import Settled
 from bot.outbox.delivery import Postbox
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
@@ -59,53 +60,50 @@ LOOK = 2.0  # seconds between two looks at what could not be read
 
 MAX_COMMENT = 80  # characters
 
-FRIEND = ("#R{number} {who} 想加机器人为好友", "#R{number} {who} wants to be the bot's friend")
-INVITE = (
-    "#R{number} {who} 邀请机器人进群 {group}",
-    "#R{number} {who} invites the bot into group {group}",
+FRIEND = Phrase(
+    "#R{number} {who} 想加机器人为好友", "#R{number} {who} wants to be the bot's friend"
 )
-SAYING = ("{line}：「{said}」", "{line}: 「{said}」")
-HOW = (
+INVITE = Phrase(
+    "#R{number} {who} 邀请机器人进群 {group}", "#R{number} {who} invites the bot into group {group}"
+)
+SAYING = Phrase("{line}：「{said}」", "{line}: 「{said}」")
+HOW = Phrase(
     "回复「同意 R{number}」或「拒绝 R{number} 理由」，也可以引用这条回复；{days} 天内有效。",
     'Answer "approve R{number}" or "deny R{number} reason", or quote this, within {days} days.',
 )
-DONE = ("R{number} {word}。", "R{number} is {word}.")
-YES, NO = ("同意", "yes"), ("拒绝", "no")
-SUBMITTED = (
+DONE = Phrase("R{number} {word}。", "R{number} is {word}.")
+YES, NO = Phrase("同意", "yes"), Phrase("拒绝", "no")
+SUBMITTED = Phrase(
     "R{number} 已提交（{word}）：这个 OneBot 端不会说 QQ 办成没有，要确认请在 QQ 里看一下。",
-    (
-        "R{number} is submitted ({word}): this OneBot server does not say whether QQ did it; "
-        "look in QQ to be sure."
-    ),
+    "R{number} is submitted ({word}): this OneBot server does not say whether QQ did it; "
+    "look in QQ to be sure.",
 )
-EXPIRED = ("R{number} 过期了，没有处理。", "R{number} has expired, nothing was done.")
-UNKNOWN = (
+EXPIRED = Phrase("R{number} 过期了，没有处理。", "R{number} has expired, nothing was done.")
+UNKNOWN = Phrase(
     "没有编号为 R{number} 的申请，可能已经过期或处理过了。",
     "There is no request R{number}; it may have expired or be settled.",
 )
-AGAIN = (
+AGAIN = Phrase(
     "这条回复比 R{number} 的申请早，没有算数；R{number} 还在等，要回复请再发一次。",
-    (
-        "That answer is older than the request R{number} and is void; R{number} still waits: "
-        "please answer once more."
-    ),
+    "That answer is older than the request R{number} and is void; R{number} still waits: "
+    "please answer once more.",
 )
-REFUSED = (
-    "R{number} 没有办成，QQ 没有接受：{why}",
-    "R{number} could not be done, QQ refused it: {why}",
+REFUSED = Phrase(
+    "R{number} 没有办成，QQ 没有接受：{why}", "R{number} could not be done, QQ refused it: {why}"
 )
-UNANSWERED = (
+UNANSWERED = Phrase(
     "R{number} 办成没有，QQ 没有回答；请在 QQ 里看一下，不会再试。",
     "QQ did not answer whether R{number} was done; look in QQ, it is not tried again.",
 )
-OFFLINE = (
+OFFLINE = Phrase(
     "机器人现在没有连上 QQ，R{number} 还在等，请过一会儿再回复一次。",
     "The bot is not connected to QQ now, R{number} still waits: answer again in a while.",
 )
-BUSY = (
+BUSY = Phrase(
     "现在记不下来，R{number} 还在等，请过一会儿再回复一次。",
     "That cannot be written down now, R{number} still waits: answer again in a while.",
 )
+CATALOGUE.register(__name__, globals())
 
 ANSWER = re.compile(
     r"\s*(?P<word>同意|拒绝|approve|deny)\s*[#＃]?\s*[rRｒＲ]\s*(?P<number>[0-9０-９]{1,9})(?P<rest>.*)",
@@ -252,7 +250,7 @@ class JoinRequests:
         while (doubtful := await self._request_store.restore()) is None:
             await self._clock.sleep(LOOK)
         for request in doubtful:
-            told = UNANSWERED[self._tongue].format(number=request.number)
+            told = UNANSWERED.format(self._tongue, number=request.number)
             self._tell(request.account, f"{request_line(request, tongue=self._tongue)}\n{told}")
         await self._queue.run()
 
@@ -313,7 +311,7 @@ class JoinRequests:
         """
         if not quote_in(message):
             return []
-        word = WORD_OF[reply.choice][self._tongue]
+        word = WORD_OF[reply.choice].format(self._tongue)
         return [
             Candidate(request.number, f"R{request.number}", f"{word} R{request.number}")
             for request in self.open
@@ -384,7 +382,7 @@ class JoinRequests:
                 line, word = DONE, ALLOWED if allows else DENIED
             else:
                 line, word = SUBMITTED, YES if allows else NO
-            settled = outcome("done", line, tongue, number=number, word=word[tongue])
+            settled = outcome("done", line, tongue, number=number, word=word)
         await self._request_store.end(request)
         return settled
 
@@ -394,17 +392,17 @@ class JoinRequests:
 
 def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
     """The line an owner is asked by, without how it is answered; in Chinese, or in English."""
-    words = (FRIEND if request.kind == "friend" else INVITE)[tongue]
+    words = (FRIEND if request.kind == "friend" else INVITE).format(tongue)
     line = words.format(number=request.number, who=request.user_id, group=request.group_id)
     said = in_one_line(request.comment, MAX_COMMENT).translate(INNER_QUOTES)
-    return SAYING[tongue].format(line=line, said=said) if said else line
+    return SAYING.format(tongue, line=line, said=said) if said else line
 
 
 def request_text(request: JoinRequest, *, days: int, tongue: Language = Language.CHINESE) -> str:
     """All of what an owner is told."""
     return (
         f"{request_line(request, tongue=tongue)}\n"
-        f"{HOW[tongue].format(number=request.number, days=days)}"
+        f"{HOW.format(tongue, number=request.number, days=days)}"
     )
 
 

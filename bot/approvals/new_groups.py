@@ -15,11 +15,11 @@ from typing import Final
 
 from bot.approvals.decision import Approvers, Candidate, Choice, Reply, private_words
 from bot.core.events import MessageReceived, message_words
-from bot.core.language import join_pairs
+from bot.core.language import CATALOGUE, join_lines
 from bot.core.server_clock import ServerClock
 from bot.memory.modes import NAMES, OPEN, Mode, Modes
 from bot.outbox.delivery import Postbox
-from frostagent.text.language import Pair, fill_pair
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Receipt, Refused
@@ -38,38 +38,26 @@ WORDS: Final[Mapping[str, Choice]] = {
     "ignore": "off",
 }
 
-QUESTION = (
-    (
-        "新群 {group}：有人说话了。我先只看不说。\n"
-        "要我在那里回答吗？请引用这条回复，或带上群号（如“上线 {group}”）：\n"
-        "上线（live）/ 影子（shadow，回答先给你看）/ 忽略（ignore）"
-    ),
-    (
-        "New group {group}: somebody spoke there. I only read along for now.\n"
-        'Shall I answer there? Quote this, or name the group (as in "live {group}"):\n'
-        "live / shadow (you see my answers first) / ignore"
-    ),
+QUESTION = Phrase(
+    "新群 {group}：有人说话了。我先只看不说。\n"
+    "要我在那里回答吗？请引用这条回复，或带上群号（如“上线 {group}”）：\n"
+    "上线（live）/ 影子（shadow，回答先给你看）/ 忽略（ignore）",
+    "New group {group}: somebody spoke there. I only read along for now.\n"
+    'Shall I answer there? Quote this, or name the group (as in "live {group}"):\n'
+    "live / shadow (you see my answers first) / ignore",
 )
-LEFT_ALONE = (
-    (
-        "新群 {group}：有人说话了。按设置（BOT_NEW_GROUP=off）我只看不说；"
-        "要我在那里回答，就发 /live {group}。"
-    ),
-    (
-        "New group {group}: somebody spoke there. By the settings (BOT_NEW_GROUP=off) I only read "
-        "along; /live {group} has me answer there."
-    ),
+LEFT_ALONE = Phrase(
+    "新群 {group}：有人说话了。按设置（BOT_NEW_GROUP=off）我只看不说；"
+    "要我在那里回答，就发 /live {group}。",
+    "New group {group}: somebody spoke there. By the settings (BOT_NEW_GROUP=off) I only read "
+    "along; /live {group} has me answer there.",
 )
-MET = (
-    (
-        "第一次在这些群里看到有人说话：{groups}。按设置（BOT_NEW_GROUP=live），谁叫我我都回答；"
-        "不要我在哪个群里说话，就发 /off 加上群号。"
-    ),
-    (
-        "New groups in which somebody spoke: {groups}. By the settings (BOT_NEW_GROUP=live) "
-        "whoever calls me there is answered; /off with the number of a group has me only read "
-        "along."
-    ),
+MET = Phrase(
+    "第一次在这些群里看到有人说话：{groups}。按设置（BOT_NEW_GROUP=live），谁叫我我都回答；"
+    "不要我在哪个群里说话，就发 /off 加上群号。",
+    "New groups in which somebody spoke: {groups}. By the settings (BOT_NEW_GROUP=live) "
+    "whoever calls me there is answered; /off with the number of a group has me only read "
+    "along.",
 )
 BEGINS = re.compile(r"(?:新群 ([0-9]{1,19})：|New group ([0-9]{1,19}): )")
 ANSWER = re.compile(
@@ -77,27 +65,27 @@ ANSWER = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 DONE = {
-    Mode.LIVE: (
+    Mode.LIVE: Phrase(
         "好，群 {group} 上线了：有人叫我，我就回答。",
         "Fine, group {group} is live: whoever calls me there is answered.",
     ),
-    Mode.SHADOW: (
+    Mode.SHADOW: Phrase(
         "好，群 {group} 先当影子：我的回答作为草稿给你看，你说发才发。",
         "Fine, group {group} is a shadow: you see my answers, and say which are published.",
     ),
-    Mode.OFF: (
-        "好，群 {group} 忽略：我只看不说。",
-        "Fine, group {group} is ignored: I only read along.",
+    Mode.OFF: Phrase(
+        "好，群 {group} 忽略：我只看不说。", "Fine, group {group} is ignored: I only read along."
     ),
 }
-VOID = (
+VOID = Phrase(
     "这条回复是断线时发的，没有算数；群 {group} 还在等，请再回复一次。",
     "That answer came while I was away and is void; group {group} still waits: answer again.",
 )
-DECIDED = (
+DECIDED = Phrase(
     "群 {group} 已经定了：{mode}。要改就发 /live、/shadow 或 /off {group}。",
     "Group {group} is decided already: {mode}. To change it: /live, /shadow or /off {group}.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 class NewGroups:
@@ -140,7 +128,7 @@ class NewGroups:
         if self._modes.is_news(where):  # before the message, which makes the group known
             self._modes.put(where, mode)
             if mode is Mode.OFF and tell is not None:
-                line = LEFT_ALONE[self._approvers.tongue].format(group=where.session_id)
+                line = LEFT_ALONE.format(self._approvers.tongue, group=where.session_id)
                 tell(f"new group {where}", line)
             elif mode is Mode.LIVE:
                 self._met.append(where)
@@ -152,22 +140,22 @@ class NewGroups:
         elif mode is Mode.ASKING and where in self._modes.open:
             self._ask(where)
 
-    def news(self) -> Pair | None:
+    def news(self) -> Bilingual | None:
         """A line of the groups that are live by the settings and first spoke since it was asked
         last; None where there are none.
         """
         if not self._met:
             return None
-        groups = [(name, name) for name in (str(where.session_id) for where in self._met)]
+        groups = [str(where.session_id) for where in self._met]
         self._met.clear()
-        return fill_pair(MET, groups=join_pairs(groups))
+        return MET.fill(groups=join_lines(groups))
 
     def _ask(self, where: Conversation) -> None:
         now = self._clock.monotonic()
         if now - self._asked.get(where, -AGAIN) < AGAIN:
             return
         self._asked[where] = now
-        words = QUESTION[self._approvers.tongue].format(group=where.session_id)
+        words = QUESTION.format(self._approvers.tongue, group=where.session_id)
         logger.info("a new group, %s: the owners are asked", where)
         if self._approvers.terminal is not None:
             self._approvers.terminal(words)
@@ -202,7 +190,7 @@ class NewGroups:
         if not waiting:
             group, at = self._decided.get(account, (0, 0.0))
             waiting = [group] if group and self._clock.monotonic() - at < LATELY else []
-        word = NAMES[Mode(reply.choice)][self._approvers.tongue]
+        word = NAMES[Mode(reply.choice)].format(self._approvers.tongue)
         return [Candidate(group, str(group), f"{word} {group}") for group in waiting]
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
@@ -217,16 +205,16 @@ class NewGroups:
         tell = partial(self._postbox.post, here, quote=message.message_id)
         if (mode := self._modes.of(where)) not in OPEN:
             if not is_missed:
-                tell(DECIDED[tongue].format(group=number, mode=NAMES[mode][tongue]))
+                tell(DECIDED.format(tongue, group=number, mode=NAMES[mode].format(tongue)))
             return True
         if is_missed:  # an old word looks like a new one in a history
-            tell(VOID[tongue].format(group=number))
+            tell(VOID.format(tongue, group=number))
             return True
         mode = Mode(reply.choice)
         logger.info("%s is %s: an owner says so", where, mode)
         self._modes.put(where, mode)
         self._decided[here.platform_id] = (number, self._clock.monotonic())
-        tell(DONE[mode][tongue].format(group=number))
+        tell(DONE[mode].format(tongue, group=number))
         return True
 
 

@@ -24,13 +24,13 @@ from bot.approvals.new_groups import NewGroups
 from bot.approvals.tool_calls import ToolApprovals
 from bot.core.cluster_queries import WordKind
 from bot.core.events import MessageReceived, quote_in
-from bot.core.language import join_pairs
+from bot.core.language import join_lines
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted
-from frostagent.text.language import Language, fill_pair
+from frostagent.text.language import Language
 
 LookUp: TypeAlias = Callable[[MessageReceived], Awaitable[MessageReceived | None]]
 """What a message quotes there, as the server knows it; None if nobody knows."""
@@ -167,9 +167,9 @@ class PendingDecisions:
             case [(handler, reply, Candidate(is_sure=True) as only)]:
                 return handler.accept(message, only.number, reply)
             case several:
-                names = join_pairs([(one.name, one.name) for _, _, one in several])
+                names = join_lines([one.name for _, _, one in several])
                 example = several[0][2].example
-                words = fill_pair(WHICH, names=names, example=example)[self._tongue]
+                words = WHICH.fill(names=names, example=example).format(self._tongue)
                 quote = message.message_id if is_quoted(message) else ""
                 self._postbox.post(message.conversation, words, quote=quote)
                 return True

@@ -10,9 +10,10 @@ import json
 import re
 from collections.abc import Iterable
 
+from bot.core.language import CATALOGUE
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker, Led, PendingCall
 
@@ -20,61 +21,61 @@ MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a
 MAX_QUESTION = 80
 MAX_OPEN = 3  # requests of one asker that wait at a time: an owner is no mailbox
 
-NOTICE = (
+NOTICE = Phrase(
     "这一步要主人同意才能做，我去问一下，请稍等。（{numbers}）",
     "That needs my owner's yes: I have asked, one moment please. ({numbers})",
 )
-DONE = ("A{number} {word}。", "A{number} is {word}.")
-DECIDED = ("A{number} 已经处理过了：{by} {word}。", "A{number} is settled already: {word} by {by}.")
-EXPIRED = (
+DONE = Phrase("A{number} {word}。", "A{number} is {word}.")
+DECIDED = Phrase(
+    "A{number} 已经处理过了：{by} {word}。", "A{number} is settled already: {word} by {by}."
+)
+EXPIRED = Phrase(
     "A{number} 过期了：没有人及时同意，所以没有做。",
     "A{number} has expired: nobody allowed it in time, it was not done.",
 )
-WITHDRAWN = (
+WITHDRAWN = Phrase(
     "A{number} 不用管了：提问已经撤回或结束，没有做。",
     "A{number} needs no word any more: its question was recalled or is over. It was not done.",
 )
-UNDONE = (
-    ("A{number} 同意过，但没有做：我在那里被禁言，一直等到过期。要做的话，请解除禁言后再问一次。"),
-    (
-        "A{number} was allowed, but not done: I was muted there until its time was over. "
-        "Lift the mute and ask again."
-    ),
+UNDONE = Phrase(
+    "A{number} 同意过，但没有做：我在那里被禁言，一直等到过期。要做的话，请解除禁言后再问一次。",
+    "A{number} was allowed, but not done: I was muted there until its time was over. "
+    "Lift the mute and ask again.",
 )
-UNKNOWN = (
+UNKNOWN = Phrase(
     "没有编号为 A{number} 的请求，可能已经过期或处理过了。",
     "There is no request A{number}; it may have expired or be settled.",
 )
-AGAIN = (
+AGAIN = Phrase(
     "这条回复比 A{number} 的请求早，或是断线时发的，没有算数；A{number} 还在等，要回复请再发一次。",
-    (
-        "That answer is older than the request A{number}, or came while I was away, and is void;"
-        " A{number} still waits: please answer once more."
-    ),
+    "That answer is older than the request A{number}, or came while I was away, and is void;"
+    " A{number} still waits: please answer once more.",
 )
-FILE = (
+FILE = Phrase(
     "完整内容在随后的文件 A{number}.txt 里。",
     "All of it is in the file A{number}.txt that follows.",
 )
-BUSY = (
+BUSY = Phrase(
     "现在处理不过来，A{number} 还在等，请过一会儿再回复一次。",
     "I cannot take that now, A{number} still waits: answer again in a while.",
 )
-HOW = (
+HOW = Phrase(
     "回复「同意 A{number}」或「拒绝 A{number} 理由」，也可以引用这条回复；{minutes} 分钟内有效。",
-    (
-        'Answer "approve A{number}" or "deny A{number} reason", or quote this, '
-        "within {minutes} minutes."
-    ),
+    'Answer "approve A{number}" or "deny A{number} reason", or quote this, '
+    "within {minutes} minutes.",
 )
-IN_GROUP, IN_PRIVATE = ("群 {group}", "group {group}"), ("私聊", "in private")
-ASKED = ("{name}({account})，{place}：「{words}」", "{name}({account}), {place}: 「{words}」")
-BEFORE = ("此前读到：{led}", "Read before: {led}")
-OTHERS, TOOLS = ("别人的话", "words of others"), ("工具带来的内容", "what tools brought")
-NAMED = ("{what}（{names}）", "{what} ({names})")
-TERMINAL = ("同意 A{number} / 拒绝 A{number}", "approve A{number} / deny A{number}")
-YOU = ("你", "you")
-COMMA, AND = ("、", ", "), ("；", "; ")
+IN_GROUP, IN_PRIVATE = Phrase("群 {group}", "group {group}"), Phrase("私聊", "in private")
+ASKED = Phrase("{name}({account})，{place}：「{words}」", "{name}({account}), {place}: 「{words}」")
+BEFORE = Phrase("此前读到：{led}", "Read before: {led}")
+OTHERS, TOOLS = (
+    Phrase("别人的话", "words of others"),
+    Phrase("工具带来的内容", "what tools brought"),
+)
+NAMED = Phrase("{what}（{names}）", "{what} ({names})")
+TERMINAL = Phrase("同意 A{number} / 拒绝 A{number}", "approve A{number} / deny A{number}")
+YOU = Phrase("你", "you")
+COMMA, AND = Phrase("、", ", "), Phrase("；", "; ")
+CATALOGUE.register(__name__, globals())
 
 TOO_MANY = (
     f"{MAX_OPEN} requests of this asker wait for the owner's word already, this one was not made. "
@@ -159,9 +160,9 @@ def asker_line(
 ) -> str:
     """The second line: who asked, where, and in which words."""
     name = in_one_line(asker.name, 24).translate(INNER_QUOTES) or "?"
-    place = (IN_GROUP if where.is_group else IN_PRIVATE)[tongue].format(group=where.session_id)
+    place = (IN_GROUP if where.is_group else IN_PRIVATE).format(tongue, group=where.session_id)
     words = in_one_line(question, MAX_QUESTION).translate(INNER_QUOTES)
-    return ASKED[tongue].format(name=name, account=asker.user_id, place=place, words=words)
+    return ASKED.format(tongue, name=name, account=asker.user_id, place=place, words=words)
 
 
 def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
@@ -171,10 +172,10 @@ def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
     parts = [(OTHERS, led.names)] if led.people else []
     if led.read:
         parts.append((TOOLS, led.read))
-    return AND[tongue].join(
-        NAMED[tongue].format(what=what[tongue], names=COMMA[tongue].join(names))
+    return AND.format(tongue).join(
+        NAMED.format(tongue, what=what, names=COMMA.format(tongue).join(names))
         if names
-        else what[tongue]
+        else what.format(tongue)
         for what, names in parts
     )
 
@@ -182,14 +183,16 @@ def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
 def influence_line(pending: PendingCall, *, tongue: Language = Language.CHINESE) -> str:
     """The third line, where others' words led there; else empty."""
     led = led_in_words(pending.led, tongue=tongue)
-    return "\n" + BEFORE[tongue].format(led=led) if led else ""
+    return "\n" + BEFORE.format(tongue, led=led) if led else ""
 
 
 def reply_line(number: int, seconds: float, *, tongue: Language = Language.CHINESE) -> str:
     """The last line: what may be answered."""
-    return HOW[tongue].format(number=number, minutes=max(1, round(seconds / 60)))
+    return HOW.format(tongue, number=number, minutes=max(1, round(seconds / 60)))
 
 
 def waiting_line(numbers: Iterable[int], *, tongue: Language = Language.CHINESE) -> str:
     """The line that tells the asker which requests wait for the owner."""
-    return NOTICE[tongue].format(numbers=COMMA[tongue].join(f"A{number}" for number in numbers))
+    return NOTICE.format(
+        tongue, numbers=COMMA.format(tongue).join(f"A{number}" for number in numbers)
+    )

@@ -65,7 +65,7 @@ from bot.core.settlement import Settled
 from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted, language_of
 from bot.prompt.render import MAX_NAME, View, account, excerpt, label
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Led, PendingCall, SuspendedRun
@@ -76,13 +76,13 @@ logger = logging.getLogger(__name__)
 
 Ending: TypeAlias = Literal["allowed", "denied", "expired", "withdrawn"]
 
-ENDINGS: Final[Mapping[Ending, Pair]] = {
+ENDINGS: Final[Mapping[Ending, Phrase]] = {
     "allowed": DECIDED,
     "denied": DECIDED,
     "expired": EXPIRED,
     "withdrawn": WITHDRAWN,
 }
-WORDS: Final[Mapping[Ending, Pair]] = {"allowed": ALLOWED, "denied": DENIED}
+WORDS: Final[Mapping[Ending, Phrase]] = {"allowed": ALLOWED, "denied": DENIED}
 NOBODYS: Final = Led()
 MAX_PAST = 500  # requests that are over, and still known by their number
 MAX_NOTICED = 500  # runs whose askers were told
@@ -222,7 +222,7 @@ class ToolApprovals:
         for request in self._of(run_id):
             if request.expires <= now:
                 self._end(request, "expired")
-                self._tell(request, EXPIRED[self._tongue].format(number=request.number))
+                self._tell(request, EXPIRED.format(self._tongue, number=request.number))
 
     def close(self, run_id: str) -> None:
         """The run is over: what still waited in it, because its question was recalled, waits no
@@ -230,16 +230,18 @@ class ToolApprovals:
         """
         for request in self._of(run_id):
             self._end(request, "withdrawn")
-            self._tell(request, WITHDRAWN[self._tongue].format(number=request.number))
+            self._tell(request, WITHDRAWN.format(self._tongue, number=request.number))
 
     def undo(self, run: SuspendedRun, *, muted: bool = False) -> None:
         """The run ended before it went on with what was allowed, because the bot is `muted` there
         or nobody wants it any more: it was not done, and the owners hear that.
         """
-        words = (UNDONE if muted else WITHDRAWN)[self._tongue]
+        words = UNDONE if muted else WITHDRAWN
         for number in (pending.number for pending in run.pending):
             if (past := self._past.get(number)) is not None and past.ending == "allowed":
-                past = renewed(past, words=words.format(number=number), ending="withdrawn")
+                past = renewed(
+                    past, words=words.format(self._tongue, number=number), ending="withdrawn"
+                )
                 self._past[number] = past
                 self._tell(past, past.words)
 
@@ -316,8 +318,8 @@ class ToolApprovals:
         """It waits no more; `by` is who decided."""
         del self._open[request.number]
         self.ended[ending] += 1
-        word = WORDS.get(ending, ("", ""))[self._tongue]
-        words = ENDINGS[ending][self._tongue].format(number=request.number, by=by, word=word)
+        word = WORDS[ending].format(self._tongue) if ending in WORDS else ""
+        words = ENDINGS[ending].format(self._tongue, number=request.number, by=by, word=word)
         asked = frozenset(request.asked)
         self._past[request.number] = EndedRequest(request.where, words, ending, asked)
 
@@ -328,7 +330,7 @@ class ToolApprovals:
             logger.info("run %s waits for the owner: A%d", request.run_id, request.number)
             if self._approvers.terminal is not None:
                 first, _, _ = request.text.partition("\n")
-                words = TERMINAL[self._tongue].format(number=request.number)
+                words = TERMINAL.format(self._tongue, number=request.number)
                 self._approvers.terminal(f"{request.full or first}  {words}")
             else:
                 self._ask_owners(request)
@@ -338,7 +340,7 @@ class ToolApprovals:
         left = request.expires - self._clock.now()
         lines = [request.text, reply_line(request.number, left, tongue=tongue)]
         if request.full:
-            lines.append(FILE[tongue].format(number=request.number))
+            lines.append(FILE.format(tongue, number=request.number))
         words = "\n".join(lines)
         for owner in sorted(self._approvers.owners):
             where = Conversation(request.where.platform_id, "private", owner)
@@ -426,7 +428,7 @@ class ToolApprovals:
         here, owner = message.conversation, message.sender.user_id
         if here.is_group and not mentions_the_bot(message):
             return []
-        word, has_quote = WORD_OF[reply.choice][self._tongue], bool(quote_in(message))
+        word, has_quote = WORD_OF[reply.choice].format(self._tongue), bool(quote_in(message))
         return [
             Candidate(
                 number=request.number,
@@ -453,7 +455,7 @@ class ToolApprovals:
         if here.is_group and here != asked_in:
             return False
         if request and self._server_clock.is_older(message, request.since):
-            words = AGAIN[self._tongue].format(number=number)
+            words = AGAIN.format(self._tongue, number=number)
         elif request is None and self._server_clock.is_missed(message):
             logger.info("A%d: an answer that was missed decides nothing", number)
             return True
@@ -470,7 +472,7 @@ class ToolApprovals:
         terminal, reply = self._approvers.terminal, read_answer(line)
         if terminal is None or reply is None or reply.number is None:
             return False
-        terminal(self.settle(reply.number, reply, by=YOU[self._tongue]).words)
+        terminal(self.settle(reply.number, reply, by=YOU.format(self._tongue)).words)
         return True
 
     def settle(self, number: int, reply: Reply, *, by: str) -> Settled:
@@ -493,4 +495,4 @@ class ToolApprovals:
         if not self._decide(request, decision, ending, by=by):
             return outcome("busy", BUSY, tongue, number=number)
         logger.info("A%d of run %s: %s by %s", number, request.run_id, decision.type, by)
-        return outcome("done", DONE, tongue, number=number, word=WORDS[ending][tongue])
+        return outcome("done", DONE, tongue, number=number, word=WORDS[ending])

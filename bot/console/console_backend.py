@@ -32,15 +32,18 @@ from bot.core.console_views import (
 )
 from bot.core.drafts import draft_id
 from bot.core.journal import SendState
+from bot.core.language import CATALOGUE
 from bot.core.settlement import Settled
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.personas import Personas
 from bot.outbox.sends import Send
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 
 DRAFTS = 20  # that are shown on a page
-BY = ("控制台", "the console")  # the author of a decision, as owners in QQ read it
+BY = Phrase("控制台", "the console")  # the author of a decision, as owners in QQ read it
+CATALOGUE.register(__name__, globals())
 
 
 async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
@@ -66,7 +69,7 @@ async def decide(app: App, decision: OwnerDecision) -> Settled:
         choice = "approve" if decision.allows else "deny"
         words = "" if decision.allows else " ".join(words.split())[:MAX_REASON]
     reply = Reply(choice, number, words)
-    return await app.decisions.settle(kind, number, reply, by=BY[app.owner.tongue])
+    return await app.decisions.settle(kind, number, reply, by=BY.format(app.owner.tongue))
 
 
 async def read_status(app: App, *, with_drafts: bool) -> PartitionStatus:

@@ -16,13 +16,16 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
 
 LONGEST_NAME = 32
 WITHIN = 10.0  # seconds for an answer
-NOT_NOW = ("现在做不到，稍后再试。", "Not now, try again later.")
+NOT_NOW = Phrase("现在做不到，稍后再试。", "Not now, try again later.")
+CATALOGUE.register(__name__, globals())
 """What a command answers if the journal cannot be written."""
 
 
@@ -40,6 +43,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     now: float
     chinese: bool
     said: float = math.inf
+
+    @property
+    def language(self) -> Language:
+        """The asker's language."""
+        return Language.CHINESE if self.chinese else Language.ENGLISH
 
     def either(self, zh: str, en: str) -> str:
         """The one in the asker's language."""

@@ -21,11 +21,12 @@ from bot.core import codec
 from bot.core.actions import MAX_SOURCE, SendMessage
 from bot.core.drafts import DraftMedia
 from bot.core.journal import PlaceSet
+from bot.core.language import CATALOGUE
 from bot.core.ports import Store
 from bot.core.query_results import Choices
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Attachment
@@ -41,28 +42,29 @@ MAX_GROUP = 24  # characters of a group's name
 MAX_QUESTION = 80
 MAX_CALL = 200  # characters of a call that was not run
 
-HEAD = ("[草稿 D{number} {group}]", "[Draft D{number} {group}]")
-SHADOW = ("[影子 {group}]", "[Shadow {group}]")
-HOW = (
+HEAD = Phrase("[草稿 D{number} {group}]", "[Draft D{number} {group}]")
+SHADOW = Phrase("[影子 {group}]", "[Shadow {group}]")
+HOW = Phrase(
     "回复「发 D{number}」发出去，或「改 D{number} 新的话」；不回复就不发。",
     'Answer "send D{number}" to publish it, or "edit D{number} other words"; else it stays here.',
 )
-NOT_RUN = ("没有做：{call}", "Not done: {call}")
-UNSHOWN = (
+NOT_RUN = Phrase("没有做：{call}", "Not done: {call}")
+UNSHOWN = Phrase(
     "一小时内的草稿太多，有 {count} 条没有给你看。",
     "Too many drafts in an hour: {count} were not shown to you.",
 )
-TAKEN_BACK = ("提问撤回了，没有发", "its question was recalled, it was left")
-RECALLED = (
+TAKEN_BACK = Phrase("提问撤回了，没有发", "its question was recalled, it was left")
+RECALLED = Phrase(
     "D{number} 不用管了：提问撤回了，没有发。",
     "D{number} needs no word any more: its question was recalled. It is not published.",
 )
-FORGOTTEN = ("记录删掉了，没有发", "its words are forgotten, it was left")
-LEFT = ("没有发", "it was left")
-GIVEN_UP = (
+FORGOTTEN = Phrase("记录删掉了，没有发", "its words are forgotten, it was left")
+LEFT = Phrase("没有发", "it was left")
+GIVEN_UP = Phrase(
     "群 {group} 不再是影子，还在等的 {count} 条草稿不发了。",
     "Group {group} is no shadow any more: {count} drafts that waited are given up.",
 )
+CATALOGUE.register(__name__, globals())
 NUMBERED = re.compile(r"\[(?:草稿|Draft) D([0-9]{1,9}) ")
 
 
@@ -321,7 +323,7 @@ def draft_number_in(text: str) -> int | None:
 
 def shadow_notice(group: str, calls: tuple[str, ...], *, tongue: Language) -> str:
     """The line about what would have been done there, where nothing would have been said."""
-    return "\n".join([SHADOW[tongue].format(group=_group_name(group)), *_not_run(calls, tongue)])
+    return "\n".join([SHADOW.format(tongue, group=_group_name(group)), *_not_run(calls, tongue)])
 
 
 def draft_text(
@@ -330,12 +332,12 @@ def draft_text(
     """The line to an owner: the group, the question `asked` there, the words, and what would have
     been done beside them.
     """
-    lines = [HEAD[tongue].format(number=number, group=_group_name(group))]
+    lines = [HEAD.format(tongue, number=number, group=_group_name(group))]
     if asked:
         lines.append(in_one_line(asked, MAX_QUESTION).translate(INNER_QUOTES))
     lines += [f"  {line}" for line in words.splitlines()]
     lines += _not_run(calls, tongue)
-    return "\n".join([*lines, HOW[tongue].format(number=number)])
+    return "\n".join([*lines, HOW.format(tongue, number=number)])
 
 
 def _group_name(group: str) -> str:
@@ -343,4 +345,4 @@ def _group_name(group: str) -> str:
 
 
 def _not_run(calls: tuple[str, ...], tongue: Language) -> list[str]:
-    return [NOT_RUN[tongue].format(call=in_one_line(call, MAX_CALL)) for call in calls]
+    return [NOT_RUN.format(tongue, call=in_one_line(call, MAX_CALL)) for call in calls]

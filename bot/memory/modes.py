@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from bot.core.language import CATALOGUE
 from bot.core.query_results import Choices
 from bot.settings_store import PlaceSetting, SettingsStore
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 
 
@@ -28,12 +30,13 @@ OPEN: Final = frozenset({Mode.ASKING, Mode.ASKED})
 SPEAKING: Final = frozenset({Mode.LIVE, Mode.SHADOW})
 
 NAMES: Final = {
-    Mode.LIVE: ("上线", "live"),
-    Mode.SHADOW: ("影子", "shadow"),
-    Mode.OFF: ("忽略", "off"),
-    Mode.ASKING: ("等主人的话，还没问到", "waits for an owner, none was reached"),
-    Mode.ASKED: ("等主人的话", "waits for an owner"),
+    Mode.LIVE: Phrase("上线", "live"),
+    Mode.SHADOW: Phrase("影子", "shadow"),
+    Mode.OFF: Phrase("忽略", "off"),
+    Mode.ASKING: Phrase("等主人的话，还没问到", "waits for an owner, none was reached"),
+    Mode.ASKED: Phrase("等主人的话", "waits for an owner"),
 }
+CATALOGUE.register(__name__, globals())
 
 
 def mode_of_new_groups(setting: str, *, has_owners: bool, has_listed_groups: bool) -> Mode:

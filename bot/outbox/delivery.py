@@ -17,6 +17,7 @@ from msgspec import Struct
 from bot.core.actions import MergedForward, SendMessage, SentSegment, as_received
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import SendState, Undelivered
+from bot.core.language import CATALOGUE
 from bot.core.redaction import OwnWords
 from bot.memory.history import History
 from bot.outbox.layout import LIMIT, Parts, in_turns, merged, messages_of, split_text
@@ -27,7 +28,7 @@ from bot.policy.blocked_words import sent_words
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt import render
 from bot.prompt.wording import Wording
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import (
@@ -46,10 +47,10 @@ MAX_LINES = 5  # of the service that wait in a conversation, beyond which it mak
 MAX_PIECES = 10  # messages that show what a server does not take as a file
 ROOM = LIMIT - 40  # characters of each, below a line on which of them it is
 
-PIECE = (
-    "{name} 完整内容（{number}/{pieces}）\n{words}",
-    "{name} in full ({number}/{pieces})\n{words}",
+PIECE = Phrase(
+    "{name} 完整内容（{number}/{pieces}）\n{words}", "{name} in full ({number}/{pieces})\n{words}"
 )
+CATALOGUE.register(__name__, globals())
 
 
 class SaidMessage(Struct, frozen=True):
@@ -342,7 +343,7 @@ class Postbox:
                 return
             pieces = split_text(words, ROOM) if len(words) <= MAX_PIECES * ROOM else ()
             lines = [
-                PIECE[tongue].format(name=name, number=number, pieces=len(pieces), words=piece)
+                PIECE.format(tongue, name=name, number=number, pieces=len(pieces), words=piece)
                 for number, piece in enumerate(pieces, 1)
             ]
             if not lines or not all(self.post(where, line, about=about) for line in lines):

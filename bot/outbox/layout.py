@@ -17,7 +17,9 @@ from itertools import groupby, islice
 from typing import Final, TypeAlias
 
 from bot.core.actions import MergedForward
+from bot.core.language import CATALOGUE
 from bot.prompt.prompt_language import language_of_text
+from frostagent.text.language import Phrase
 from frostagent.types.speech import Attachment, Quote, SendSegment, Text
 
 LIMIT = 1500  # characters
@@ -117,7 +119,8 @@ Parts: TypeAlias = tuple[SendSegment, ...]
 """The segments of one QQ message."""
 
 MAX_MESSAGES: Final = 20  # for one thing said: more is a flood, and risk control's business
-CUT_SHORT: Final = ("……（太长了，后面的省略了）", "… (too long, the rest is left out)")
+CUT_SHORT: Final = Phrase("……（太长了，后面的省略了）", "… (too long, the rest is left out)")
+CATALOGUE.register(__name__, globals())
 ALONE: Final = ("record", "video", "file")  # media QQ shows only as a message of their own
 
 SHORT: Final = 300  # characters in all, under which an answer is said paragraph by paragraph
@@ -141,7 +144,7 @@ def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
     if len(messages) <= MAX_MESSAGES:
         return messages
     said = "".join([segment.text for segment in segments if isinstance(segment, Text)])
-    return [*messages[:-1], (Text(CUT_SHORT[language_of_text(said)]),)]
+    return [*messages[:-1], (Text(CUT_SHORT.format(language_of_text(said))),)]
 
 
 def in_turns(segments: Parts) -> list[Parts]:
@@ -177,7 +180,7 @@ def merged(segments: Parts, messages: list[Parts], *, name: str) -> MergedForwar
     kept = (
         said
         if len(said) <= MAX_NODES
-        else [*said[: MAX_NODES - 1], CUT_SHORT[language_of_text(text)]]
+        else [*said[: MAX_NODES - 1], CUT_SHORT.format(language_of_text(text))]
     )
     return MergedForward(tuple(kept), name)
 

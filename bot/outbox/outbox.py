@@ -16,6 +16,7 @@ from bot.core.actions import SendMessage
 from bot.core.blocked_words import BlockedWords
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState, StoredSend
+from bot.core.language import CATALOGUE
 from bot.core.refusals import is_of_place
 from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import Sender
@@ -23,7 +24,7 @@ from bot.outbox.sends import LossReporter, Send, SendJournal
 from bot.outbox.shadow import Shadow
 from bot.policy.blocked_words import screen_continuation, screen_messages
 from bot.prompt.prompt_language import language_of_text
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Confirmed, Drafted, Queued, Receipt, Refused
 
@@ -35,10 +36,11 @@ FULL = "too many messages are waiting to be sent here"
 STOPPED = "its run was stopped"
 RESTARTED = "the bot was restarted before an answer came"
 
-TOLD = (
+TOLD = Phrase(
     "发到 {where} 的话里有词表（WORDS_FILE 第 {line} 行）不让说的，那一句没有发。",
     "A sentence to {where} had words of line {line} of WORDS_FILE in it: it was not said.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 class Screen:
@@ -72,7 +74,7 @@ class Screen:
             self.withheld += 1
             where = before[0].conversation
             logger.warning("withheld from %s: line %d of the word list", where, self._line)
-            line = TOLD[self._owner.tongue].format(where=where, line=self._line)
+            line = TOLD.format(self._owner.tongue, where=where, line=self._line)
             self._owner.tell(f"words in {where}", line)
         return after
 

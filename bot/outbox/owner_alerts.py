@@ -14,9 +14,10 @@ from typing import Final, TypeAlias
 from bot.core.actions import SendMessage
 from bot.core.cluster_messages import AlarmRaised, ClusterPeers, SubjectErased
 from bot.core.journal import SendState
+from bot.core.language import CATALOGUE
 from bot.memory.lru import RecentKeys
 from bot.outbox.sender import TOO_LATE, Sender
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.text.masking import Quoting, text_for_log
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
@@ -27,24 +28,19 @@ logger = logging.getLogger(__name__)
 
 QUIET = 600.0  # seconds between two lines of one kind
 MAX_KINDS = 5000  # that were told lately; some are of one place
-UNKNOWN = (
+UNKNOWN = Phrase(
     "发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。",
     "QQ did not confirm a message to {where}: it may have arrived, and is not sent again.",
 )
-LOST = (
-    "发到 {where} 的一条消息没有送出：{reason}",
-    "A message to {where} was not sent: {reason}",
+LOST = Phrase(
+    "发到 {where} 的一条消息没有送出：{reason}", "A message to {where} was not sent: {reason}"
 )
-RESTS = (
-    (
-        "{where} 发不出机器人的消息（{reason}）：那里的提问先不回答，也不花钱，"
-        "直到又有消息发得出去、机器人重新进群或被加为好友，或者主人在那里叫它。"
-    ),
-    (
-        "QQ takes no message of the bot in {where} ({reason}): questions there are not answered, "
-        "at no cost, until a message gets through, the bot joins again or becomes a friend, or an "
-        "owner calls it there."
-    ),
+RESTS = Phrase(
+    "{where} 发不出机器人的消息（{reason}）：那里的提问先不回答，也不花钱，"
+    "直到又有消息发得出去、机器人重新进群或被加为好友，或者主人在那里叫它。",
+    "QQ takes no message of the bot in {where} ({reason}): questions there are not answered, "
+    "at no cost, until a message gets through, the bot joins again or becomes a friend, or an "
+    "owner calls it there.",
 )
 
 _Line: TypeAlias = tuple[int, str]  # owner and kind
@@ -178,16 +174,16 @@ class Owner:
         """Say that a message may be lost (UNKNOWN), or is."""
         where = action.conversation
         if state is SendState.UNKNOWN:
-            self.tell("unknown send", UNKNOWN[self.tongue].format(where=where))
+            self.tell("unknown send", UNKNOWN.format(self.tongue, where=where))
         else:
-            line = LOST[self.tongue].format(where=where, reason=reason)
+            line = LOST.format(self.tongue, where=where, reason=reason)
             # What an outage lost is lost in many places at once: one line tells of that.
             is_refused = state is SendState.REFUSED
             self.tell(f"lost send in {where}" if is_refused else "lost send", line)
 
     def tell_of_unreachable(self, where: Conversation, reason: str) -> None:
         """Say that QQ takes nothing there, and what follows."""
-        self.tell(f"rest in {where}", RESTS[self.tongue].format(where=where, reason=reason))
+        self.tell(f"rest in {where}", RESTS.format(self.tongue, where=where, reason=reason))
 
     def _say_untold(self) -> None:
         if not self._account:
@@ -219,10 +215,10 @@ class Owner:
             self._say_untold()
 
 
-LINE: Final = ("运行 {run} 失败（{kind}）：{reason}", "Run {run} failed ({kind}): {reason}")
-NO_REASON: Final = ("原因不明，请查看日志", "nobody knows why, look into the log")
+LINE: Final = Phrase("运行 {run} 失败（{kind}）：{reason}", "Run {run} failed ({kind}): {reason}")
+NO_REASON: Final = Phrase("原因不明，请查看日志", "nobody knows why, look into the log")
 LONG: Final = 30.0  # seconds; a busy machine stands still for some, too
-STALLED: Final = (
+STALLED: Final = Phrase(
     "程序卡住了 {seconds:.0f} 秒，期间谁也听不见；卡在哪里，日志里有。",
     "The bot stood still for {seconds:.0f} s and heard nobody; where, the log says.",
 )
@@ -230,40 +226,41 @@ MAX_REASON: Final = 300  # characters of an error that somebody reads on a phone
 
 # What only the owner can mend, by the class of the error; the others say it themselves or pass by.
 ADVICE: Final = {
-    "auth": (
+    "auth": Phrase(
         "请检查密钥（LLM_API_KEY）是否正确、是否有权限。",
         "Check the key (LLM_API_KEY): is it right, and allowed to use the model?",
     ),
-    "billing": (
-        "请检查模型服务的余额或额度。",
-        "Check the balance or the quota of the model's vendor.",
+    "billing": Phrase(
+        "请检查模型服务的余额或额度。", "Check the balance or the quota of the model's vendor."
     ),
-    "bug": ("这是程序的错误，详情在日志里。", "That is a fault of the program; the log has it."),
-    "context_overflow": (
+    "bug": Phrase(
+        "这是程序的错误，详情在日志里。", "That is a fault of the program; the log has it."
+    ),
+    "context_overflow": Phrase(
         "对话超出了模型的上下文长度，可换用上下文更长的模型。",
         "The conversation is longer than the model's context: one with more would do.",
     ),
-    "model_not_found": (
+    "model_not_found": Phrase(
         "请检查模型名称（LLM_MODEL）与接口地址（LLM_BASE_URL）。",
         "Check the model's name (LLM_MODEL) and its address (LLM_BASE_URL).",
     ),
-    "rate_limit": (
+    "rate_limit": Phrase(
         "模型服务限流，请稍后再试或提高限额。",
         "The vendor limits the rate: try later, or have the limit raised.",
     ),
-    "stalled": (
+    "stalled": Phrase(
         "模型太久没有开始回答；本地模型处理得慢时可调大 LLM_FIRST_TOKEN。",
         "The model did not begin its answer in time; a slow local one needs more LLM_FIRST_TOKEN.",
     ),
-    "tools_unsupported": (
-        "该模型不支持工具调用，请换一个模型。",
-        "This model takes no tools: choose another.",
+    "tools_unsupported": Phrase(
+        "该模型不支持工具调用，请换一个模型。", "This model takes no tools: choose another."
     ),
-    "transport": (
+    "transport": Phrase(
         "连不上模型服务，请检查网络与接口地址（LLM_BASE_URL）。",
         "The model's server cannot be reached: check the network and LLM_BASE_URL.",
     ),
 }
+CATALOGUE.register(__name__, globals())
 
 
 def stall_alerts(owner: Owner, count: Callable[[float], None]) -> Callable[[float], None]:
@@ -274,7 +271,7 @@ def stall_alerts(owner: Owner, count: Callable[[float], None]) -> Callable[[floa
     def stalled(seconds: float) -> None:
         count(seconds)
         if seconds >= LONG:
-            owner.tell("stall", STALLED[owner.tongue].format(seconds=seconds))
+            owner.tell("stall", STALLED.format(owner.tongue, seconds=seconds))
 
     return stalled
 
@@ -302,9 +299,9 @@ class RunFailureAlerts:
         said = " ".join(self._mask(reason).split())  # it may repeat what people said
         short = said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…"
         tongue = self._owner.tongue
-        reason = short or NO_REASON[tongue]
-        line = LINE[tongue].format(run=run, kind=kind or "unknown", reason=reason)
-        return Quoting(f"{line}\n{ADVICE[kind][tongue]}" if kind in ADVICE else line)
+        reason = short or NO_REASON.format(tongue)
+        line = LINE.format(tongue, run=run, kind=kind or "unknown", reason=reason)
+        return Quoting(f"{line}\n{ADVICE[kind].format(tongue)}" if kind in ADVICE else line)
 
 
 class StartupAlerts:
@@ -314,18 +311,18 @@ class StartupAlerts:
 
     def __init__(self, *, speaks: bool = True) -> None:
         self._speaks = speaks
-        self._told: asyncio.Queue[Pair] = asyncio.Queue()
+        self._told: asyncio.Queue[Bilingual] = asyncio.Queue()
 
-    def tell(self, line: Pair) -> None:
+    def tell(self, line: Bilingual) -> None:
         """Queue an alert about something that only an owner can fix."""
         self._told.put_nowait(line)
 
-    def tell_once(self, line: Pair) -> None:
+    def tell_once(self, line: Bilingual) -> None:
         """Queue an alert that every bot of a cluster sees: one sends it, the others log it."""
         if self._speaks:
             self.tell(line)
         else:
-            logger.info(text_for_log(line[Language.ENGLISH]))
+            logger.info(text_for_log(line.en))
 
     async def pass_on(self, owner: Owner) -> None:
         """Send alerts until cancelled. Alerts are of one kind if their English is the same up to
@@ -333,7 +330,7 @@ class StartupAlerts:
         """
         while True:
             line = await self._told.get()
-            owner.tell(line[Language.ENGLISH].partition(" (")[0], line[owner.tongue])
+            owner.tell(line.en.partition(" (")[0], text_in(owner.tongue, line))
 
     @contextmanager
     def logged_at_the_end(self) -> Iterator[None]:
@@ -342,4 +339,4 @@ class StartupAlerts:
             yield
         finally:
             while not self._told.empty():
-                logger.error(text_for_log(self._told.get_nowait()[Language.ENGLISH]))
+                logger.error(text_for_log(self._told.get_nowait().en))

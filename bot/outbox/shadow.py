@@ -127,9 +127,9 @@ class Shadow:
         for where in dict.fromkeys(waiting):
             if self.is_active_in(where):
                 continue
-            count, entry = self.drafts.give_up(where, LEFT[tongue])
+            count, entry = self.drafts.give_up(where, LEFT.format(tongue))
             logger.info("%d drafts of %s are given up: it is no shadow", count, where)
-            line = GIVEN_UP[tongue].format(group=where.session_id, count=count)
+            line = GIVEN_UP.format(tongue, group=where.session_id, count=count)
             self._tell_owners(where.platform_id, line, entry)
 
     def recall(self, where: Conversation, message_id: str) -> None:
@@ -139,8 +139,8 @@ class Shadow:
             if one.published or not one.asked or (there, one.asked) != (where, message_id):
                 continue
             logger.info("D%d ends: its question was recalled", number)
-            entry = self.drafts.end(number, TAKEN_BACK[tongue])
-            self._tell_owners(where.platform_id, RECALLED[tongue].format(number=number), entry)
+            entry = self.drafts.end(number, TAKEN_BACK.format(tongue))
+            self._tell_owners(where.platform_id, RECALLED.format(tongue, number=number), entry)
 
     def note(self, turn_id: str, call: str) -> None:
         """A call of a turn was not run: the next draft of the turn tells it."""
@@ -229,7 +229,7 @@ class Shadow:
                 self._tell_unshown()
 
     def _tell_unshown(self) -> None:
-        line = UNSHOWN[self._tongue].format(count=self._unshown)
+        line = UNSHOWN.format(self._tongue, count=self._unshown)
         self._unshown = 0
         self._tell_owners(self._account, line)
 

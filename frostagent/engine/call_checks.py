@@ -9,7 +9,7 @@ import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from copy import deepcopy
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from frostagent.engine.call_state import (
     metadata_of,
 )
 from frostagent.engine.tool_execution import Mask, await_settled, error_text
+from frostagent.text.language import Phrase
 from frostagent.types.arguments import parse_arguments
 from frostagent.types.errors import (
     InvalidArguments,
@@ -38,6 +39,11 @@ from frostagent.types.results import ToolResult
 from frostagent.types.tools import Tool
 from frostagent.types.traits import Permission, Rate
 
+LACKS_PORTS: Final = Phrase("需要 {needs}", "needs {needs}")
+LACKS_SETTINGS: Final = Phrase("要设置 {requires}", "requires {requires} (not configured)")
+LACKS_BOTH: Final = Phrase(
+    "需要 {needs}，还要设置 {requires}", "needs {needs} and requires {requires} (not configured)"
+)
 KNOWN = (
     "(You had called this before, with the same arguments: this is what it gave. "
     "Do not call it again.)"
@@ -144,10 +150,12 @@ class CallChecks:
             return ""
         missing = [need.__name__ for need in tool.needs if need not in ports]
         unset = [name for name in tool.requires if name not in self._configured]
-        told = [f"needs {', '.join(missing)}"] if missing else []
-        return " and ".join(
-            [*told, f"requires {', '.join(unset)} (not configured)"] if unset else told
-        )
+        needs, requires = ", ".join(missing), ", ".join(unset)
+        if missing and unset:
+            return LACKS_BOTH.fill(needs=needs, requires=requires)
+        if missing:
+            return LACKS_PORTS.fill(needs=needs)
+        return LACKS_SETTINGS.fill(requires=requires) if unset else ""
 
     def _refuse_closed(self, _: CallState, tool: Tool, totals: CallTotals) -> None:
         if totals.repeats.is_closed(tool.name):

@@ -23,6 +23,7 @@ from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.engine.engine import Engine
 from frostagent.engine.run_state import ENGLISH_NOTICES, Notices, Run, RunState
 from frostagent.models.tokens import estimate_message, estimate_messages
+from frostagent.text.language import Phrase
 from frostagent.types.errors import BotError, InvalidArguments, ToolFailed
 from frostagent.types.messages import (
     AssistantMessage,
@@ -58,9 +59,8 @@ RULES = (
 )
 
 PATIENCE = 10.0  # seconds until the asker is told that it takes longer
-STILL_AT_IT = (
-    "{name} 还在处理，请再稍等一会儿～",
-    "{name} is still at it, please wait a little longer.",
+STILL_AT_IT = Phrase(
+    "{name} 还在处理，请再稍等一会儿～", "{name} is still at it, please wait a little longer."
 )
 NOTHING_LEFT = (
     "{name} was not asked: the budget of this question is used up. "
@@ -178,7 +178,7 @@ class NamedSubagents:
         if speaker is None:
             return
         try:
-            await speaker.say((Text(STILL_AT_IT[context.tongue].format(name=name)),))
+            await speaker.say((Text(STILL_AT_IT.format(context.tongue, name=name)),))
         except BotError as error:
             logger.info("run %s: the asker could not be told to wait: %s", context.run_id, error)
 

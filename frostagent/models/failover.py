@@ -33,7 +33,13 @@ from frostagent.models.request_repairs import (
     without_vendor_fields,
 )
 from frostagent.models.upstreams import BLIND, ModelLine, RefusedBeginnings, Upstream
-from frostagent.text.language import Language, NotifyOwners, Pair, fill_pair
+from frostagent.text.language import (
+    Bilingual,
+    Language,
+    NotifyOwners,
+    Phrase,
+    text_in,
+)
 from frostagent.text.masking import Quoting, text_for_log
 from frostagent.types.errors import (
     EMPTY_ANSWER,
@@ -327,29 +333,23 @@ TOO_LARGE = 413
 ANY_CAUSE = (RequestForm.WITHOUT_PICTURES, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 HISTORY = (RequestForm.WITHOUT_OWN_FIELDS, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 
-KEY_REFUSED = (
-    (
-        "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，"
-        "请检查密钥和余额 ({kind}: {reason})"
-    ),
-    (
-        "Key {number} of the model {name} is refused; another key, or a model that stands in, is "
-        "asked instead. Please look after the key and its balance ({kind}: {reason})"
-    ),
+KEY_REFUSED = Phrase(
+    "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，"
+    "请检查密钥和余额 ({kind}: {reason})",
+    "Key {number} of the model {name} is refused; another key, or a model that stands in, is "
+    "asked instead. Please look after the key and its balance ({kind}: {reason})",
 )
-NOT_FOUND = (
+NOT_FOUND = Phrase(
     "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})",
-    (
-        "There is no model {name}, or not for this account; one that stands in is asked instead. "
-        "Please look after its name and address ({kind}: {reason})"
-    ),
+    "There is no model {name}, or not for this account; one that stands in is asked instead. "
+    "Please look after its name and address ({kind}: {reason})",
 )
 MAX_REASON = 200  # characters of an error that somebody reads on a phone
 
 
-def no_owner(line: Pair) -> None:
+def no_owner(line: Bilingual) -> None:
     """There is no owner to tell, so the log has to do."""
-    logger.warning("%s", text_for_log(line[Language.ENGLISH]))
+    logger.warning("%s", text_for_log(text_in(Language.ENGLISH, line)))
 
 
 class ErrorReactions:
@@ -469,13 +469,13 @@ class ErrorReactions:
             failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
         )
 
-    def _report(self, errand: PendingRequest, way: Route, error: ModelError, line: Pair) -> None:
+    def _report(self, errand: PendingRequest, way: Route, error: ModelError, line: Phrase) -> None:
         if errand.choose(self._clock.monotonic()) is None:
             return  # the error gets out, and whoever gets it tells the owner
         name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
         reason = " ".join(str(error).split())[:MAX_REASON]
-        zh, en = fill_pair(line, name=name, number=number, kind=error.kind, reason=reason)
-        self._tell((Quoting(zh), Quoting(en)))
+        told = line.fill(name=name, number=number, kind=error.kind, reason=reason)
+        self._tell(told.each(Quoting))
 
 
 PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is

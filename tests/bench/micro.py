@@ -23,7 +23,7 @@ from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.call_state import CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.stream import AnswerReader
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Bilingual
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolCall
 from frostagent.types.tools import tool
@@ -175,9 +175,9 @@ async def recall(number: int, url: str = "") -> Cost:
     return Cost(f"recall{', PostgreSQL' if url else ''}", median(taken) * MICRO, "question", 5000 if url else 2000)
 
 
-def fail(trouble: Pair) -> None:
+def fail(trouble: Bilingual) -> None:
     """A journal in trouble takes rows for nothing: what they cost then would be no figure."""
-    raise RuntimeError(trouble[Language.ENGLISH])
+    raise RuntimeError(trouble.en)
 
 
 async def _rows(store: SqlStore, number: int) -> Cost:

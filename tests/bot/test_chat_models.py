@@ -157,7 +157,7 @@ async def open_house(
             meter=Meter(None, clock=clock, ids=CountingIds(), count=metrics.asked),
             clock=clock,
             ids=CountingIds(),
-            tell=lambda line: told.append(line[0]),
+            tell=lambda line: told.append(line.zh),
             timeouts=timeouts,
         )
         yield House(models, tuple(vendors), clock, metrics, told)

@@ -23,12 +23,12 @@ from adapters.storage import database, writer
 from bot.app import Service
 from bot.conversation.intake.deduplicator import Past
 from bot.conversation.recovery import unconfirmed_checker
-from bot.policy.fallback_replies import ENGLISH, LOST, SORRY
 from bot.runtime import background
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House
 from tests.e2e.test_restart import life
 from tests.fakes import said, until
+from tests.fallback_lines import ENGLISH, LOST, SORRY
 from tests.torture import bells
 from tests.torture.model import Asked
 

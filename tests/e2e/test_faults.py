@@ -25,7 +25,6 @@ from bot.app import Service, open_service
 from bot.outbox import outbox, sender
 from bot.outbox.owner_alerts import LOST as NOT_SENT
 from bot.outbox.owner_alerts import RESTS, UNKNOWN
-from bot.policy.fallback_replies import ENGLISH, LOST, TOO_LONG
 from frostagent.models.openai.client import OpenAIModel
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.ports import ChatModel
@@ -35,6 +34,7 @@ from tests.e2e.small_world import ASKER, GROUP, SmallWorld
 from tests.e2e.test_watching import OWNER, TOKEN, settings
 from tests.e2e.town import noted
 from tests.fakes import until
+from tests.fallback_lines import ENGLISH, LOST, TOO_LONG
 
 T = TypeVar("T")
 
@@ -226,7 +226,7 @@ async def test_an_answer_that_cannot_be_found_is_not_repeated_and_the_owner_and_
         it.simulator.faults.arm(fault)
         await it.ask("hello")
         assert it.heard == []
-        assert it.owner_heard == [UNKNOWN[0].format(where=HERE)]
+        assert it.owner_heard == [UNKNOWN.zh.format(where=HERE)]
         assert [message.text for message in it.simulator.sent if message.group_id] == [ANSWER]
         shown = await it.ask_again()
         assert noted(shown, "没有得到 QQ 的确认，可能已送达，不要重复\n", answer=ANSWER)
@@ -279,7 +279,7 @@ async def test_an_answer_that_qq_refuses_is_noted_for_the_model_without_the_word
         assert it.times_asked("hello") == 1
         place = IN_PRIVATE if private else HERE
         report = RESTS if fault in (Fault.REFUSE, Fault.NOT_FRIEND) else NOT_SENT
-        told = [] if fault is Fault.MUTED else [report[0].partition("{reason}")[0].format(where=place)]
+        told = [] if fault is Fault.MUTED else [report.zh.partition("{reason}")[0].format(where=place)]
         assert [line.startswith(begins) for line, begins in zip(it.owner_heard, told, strict=True)] == [True] * len(
             told
         )

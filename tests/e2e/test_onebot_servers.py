@@ -19,10 +19,10 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World, event_of
 from bot.app import Service, open_service
-from bot.conversation.intake.pokes import HERE_IN_PRIVATE
 from config.settings import Settings
 from frostagent.models.openai.client import OpenAIModel
 from tests.fakes import ScriptedModel, Step, lasting, until, words
+from tests.fallback_lines import HERE_IN_PRIVATE
 
 T = TypeVar("T")
 

@@ -32,7 +32,6 @@ from adapters.storage import database, notices, writer
 from bot.app import Service
 from bot.outbox.outbox import Outbox
 from bot.runtime import background
-from frostagent.text.language import Language
 from tests.e2e.test_restart import life
 from tests.fakes import until
 from tests.torture.model import Asked, ScriptedModel
@@ -41,7 +40,7 @@ ACCOUNT, OWNER, TALKER = 10001, 20001, 20002
 ONE, TWO, IDLE = GROUPS = 4242, 4343, 4444
 NOBODY = 65534
 PATIENCE = 10.0  # seconds for one life; each takes a tenth of one
-CANNOT, AGAIN = (line[Language.CHINESE].partition(" (")[0] for line in (notices.CANNOT, notices.AGAIN))
+CANNOT, AGAIN = (line.zh.partition(" (")[0] for line in (notices.CANNOT, notices.AGAIN))
 
 
 class House:

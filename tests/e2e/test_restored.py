@@ -8,10 +8,10 @@ from pathlib import Path
 
 from adapters.storage.backup import back_up, restore
 from bot.conversation.intake.deduplicator import Past
-from bot.policy.fallback_replies import ENGLISH, SORRY
 from tests.e2e.test_answered_once import Square, square
 from tests.e2e.test_outages import ONE, TWO
 from tests.fakes import until
+from tests.fallback_lines import ENGLISH, SORRY
 
 __all__ = ["square"]
 

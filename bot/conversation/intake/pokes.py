@@ -8,9 +8,10 @@ from cachetools import LRUCache
 
 from bot.conversation.intake.wake_classifier import WakeClassifier
 from bot.core.events import MessageReceived, Poked, Sender
+from bot.core.language import CATALOGUE
 from bot.outbox.delivery import Postbox
 from bot.settings_store import PlaceSetting, SettingsStore
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Mention
@@ -49,12 +50,9 @@ class AnsweredPokes:
 
 MAX_PLACES: Final = 2000
 
-HERE: Final = "在呢，有事 @ 我说就好。"
-HERE_IN_PRIVATE: Final = "在呢，有什么事直接说。"
-ENGLISH: Final = {
-    HERE: "I am here: mention me when you want something.",
-    HERE_IN_PRIVATE: "I am here: just say what you want.",
-}
+HERE: Final = Phrase("在呢，有事 @ 我说就好。", "I am here: mention me when you want something.")
+HERE_IN_PRIVATE: Final = Phrase("在呢，有什么事直接说。", "I am here: just say what you want.")
+CATALOGUE.register(__name__, globals())
 
 
 class Pokes:
@@ -88,7 +86,7 @@ class Pokes:
         self._lines[where] = now
         self._answered.add(event)
         line = HERE if where.is_group else HERE_IN_PRIVATE
-        self._postbox.remark(where, self._tongue.either(line, ENGLISH[line]))
+        self._postbox.remark(where, line.format(self._tongue))
 
     def _listens_to(self, event: Poked) -> bool:
         """Whether the same person would be answered, had they spoken."""

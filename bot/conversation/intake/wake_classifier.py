@@ -25,6 +25,7 @@ from bot.conversation.tasks import Facts, Task
 from bot.core.blocked_words import BlockedWords
 from bot.core.command import Command
 from bot.core.events import MessageReceived, quote_in
+from bot.core.language import CATALOGUE
 from bot.core.segments import Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
@@ -47,6 +48,7 @@ from bot.policy.wake import (
 )
 from bot.prompt.render import MAX_NAME, label
 from bot.quiet.quiet_hours import QuietHours
+from frostagent.text.language import Phrase
 from frostagent.text.similarity import is_similar
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
@@ -206,16 +208,13 @@ class Chances:
 MAX_PLACES = 2000
 MAX_WAKERS = 5000
 
-TOLD = (
-    (
-        "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
-        "如果 TA 是机器人，可以把这个号码写进 BOT_ROBOTS。"
-    ),
-    (
-        "{who} and I answer each other for ever in {where}; it may be a bot, too: I let it be for "
-        "ten minutes. If it is one, its number belongs into BOT_ROBOTS."
-    ),
+TOLD = Phrase(
+    "{who} 在 {where} 和我一直互相回复，可能也是机器人：10 分钟内不再回应 TA。"
+    "如果 TA 是机器人，可以把这个号码写进 BOT_ROBOTS。",
+    "{who} and I answer each other for ever in {where}; it may be a bot, too: I let it be for "
+    "ten minutes. If it is one, its number belongs into BOT_ROBOTS.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 class WakeClassifier:
@@ -469,7 +468,7 @@ class WakeClassifier:
         loop = waker.add_wake(text, self._rules.loop, spoke=spoke, now=question.at)
         if loop is Loop.BEGINS:
             who = f"{label(sender.name, MAX_NAME)}({sender.user_id})"
-            line = TOLD[self._owner.tongue].format(who=who, where=where)
+            line = TOLD.format(self._owner.tongue, who=who, where=where)
             self._owner.tell(f"loop in {where}", line)
         return "" if loop is Loop.NONE else Silence.LOOP
 

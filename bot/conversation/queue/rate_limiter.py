@@ -23,6 +23,7 @@ from bot.outbox.gestures import NOT_NOW, Gestures
 from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_question_language, is_quoted
 from bot.policy.wake import Rules, Silence, Why
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.traits import Rate
@@ -199,7 +200,7 @@ class RateLimiter:
         self,
         heard: LRUCache[int, Courtesy],
         message: MessageReceived,
-        words: str,
+        words: Phrase,
         *,
         now: float,
         until: float,
@@ -213,7 +214,7 @@ class RateLimiter:
         if notice is not Notice.NOTHING:
             self._gestures.react(message, NOT_NOW)
 
-    def _say(self, message: MessageReceived, words: str) -> bool:
+    def _say(self, message: MessageReceived, words: Phrase) -> bool:
         """Whether it is said, in its asker's language: what is about a group only now and then, the
         first of it for all.
         """

@@ -22,9 +22,11 @@ from bot.conversation.intake.active_conversations import ActiveConversations
 from bot.conversation.recovery.catchup import UNSUPPORTED
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
+from bot.core.language import CATALOGUE
 from bot.core.ports import Transport
 from bot.memory.lru import DefaultLRU
 from bot.outbox.owner_alerts import Owner
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
@@ -40,17 +42,14 @@ LAG: Final = 5.0  # seconds in which an event comes that its server has sent
 MESSAGES: Final = 50
 MAX_PLACES: Final = 2000
 
-DEAF: Final = (
-    (
-        "账号 {account} 的 OneBot 服务端还连着，却不再上报消息：群 {group} 里有 {count} 条"
-        "没有送来，是从历史记录里补读的。请重启 OneBot 服务端；如果反复出现，请更新它和 QQ。"
-    ),
-    (
-        "The OneBot server of account {account} is connected but reports no messages: {count} in"
-        " group {group} never came and were read from its history. Restart the OneBot server. If"
-        " this happens again, update it and QQ."
-    ),
+DEAF: Final = Phrase(
+    "账号 {account} 的 OneBot 服务端还连着，却不再上报消息：群 {group} 里有 {count} 条"
+    "没有送来，是从历史记录里补读的。请重启 OneBot 服务端；如果反复出现，请更新它和 QQ。",
+    "The OneBot server of account {account} is connected but reports no messages: {count} in"
+    " group {group} never came and were read from its history. Restart the OneBot server. If"
+    " this happens again, update it and QQ.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 class Rhythm:
@@ -189,7 +188,7 @@ class DeafnessWatch:
             self._active_conversations.connected(where.platform_id)
 
     def _tell(self, where: Conversation, missed: Sequence[MessageReceived]) -> None:
-        line = DEAF[self._owner.tongue].format(
-            account=where.platform_id, group=where.session_id, count=len(missed)
+        line = DEAF.format(
+            self._owner.tongue, account=where.platform_id, group=where.session_id, count=len(missed)
         )
         self._owner.tell(f"deaf server of {where.platform_id}", line)

@@ -16,10 +16,12 @@ from bot.conversation.tasks import YOUNG, Task
 from bot.conversation.way import MessageWay
 from bot.core.events import Identity, MessageReceived, MessageWaited
 from bot.core.journal import OpenTurn
+from bot.core.language import CATALOGUE
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.outbox.owner_alerts import Owner
 from bot.policy.wake import Wake
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
@@ -102,17 +104,14 @@ class LateMessages:
         self._way.receive(message, answer=answer and self._server_clock.age(message) < YOUNG)
 
 
-TOLD: Final = (
-    (
-        "有消息等了 {minutes:.0f} 分钟才轮到处理，这样的提问不再回答。"
-        "请看看 worker 是否都在运行、够不够；分区多一些，能同时干活的就多一些。"
-    ),
-    (
-        "Messages waited {minutes:.0f} min before anybody came to them: such questions are not"
-        " answered any more. See that the workers run and are enough; more partitions let more of"
-        " them work."
-    ),
+TOLD: Final = Phrase(
+    "有消息等了 {minutes:.0f} 分钟才轮到处理，这样的提问不再回答。"
+    "请看看 worker 是否都在运行、够不够；分区多一些，能同时干活的就多一些。",
+    "Messages waited {minutes:.0f} min before anybody came to them: such questions are not"
+    " answered any more. See that the workers run and are enough; more partitions let more of"
+    " them work.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 class ExpiredEvents:
@@ -145,7 +144,7 @@ class ExpiredEvents:
             return
         if not self._seen.knows(message) and self._wake_classifier.would_answer(message):
             self._rate_limiter.turn_away_late(message)
-            line = TOLD[self._owner.tongue].format(minutes=event.seconds / 60)
+            line = TOLD.format(self._owner.tongue, minutes=event.seconds / 60)
             self._owner.tell("messages waited", line)
         self._late_messages.take_waited(message)
 

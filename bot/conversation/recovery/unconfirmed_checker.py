@@ -26,6 +26,7 @@ from bot.outbox.outbox import Outbox
 from bot.outbox.sends import Send
 from bot.policy.answered_questions import is_undelivered, lacks_answer, lost_part
 from bot.policy.fallback_replies import LOST, apology, is_apology, refusal_reply
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop
@@ -187,19 +188,21 @@ class UnconfirmedChecker:
             except Exception:
                 logger.exception("%r broke on the outcome of run %s", settled, turn_id)
 
-    def _line_for(self, send: Send, spoken: Spoken) -> str:
-        """The line its asker gets as QQ refused this; empty if it is no loss, or can be told to
+    def _line_for(self, send: Send, spoken: Spoken) -> Phrase | None:
+        """The line its asker gets as QQ refused this; None if it is no loss, or can be told to
         nobody.
         """
         receipt = send.receipt.result() if send.receipt.done() else None
         if not isinstance(receipt, Refused) or spoken.ended not in AWAITED:
-            return ""
+            return None
         if any(is_apology(one.action) for one in spoken.sends):
-            return ""
+            return None
         part = lost_part(spoken, send.send_id)
-        return "" if part == "nothing" else refusal_reply(receipt, is_part=part == "rest")
+        return None if part == "nothing" else refusal_reply(receipt, is_part=part == "rest")
 
-    def _ask_to_ask_again(self, spoken: Spoken, turn_id: str, line: str, *entries: Entry) -> None:
+    def _ask_to_ask_again(
+        self, spoken: Spoken, turn_id: str, line: Phrase, *entries: Entry
+    ) -> None:
         """Say this line to its asker, unless it was said; with the entries that go with it."""
         question = spoken.question
         where = question.conversation

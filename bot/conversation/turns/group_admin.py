@@ -12,11 +12,12 @@ from bot.core.actions import SendMessage
 from bot.core.errors import ActionUnanswered
 from bot.core.events import Role, message_words
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.core.language import CATALOGUE
 from bot.core.ports import Transport
 from bot.outbox.outbox import Screen
 from bot.policy.permissions import WAIT
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError, InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.speech import Text
@@ -60,14 +61,15 @@ def against(act: GroupAct, roles: Roles) -> str:
 
 
 MAX_SHOWN = 200  # characters of a message that whoever is asked reads
-THERE = ("群 {group}：{act}", "Group {group}: {act}")
-NO_WORDS = ("（不是文字）", "(no words)")
-MUTE = ("禁言 {who} {seconds} 秒", "mute {who} for {seconds} s")
-UNMUTE = ("解除 {who} 的禁言", "unmute {who}")
-CARD = ("把 {who} 的群名片改成「{card}」", "change the card of {who} to 「{card}」")
-NO_CARD = ("清除 {who} 的群名片", "remove the card of {who}")
-RECALL = ("撤回 {who} 的消息「{said}」", "recall {who}'s message 「{said}」")
-PIN = ("把 {who} 的消息设为精华「{said}」", "pin {who}'s message 「{said}」")
+THERE = Phrase("群 {group}：{act}", "Group {group}: {act}")
+NO_WORDS = Phrase("（不是文字）", "(no words)")
+MUTE = Phrase("禁言 {who} {seconds} 秒", "mute {who} for {seconds} s")
+UNMUTE = Phrase("解除 {who} 的禁言", "unmute {who}")
+CARD = Phrase("把 {who} 的群名片改成「{card}」", "change the card of {who} to 「{card}」")
+NO_CARD = Phrase("清除 {who} 的群名片", "remove the card of {who}")
+RECALL = Phrase("撤回 {who} 的消息「{said}」", "recall {who}'s message 「{said}」")
+PIN = Phrase("把 {who} 的消息设为精华「{said}」", "pin {who}'s message 「{said}」")
+CATALOGUE.register(__name__, globals())
 UNKNOWN = "that message is not one of this group, or QQ does not know it any more"
 UNANSWERED = "QQ did not answer: it may have been done. Do not repeat it, and say so."
 WITHHELD = "the operator does not want these words to be shown"
@@ -112,7 +114,7 @@ class GroupAdmin:
                 raise ToolDenied(WITHHELD)
         who = f"{in_one_line(self._name(where, whose), 24) or '?'}({whose})"
         act_told = told(act, who, words, tongue=self._tongue)
-        return THERE[self._tongue].format(group=where.session_id, act=act_told)
+        return THERE.format(self._tongue, group=where.session_id, act=act_told)
 
     async def act(self, context: ToolContext, act: GroupAct) -> bool:
         """Do it, once it was allowed; False if the server could not have said that QQ refused it.
@@ -168,19 +170,19 @@ class GroupAdmin:
 
 def told(act: GroupAct, who: str, words: str, *, tongue: Language = Language.CHINESE) -> str:
     """The act in words; `who` is whom it is done to, `words` those of his message."""
-    said = in_one_line(words, MAX_SHOWN) or NO_WORDS[tongue]
+    said = in_one_line(words, MAX_SHOWN) or NO_WORDS.format(tongue)
     match act:
         case Mute(seconds=0):
-            return UNMUTE[tongue].format(who=who)
+            return UNMUTE.format(tongue, who=who)
         case Mute(seconds=seconds):
-            return MUTE[tongue].format(who=who, seconds=seconds)
+            return MUTE.format(tongue, who=who, seconds=seconds)
         case SetCard(card=""):
-            return NO_CARD[tongue].format(who=who)
+            return NO_CARD.format(tongue, who=who)
         case SetCard(card=card):
-            return CARD[tongue].format(who=who, card=card)
+            return CARD.format(tongue, who=who, card=card)
         case Recall():
-            return RECALL[tongue].format(who=who, said=said)
+            return RECALL.format(tongue, who=who, said=said)
         case Pin():
-            return PIN[tongue].format(who=who, said=said)
+            return PIN.format(tongue, who=who, said=said)
         case _:
             assert_never(act)

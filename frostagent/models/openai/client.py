@@ -29,7 +29,7 @@ from frostagent.models.openai.errors import classify, clean_words
 from frostagent.models.openai.history import Origin
 from frostagent.models.openai.stream import AnswerReader
 from frostagent.models.openai.wire import read_answer, read_usage, write_request
-from frostagent.text.language import Pair, bilingual, fill_pair, text_of
+from frostagent.text.language import Bilingual, Phrase, text_of
 from frostagent.text.masking import Mask
 from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from frostagent.types.messages import Completion, ModelRequest, Usage
@@ -45,12 +45,14 @@ UNEXPLAINED = (
 FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection can be used again
 
 
-TOO_LONG: Final = ("过了 {seconds} 秒还没答复完", "the answer was not finished after {seconds} s")
-NOT_BEGUN: Final = (
+TOO_LONG: Final = Phrase(
+    "过了 {seconds} 秒还没答复完", "the answer was not finished after {seconds} s"
+)
+NOT_BEGUN: Final = Phrase(
     "等了 {seconds} 秒还没开始答复：模型可能还在加载",
     "no answer began within {seconds} s: the model may still be loading",
 )
-STOPPED: Final = ("答复停了 {seconds} 秒", "the answer stopped for {seconds} s")
+STOPPED: Final = Phrase("答复停了 {seconds} 秒", "the answer stopped for {seconds} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +115,14 @@ class Deadline:
         """
         return self.timer.expired() and not self._pieces
 
-    def explain(self) -> Pair:
+    def explain(self) -> Bilingual:
         """Which deadline it was that passed."""
         now, timeouts = self._loop.time(), self._timeouts
         if now >= self._end:
-            return fill_pair(TOO_LONG, seconds=f"{timeouts.total:g}")
+            return TOO_LONG.fill(seconds=f"{timeouts.total:g}")
         if not self._pieces:
-            return fill_pair(NOT_BEGUN, seconds=f"{timeouts.first_token:g}")
-        return fill_pair(STOPPED, seconds=f"{now - self._latest:.3g}")
+            return NOT_BEGUN.fill(seconds=f"{timeouts.first_token:g}")
+        return STOPPED.fill(seconds=f"{now - self._latest:.3g}")
 
 
 class Endings:
@@ -166,61 +168,61 @@ MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
 ACCEPTED = "text/event-stream, application/json"
-BROKEN: Final = ("{name}：{reason}", "{name}: {reason}")
-IN_ITS_WORDS: Final = ("{reason}（{words}）", "{reason} ({words})")
-CONNECTION_FAILED: Final = ("连接失败", "the connection failed")
-REASONS: tuple[tuple[type[BaseException], Pair], ...] = (
+BROKEN: Final = Phrase("{name}：{reason}", "{name}: {reason}")
+IN_ITS_WORDS: Final = Phrase("{reason}（{words}）", "{reason} ({words})")
+CONNECTION_FAILED: Final = Phrase("连接失败", "the connection failed")
+REASONS: tuple[tuple[type[BaseException], Phrase], ...] = (
     (
         aiohttp.ClientConnectorDNSError,
-        (
+        Phrase(
             "找不到这个域名，请检查接口地址和 DNS",
             "its name was not found, check the base URL and the DNS",
         ),
     ),
     (
         aiohttp.ClientProxyConnectionError,
-        (
+        Phrase(
             "连不上代理，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
             "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
         ),
     ),
     (
         aiohttp.ClientHttpProxyError,
-        (
+        Phrase(
             "代理拒绝了，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
             "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
         ),
     ),
     (
         aiohttp.ClientConnectorCertificateError,
-        (
+        Phrase(
             "证书不受信任，请检查接口地址和时钟",
             "its certificate is not trusted, check the base URL and the clock",
         ),
     ),
     (
         aiohttp.ClientSSLError,
-        (
+        Phrase(
             "建立不了 TLS 连接，请看接口地址该用 http 还是 https",
             "no TLS with it, check whether the base URL should begin with http or https",
         ),
     ),
     (
         aiohttp.ConnectionTimeoutError,
-        (
+        Phrase(
             "连接超时，请检查接口地址、网络和代理",
             "it cannot be reached in time, check the base URL, the network and the proxy",
         ),
     ),
     (
         aiohttp.ClientConnectorError,
-        (
+        Phrase(
             "连不上，请检查接口地址，看看服务开着没有",
             "it cannot be reached, check the base URL and that the server runs",
         ),
     ),
-    (aiohttp.ServerDisconnectedError, ("没有答复就挂断了", "it hung up before it answered")),
-    (aiohttp.ClientPayloadError, ("答复没发完就断了", "the answer was cut off")),
+    (aiohttp.ServerDisconnectedError, Phrase("没有答复就挂断了", "it hung up before it answered")),
+    (aiohttp.ClientPayloadError, Phrase("答复没发完就断了", "the answer was cut off")),
 )
 
 
@@ -435,7 +437,7 @@ class OpenAIModel:
         """The line broke, or a deadline passed, before the answer was whole."""
         kind = ModelStalled if deadline.has_no_answer else ModelTransport
         reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-        broken = kind(bilingual(fill_pair(BROKEN, name=self.name, reason=reason)).each(clean_words))
+        broken = kind(BROKEN.fill(name=self.name, reason=reason).each(clean_words))
         broken.took = _taken(reader) or broken.took
         return broken
 
@@ -464,10 +466,10 @@ def _taken(reader: AnswerReader) -> Usage | None:
     return replace(usage, completion=reader.pieces)  # of a stream each is about a token
 
 
-def _explain(error: BaseException) -> Pair:
+def _explain(error: BaseException) -> Bilingual:
     """The failure of the line and what to check, and the library's own words, unless they may
     quote the body.
     """
     reason = next((words for kind, words in REASONS if isinstance(error, kind)), CONNECTION_FAILED)
     words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)
-    return fill_pair(IN_ITS_WORDS, reason=reason, words=words or type(error).__name__)
+    return IN_ITS_WORDS.fill(reason=reason, words=words or type(error).__name__)

@@ -16,6 +16,7 @@ from frostagent.types.speech import Quote, Text
 from tests.bot.approvals.desk import OWNER, Desk, candidates_for, desk, take_named
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said
+from tests.owners import both
 from tests.settings import kept_settings
 
 
@@ -128,7 +129,7 @@ async def test_of_groups_that_are_live_at_once_the_owners_hear_together_once_eac
         other = Conversation(BOT, "group", 4343)
         for where in (GROUP, other, GROUP, OWNER):
             words.meet(said("hi", where=where), lambda _: True, lambda _kind, line: told.append(line))
-        zh, en = words.news() or ("", "")
+        zh, en = both(words.news() or "")
         assert "群里看到有人说话：4242、4343。" in zh
         assert "somebody spoke: 4242, 4343. " in en
         words.meet(said("hi"), lambda _: True)
@@ -154,7 +155,7 @@ def test_a_word_on_a_group_is_nothing_else_than_that(text: str, word: Reply | No
     assert read_group_reply(text) == word
 
 
-@each_case("words", QUESTION)
+@each_case("words", (QUESTION.zh, QUESTION.en))
 def test_a_question_names_its_group_at_its_beginning(words: str) -> None:
     question = words.format(group=4242)
     assert (group_in(question), group_in(f"他说 {question}")) == (4242, 0)

@@ -84,7 +84,7 @@ async def test_an_answer_that_is_older_than_its_request_decides_nothing() -> Non
             assert at.decisions.take_reply(replace(answer, time=answer.time + 100 - age))
             assert len(at.resumed) == decided
         await at.outbox.wait_idle()
-        assert at.transport.texts[-2:] == [AGAIN[0].format(number=1), "A1 已同意。"]
+        assert at.transport.texts[-2:] == [AGAIN.zh.format(number=1), "A1 已同意。"]
 
 
 @each_case("text", ["同意 A1", "同意", "拒绝 A1 不行", "同意 A9"])
@@ -98,7 +98,7 @@ async def test_an_answer_that_was_missed_decides_nothing_whenever_it_was_said(te
             assert at.decisions.take_reply(answer)
         await at.outbox.wait_idle()
         assert at.resumed == []
-        assert at.transport.texts[2:] == ([] if "A9" in text else [AGAIN[0].format(number=1)] * 2)
+        assert at.transport.texts[2:] == ([] if "A9" in text else [AGAIN.zh.format(number=1)] * 2)
 
 
 async def test_a_missed_quote_of_the_request_decides_nothing_later_either() -> None:

@@ -30,8 +30,8 @@ async def test_an_owner_sees_in_private_where_it_is_in_use() -> None:
 
 
 async def test_nobody_and_no_journal_are_told() -> None:
-    assert await lines(groups_command(PaperBooks(), modes()), where=PRIVATE) == [NOBODY[0]]
-    assert await lines(groups_command(PaperBooks(away=True), modes()), where=PRIVATE) == [AWAY[0]]
+    assert await lines(groups_command(PaperBooks(), modes()), where=PRIVATE) == [NOBODY.zh]
+    assert await lines(groups_command(PaperBooks(away=True), modes()), where=PRIVATE) == [AWAY.zh]
 
 
 async def test_an_owner_decides_in_the_group_or_by_its_number_in_private() -> None:
@@ -39,17 +39,17 @@ async def test_an_owner_decides_in_the_group_or_by_its_number_in_private() -> No
     modes = Modes(settings=kept_settings(store), choices=store)
     lifted = list[Mode]()
     live, shadow, off = mode_commands(modes, lambda: lifted.append(modes.of(GROUP)))
-    assert await lines(off) == [DONE[Mode.OFF][0].format(group=4242)]
+    assert await lines(off) == [DONE[Mode.OFF].zh.format(group=4242)]
     assert modes.of(GROUP) is Mode.OFF
-    assert await lines(live, "4242", where=PRIVATE) == [DONE[Mode.LIVE][0].format(group=4242)]
+    assert await lines(live, "4242", where=PRIVATE) == [DONE[Mode.LIVE].zh.format(group=4242)]
     assert modes.of(GROUP) is Mode.LIVE
     for words in ("", "everywhere", "4242" * 5):
-        assert await lines(off, words, where=PRIVATE) == [WHICH[0].format(name="off")]
+        assert await lines(off, words, where=PRIVATE) == [WHICH.zh.format(name="off")]
     store.trouble = True
-    assert await lines(off) == [NOT_NOW[0]]
+    assert await lines(off) == [NOT_NOW.zh]
     assert modes.of(GROUP) is Mode.LIVE
     store.trouble = False
-    assert await lines(shadow) == [DONE[Mode.SHADOW][0].format(group=4242)]
+    assert await lines(shadow) == [DONE[Mode.SHADOW].zh.format(group=4242)]
     assert lifted == [Mode.OFF, Mode.LIVE, Mode.SHADOW]
 
 

@@ -18,9 +18,9 @@ async def test_a_conversation_begins_anew_once_that_is_written_down() -> None:
     command = reset_command(store, history)
     assert command.audience is Audience.GROUP_ADMIN
     store.trouble = True
-    assert await lines(command) == [NOT_NOW[0]]
+    assert await lines(command) == [NOT_NOW.zh]
     assert history.messages(GROUP)
     store.trouble = False
-    assert await lines(command) == [DONE[0]]
+    assert await lines(command) == [DONE.zh]
     assert ConversationReset(GROUP) in store.entries
     assert history.messages(GROUP) == ()

@@ -25,7 +25,7 @@ from tests.bot.memory.till import ELSEWHERE, Empty, Till, opened, till_of
 from tests.bot.memory.traffic import WAYS, Traffic
 from tests.bot.test_settings_store import Ear
 from tests.fakes import GROUP, PRIVATE, ManualClock
-from tests.owners import read
+from tests.owners import both, read
 from tests.settings import kept_settings
 
 
@@ -40,7 +40,7 @@ async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() ->
     till.spending.see(opened("o1", GROUP, 999))
     till.takes(100, "o1")  # an owner, who has no limit
     assert till.told == []  # of people the owner hears together
-    people, _ = till.spending.marks.people() or ("", "")
+    people, _ = both(till.spending.marks.people() or "")
     assert "：777（100%）。" in people
 
 
@@ -196,7 +196,7 @@ async def test_who_reached_a_mark_just_before_midnight_is_told_of_as_of_the_day_
     till = await till_of(DayLimits(user=Cap(tokens=100)))
     till.takes(100)
     till.clock.time = till.spending.ends()  # nothing has happened since
-    yesterday, _ = till.spending.marks.people() or ("", "")
+    yesterday, _ = both(till.spending.marks.people() or "")
     assert yesterday == "昨天个人一天的额度快用完或已用完的：777（100%）。"
     assert till.spending.marks.people() is None
 

@@ -67,7 +67,7 @@ def build_shadow(
     """Who keeps back what is said where the bot is a shadow; of turns about this `question`."""
     return Shadow(
         modes=Modes(settings=kept_settings(store), choices=store),
-        drafts=Drafts(store=store, choices=store, clock=clock, forgotten=FORGOTTEN[Language.CHINESE]),
+        drafts=Drafts(store=store, choices=store, clock=clock, forgotten=FORGOTTEN.format(Language.CHINESE)),
         journal=SendJournal(store=store, clock=clock, ids=CountingIds()),
         sender=sender,
         owner=Owner(owners=frozenset({999}), sender=sender, clock=clock),

@@ -194,7 +194,7 @@ async def test_what_is_lost_is_told_of_each_place_and_of_places_long_ago_nothing
         for where in (GROUP, PRIVATE, GROUP):
             there.owner.tell_of_send(SendMessage(where, (Text("hello"),)), SendState.REFUSED, "no")
         assert [text for _, text in await there.received(2)] == [
-            LOST[0].format(where=where, reason="no") for where in (GROUP, PRIVATE)
+            LOST.zh.format(where=where, reason="no") for where in (GROUP, PRIVATE)
         ]
         there.clock.time += QUIET
         there.owner.tell("store", "the disk is full")

@@ -48,7 +48,7 @@ async def test_whatever_is_said_is_looked_at_but_for_what_owners_read_and_they_h
     line = f"发到 {GROUP} 的话里有词表（WORDS_FILE 第 3 行）不让说的，那一句没有发。"
     if tongue is Language.ENGLISH:
         line = f"A sentence to {GROUP} had words of line 3 of WORDS_FILE in it: it was not said."
-    assert told == dict.fromkeys([f"{POLITE[0]}好的", POLITE[0], "A1：坏", line])
+    assert told == dict.fromkeys([f"{POLITE.zh}好的", POLITE.zh, "A1：坏", line])
     assert screen.withheld == 3
 
 
@@ -59,11 +59,11 @@ async def test_what_goes_on_from_what_was_said_is_looked_at_with_it_and_the_owne
     owner.connected(BOT)
     screen = Screen(words=List(), owner=owner, owners={OWNER})
     async with asyncio.timeout(30), outbox.open():
-        assert screen([says(GROUP, "d。好")], "好 b\u200ba") == (says(GROUP, f"{POLITE[0]}好"),)
+        assert screen([says(GROUP, "d。好")], "好 b\u200ba") == (says(GROUP, f"{POLITE.zh}好"),)
         assert screen([says(GROUP, "好")], "好 ba") == (says(GROUP, "好"),)
         assert screen([says(MINE, "d。好")], "好 ba") == (says(MINE, "d。好"),)
         assert screen.withheld == 1
-        await until(lambda: transport.texts == [TOLD[0].format(where=GROUP, line=3)])
+        await until(lambda: transport.texts == [TOLD.zh.format(where=GROUP, line=3)])
 
 
 async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_where_it_says_too_little() -> None:
@@ -76,5 +76,5 @@ async def test_the_polite_line_is_in_the_language_of_the_message_and_the_owners_
             owner.tongue = tongue
             for text in ("bad words of 小明 and nothing else", "坏话都在这里", "bad!"):
                 await outbox.send(says(GROUP, text))
-    zh, en = POLITE
+    zh, en = POLITE.zh, POLITE.en
     assert transport.texts == [en, zh, zh, en, zh, en]

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bot.outbox.owner_alerts import Owner, StartupAlerts
-from frostagent.text.language import Language
+from frostagent.text.language import Bilingual, Language
 from tests.bot.outbox.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 
@@ -24,11 +24,11 @@ async def test_the_owner_is_told_once_in_his_language_of_troubles_that_differ_in
         owner.connected(BOT)
         with troubles.logged_at_the_end():
             for zh, en in (("没盘 (1)", "no disk (1)"), ("没盘 (2)", "no disk (2)"), ("没模型", "no model (1)")):
-                troubles.tell((zh, en))
+                troubles.tell(Bilingual(en, zh))
             passing = group.create_task(troubles.pass_on(owner))
             await until(lambda: len(transport.sent) == 2)
             passing.cancel()
-            troubles.tell(("太晚了", "too late"))
+            troubles.tell(Bilingual("too late", "太晚了"))
     assert transport.texts == texts
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == ["too late"]
 
@@ -39,8 +39,8 @@ def test_what_every_bot_of_a_cluster_sees_is_told_by_the_one_that_speaks_and_is_
     caplog.set_level("INFO")
     for troubles in (StartupAlerts(), StartupAlerts(speaks=False)):
         with troubles.logged_at_the_end():
-            troubles.tell_once(("没有队列", "no broker"))
-            troubles.tell(("没人读事件", "no reader of an event"))
+            troubles.tell_once(Bilingual("no broker", "没有队列"))
+            troubles.tell(Bilingual("no reader of an event", "没人读事件"))
     for_owners = [record.message for record in caplog.records if record.levelname == "ERROR"]
     assert for_owners == ["no broker", "no reader of an event", "no reader of an event"]
     assert caplog.messages.count("no broker") == 2

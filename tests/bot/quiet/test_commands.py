@@ -41,18 +41,18 @@ def clock_at(seconds: float) -> str:
 async def test_a_groups_admins_ask_for_quiet_see_it_and_end_it() -> None:
     command, wishes, store = quiet()
     assert command.audience is Audience.GROUP_ADMIN
-    assert await lines(command) == [NOT[0], HOW[0]]
+    assert await lines(command) == [NOT.zh, HOW.zh]
     until = clock_at(600)
     assert await lines(command, "10", "分钟") == [f"好，安静到 {until}；期间我照样看消息。"]
     assert wishes.override(GROUP) == QuietOverride(is_mute=False, until=NOW + 600)
-    assert await lines(command) == [f"安静到 {until}", HOW[0]]
+    assert await lines(command) == [f"安静到 {until}", HOW.zh]
     later = time.strftime("%m-%d %H:%M", time.localtime(NOW + 3 * 86400))
     assert await lines(command, "3d", chinese=False) == [f"Fine, quiet until {later}; I go on reading."]
-    assert await lines(command, "forever") == [BAD[0]]
+    assert await lines(command, "forever") == [BAD.zh]
     store.trouble = True
-    assert await lines(command, "1h") == await lines(command, "off") == [NOT_NOW[0]]
+    assert await lines(command, "1h") == await lines(command, "off") == [NOT_NOW.zh]
     store.trouble = False
-    assert await lines(command, "OFF") == [ENDED[0]]
+    assert await lines(command, "OFF") == [ENDED.zh]
     assert wishes.override(GROUP) is None
 
 
@@ -61,25 +61,25 @@ async def test_what_is_told_is_what_holds_afterwards() -> None:
     begins = there.tm_hour * 60 + there.tm_min
     command, _, _ = quiet(Hours(begins, (begins + 15) % 1440))
     ends = clock_at(900 - there.tm_sec)
-    assert await lines(command) == [f"安静到 {ends}", HOW[0]]
-    assert (await lines(command, "10m"))[0] == GOES_ON[0].format(until=clock_at(600))
-    assert await lines(command) == [f"安静到 {ends}", HOW[0]]
-    assert (await lines(command, "20m"))[0] == DONE[0].format(until=clock_at(1200))
-    assert await lines(command, chinese=False) == [f"quiet until {clock_at(1200)}", HOW[1]]
-    assert await lines(command, "off") == [STILL_QUIET[0]]
+    assert await lines(command) == [f"安静到 {ends}", HOW.zh]
+    assert (await lines(command, "10m"))[0] == GOES_ON.zh.format(until=clock_at(600))
+    assert await lines(command) == [f"安静到 {ends}", HOW.zh]
+    assert (await lines(command, "20m"))[0] == DONE.zh.format(until=clock_at(1200))
+    assert await lines(command, chinese=False) == [f"quiet until {clock_at(1200)}", HOW.en]
+    assert await lines(command, "off") == [STILL_QUIET.zh]
 
 
 async def test_where_the_settings_have_it_always_quiet_no_end_is_told() -> None:
     command, wishes, _ = quiet(Hours(0, 1440))
-    assert await lines(command) == [ALWAYS[0], HOW[0]]
+    assert await lines(command) == [ALWAYS.zh, HOW.zh]
     await wishes.keep_quiet(GROUP, NOW + 60)
-    assert await lines(command, chinese=False) == [ALWAYS[1], HOW[1]]
+    assert await lines(command, chinese=False) == [ALWAYS.en, HOW.en]
 
 
 async def test_a_silence_is_not_ended_by_asking_for_quiet() -> None:
     command, wishes, _ = quiet()
     await wishes.mute(GROUP)
-    assert [await lines(command, *words) for words in ((), ("10m",), ("off",))] == [[MUTED[0]]] * 3
+    assert [await lines(command, *words) for words in ((), ("10m",), ("off",))] == [[MUTED.zh]] * 3
     assert wishes.override(GROUP) == QuietOverride(is_mute=True)
 
 
@@ -88,13 +88,13 @@ async def test_a_groups_admins_silence_the_bot_and_let_it_speak_again() -> None:
     kept = QuietHours(rule_of=lambda _: rule, settings=kept_settings(store), clock=ManualClock(NOW))
     mute, unmute = mute_command(kept), unmute_command(kept)
     assert mute.audience is unmute.audience is Audience.GROUP_ADMIN
-    assert await lines(mute) == [MUTE_DONE[0]]
+    assert await lines(mute) == [MUTE_DONE.zh]
     assert kept.override(GROUP) == QuietOverride(is_mute=True)
     store.trouble = True
-    assert await lines(unmute) == await lines(mute) == [NOT_NOW[0]]
+    assert await lines(unmute) == await lines(mute) == [NOT_NOW.zh]
     store.trouble = False
     rule = QuietRule((Hours(0, 1440),))
-    assert await lines(unmute) == [STILL_QUIET[0]]
+    assert await lines(unmute) == [STILL_QUIET.zh]
     rule = QuietRule()
-    assert await lines(unmute, chinese=False) == [LIFTED[1]]
+    assert await lines(unmute, chinese=False) == [LIFTED.en]
     assert kept.override(GROUP) is None

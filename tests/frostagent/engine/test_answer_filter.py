@@ -287,5 +287,5 @@ def test_who_says_a_notice_back_has_said_nothing(notices: Notices) -> None:
 
 
 def test_in_chinese_people_read_that_there_is_no_conclusion_in_chinese() -> None:
-    assert ZH.notices.no_conclusion == NO_CONCLUSION
+    assert ZH.notices.no_conclusion == NO_CONCLUSION.zh
     assert len({*lines(ENGLISH_NOTICES), *lines(ZH.notices)}) == 6

@@ -10,7 +10,6 @@ from bot.core.cluster_messages import SubjectErased
 from bot.core.events import Connected
 from bot.core.journal import TurnOpened
 from bot.outbox.delivery import Postbox
-from bot.policy.fallback_replies import LOST
 from bot.policy.wake import Wake
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
@@ -19,6 +18,7 @@ from tests.bot.hall import Hall, hall
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, words
+from tests.fallback_lines import LOST
 
 MING, HONG = 777, 888
 ELSEWHERE = Conversation(BOT, "group", 4343)

@@ -351,7 +351,7 @@ async def test_what_an_owner_allowed_is_not_done_after_its_time_and_he_and_the_a
         assert closed.round[-1] == render.history_note(ZH, ZH.about.broken_off)
         assert house.store.of("run_resumed")
         assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
-        assert house.asked[-1] == UNDONE[0].format(number=1)
+        assert house.asked[-1] == UNDONE.zh.format(number=1)
         await house.take(muted(0))
         assert len(house.model.requests) == 1
 
@@ -369,7 +369,7 @@ async def test_it_is_not_done_either_where_nobody_said_after_a_reconnect_whether
         house.clock.time += 60  # the request's time
         await house.patience.advance(60)
         await house.lanes.wait_idle()
-        assert house.asked[-1] == UNDONE[0].format(number=1)
+        assert house.asked[-1] == UNDONE.zh.format(number=1)
         assert len(house.model.requests) == 1
 
 
@@ -382,7 +382,7 @@ async def test_what_an_owner_allowed_and_nobody_wants_any_more_he_hears_is_not_d
         allow(house)
         await house.dispatcher.handle(recalled("q1") if how == "recalled" else said("停", message_id="s"))
         assert house.suspensions.waiting() == {}
-        assert house.asked[-1] == WITHDRAWN[0].format(number=1)
+        assert house.asked[-1] == WITHDRAWN.zh.format(number=1)
         await house.take(muted(0))
         assert len(house.model.requests) == 1
 
@@ -394,6 +394,6 @@ async def test_a_request_that_nobody_answered_ends_its_run_where_the_bot_is_mute
         await house.dispatcher.handle(muted(3600))
         async with background(house.expiry.run()):
             await until(lambda: not house.suspensions.waiting())
-        assert house.asked[-1] == EXPIRED[0].format(number=1)
+        assert house.asked[-1] == EXPIRED.zh.format(number=1)
         assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)
         assert len(house.model.requests) == 1

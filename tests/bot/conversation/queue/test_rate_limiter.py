@@ -12,7 +12,6 @@ from bot.memory.spending import Spending
 from bot.outbox.delivery import MAX_LINES
 from bot.outbox.gestures import NOT_NOW
 from bot.policy.day_limits import LimitLevel
-from bot.policy.fallback_replies import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 from bot.policy.wake import Rules, Silence, Wake
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
@@ -21,6 +20,7 @@ from frostagent.types.traits import Rate
 from tests.bot.hall import Hall, hall
 from tests.fakes import GROUP as HERE
 from tests.fakes import PRIVATE, said, until, words
+from tests.fallback_lines import CROWDED, ENGLISH, NO_MORE, SLOW_DOWN
 
 TWO = Rules(owners=frozenset({999}), user_rate=Rate(2, 60))
 

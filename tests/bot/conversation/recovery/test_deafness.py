@@ -98,7 +98,7 @@ async def test_messages_that_never_came_are_caught_up_with_and_the_owner_hears_o
         assert [one.account for one in there.arrived] == [BOT]
         await there.pass_time(12 * HOURS)
         await until(lambda: there.server.texts)
-        assert there.server.texts == [DEAF[0].format(account=BOT, group=GROUP.session_id, count=2)]
+        assert there.server.texts == [DEAF.zh.format(account=BOT, group=GROUP.session_id, count=2)]
         assert (len(there.asked), len(there.arrived)) == (1, 1)
 
 
@@ -111,7 +111,7 @@ async def test_the_owner_hears_of_each_account() -> None:
         await there.pass_time(SHORTEST + APART + LAG)
         await until(lambda: len(there.server.texts) == 2)
         assert sorted(there.server.texts) == sorted(
-            DEAF[0].format(account=where.platform_id, group=where.session_id, count=1) for where in (GROUP, others)
+            DEAF.zh.format(account=where.platform_id, group=where.session_id, count=1) for where in (GROUP, others)
         )
 
 

@@ -6,12 +6,12 @@ from functools import partial
 
 from bot.core.actions import SendMessage
 from bot.core.journal import MessageObserved, SendChanged, SendQueued, SendState
-from bot.policy.fallback_replies import SORRY
 from frostagent.types.speech import Quote, Text
 from tests.bot.conversation.recovery.test_catchup import HELLO, ago, answer, back, quotes, slow
 from tests.bot.hall import Hall
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words
+from tests.fallback_lines import SORRY
 
 
 async def test_a_question_that_the_history_shows_as_answered_is_only_heard() -> None:

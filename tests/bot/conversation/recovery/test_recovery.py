@@ -23,7 +23,6 @@ from bot.core.journal import (
     TurnClosed,
     TurnOpened,
 )
-from bot.policy.fallback_replies import SORRY
 from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
 from bot.runtime.background import StartupLoader
@@ -34,6 +33,7 @@ from frostagent.types.tools import tool
 from tests.bot.conversation.recovery.test_unfinished import unfinished_of
 from tests.bot.hall import Hall
 from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
+from tests.fallback_lines import SORRY
 
 HELLO = Connected(self_id=BOT, time=0.0)
 CALL = ToolCall("c0", "send_message", "{}")

@@ -9,12 +9,12 @@ from msgspec import structs
 from bot.core import codec
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
-from bot.policy.fallback_replies import SORRY
 from frostagent.types.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from frostagent.types.runs import Asker, PendingCall, Stop, SuspendedRun
 from tests.bot.conversation.recovery.test_recovery import HELLO, asked, blind, restarted, send, turn
 from tests.bot.hall import Hall
 from tests.fakes import GROUP, until, words
+from tests.fallback_lines import SORRY
 
 
 def again(old: OpenTurn, turn_id: str, **more: Any) -> OpenTurn:

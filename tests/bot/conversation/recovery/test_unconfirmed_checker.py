@@ -25,7 +25,9 @@ from bot.core.journal import (
 from bot.core.ports import Settled
 from bot.memory.history import History
 from bot.outbox.sender import LOOK_AFTER
-from bot.policy.fallback_replies import LOST, REST, SORRY, TOO_LONG, apology
+from bot.policy import fallback_replies
+from bot.policy.fallback_replies import apology
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from frostagent.types.messages import Usage, UserMessage
@@ -33,6 +35,7 @@ from frostagent.types.runs import Stop
 from frostagent.types.speech import Confirmed, Quote, Refused, Text
 from tests.bot.outbox.post import Post, own
 from tests.fakes import GROUP, PRIVATE, SteppedClock, said, until
+from tests.fallback_lines import LOST, REST, SORRY, TOO_LONG
 
 CLOSED = TurnClosed(turn_id="t1", stop=Stop.ANSWERED, round=(), usage=Usage(), steps=1, at=0.0)
 
@@ -271,7 +274,7 @@ async def test_what_no_turn_said_is_nobody_s_answer() -> None:
 
 async def test_what_an_earlier_process_left_on_the_wire_is_looked_for_too() -> None:
     async with lookout() as post:
-        action = apology(post.question, "an answer")
+        action = apology(post.question, Phrase("an answer", "an answer"))
         queued = SendQueued(
             send_id="old", turn_id="t1", action=action, final=True, at=post.time.now(), state=SendState.SENDING
         )
@@ -386,7 +389,7 @@ async def test_what_an_earlier_process_was_refused_is_told_as_if_it_were_refused
 
 async def test_after_a_polite_line_of_an_earlier_process_no_other_one_is_said() -> None:
     async with lookout(ended=False) as post:
-        sorry, at, state = apology(post.question, SORRY), post.time.now(), SendState.CONFIRMED
+        sorry, at, state = apology(post.question, fallback_replies.SORRY), post.time.now(), SendState.CONFIRMED
         row = SendQueued(send_id="old", turn_id="t1", action=sorry, final=True, at=at, state=state)
         post.store.put(row, INTERRUPTED)
         post.transport.failures = [REFUSED]
