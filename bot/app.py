@@ -23,12 +23,12 @@ from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
 from bot.approvals.decision import Say
 from bot.build import App, build_app
+from bot.chat.dispatcher import StartupBarrier
 from bot.chat_models import Wrap
 from bot.cluster.line import ClusterLine, build_line
 from bot.cluster.singletons import list_daily_tasks, run_singletons
 from bot.configured_tools import find_tools
 from bot.console.console import Link
-from bot.conversation.dispatcher import StartupBarrier
 from bot.core.cluster_messages import WHOLE
 from bot.core.cluster_queries import ClusterHandlers
 from bot.core.console_views import Doctor

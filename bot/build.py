@@ -32,6 +32,48 @@ from bot.approvals.join_requests import JoinRequests, JoinRequestStore
 from bot.approvals.new_groups import NewGroups
 from bot.approvals.registry import PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
+from bot.chat.active_conversations import ActiveConversations
+from bot.chat.active_turn import ActiveTurns
+from bot.chat.active_work import ActiveWork
+from bot.chat.attachment_opener import AttachmentOpener
+from bot.chat.catchup import Catchup, HeldLanes, ReconnectQueue
+from bot.chat.coalescer import Coalescer
+from bot.chat.context_builder import (
+    ContextBuilder,
+    PromptContext,
+    TurnBudget,
+    history_room_of,
+    longest_head,
+    longest_head_of_all,
+)
+from bot.chat.deafness import DeafnessWatch
+from bot.chat.deduplicator import Deduplicator, SeenMessages
+from bot.chat.dispatcher import ConnectedHandler, Dispatcher
+from bot.chat.erasure_cancel import ErasureCancel
+from bot.chat.expiry import Expiry
+from bot.chat.group_admin import GroupAdmin
+from bot.chat.group_probe import BotDetection, GroupProbe
+from bot.chat.lanes import Lanes, Order
+from bot.chat.late_messages import ExpiredEvents, LateMessages
+from bot.chat.message_log import MessageLog, SelfMessages
+from bot.chat.mutes import Mutes
+from bot.chat.muting import Muting
+from bot.chat.perception import LOOKING, DescribedSight, Forwards, Perception, Senses
+from bot.chat.pokes import POKED, AnsweredPokes, Pokes
+from bot.chat.question_queue import DeferredQuestions, QuestionQueue, Quotes
+from bot.chat.rate_limiter import RateLimiter
+from bot.chat.recalls import Recalls
+from bot.chat.recovery import Recoverer
+from bot.chat.steering import Steering
+from bot.chat.stop_handler import StopHandler
+from bot.chat.suspended import SuspendedTurns
+from bot.chat.tasks import Resume, Work, due_of, person_of
+from bot.chat.turn import Turns
+from bot.chat.turn_journal import TurnJournal
+from bot.chat.unconfirmed_checker import UnconfirmedChecker
+from bot.chat.unfinished import Unfinished
+from bot.chat.wake_classifier import BlockedWordFilter, WakeClassifier
+from bot.chat.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.chat_models import ChatModels, Wrap
 from bot.commands.commands import Commands
 from bot.commands.context import ContextSize, context_command, measure_context
@@ -49,48 +91,6 @@ from bot.commands.status import StatusReader
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
-from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
-from bot.conversation.intake.active_conversations import ActiveConversations
-from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
-from bot.conversation.intake.group_probe import BotDetection, GroupProbe
-from bot.conversation.intake.message_log import MessageLog, SelfMessages
-from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.pokes import POKED, AnsweredPokes, Pokes
-from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
-from bot.conversation.interruptions.active_work import ActiveWork
-from bot.conversation.interruptions.erasure_cancel import ErasureCancel
-from bot.conversation.interruptions.expiry import Expiry
-from bot.conversation.interruptions.muting import Muting
-from bot.conversation.interruptions.recalls import Recalls
-from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stop_handler import StopHandler
-from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.lanes import Lanes, Order
-from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue, Quotes
-from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.recovery.catchup import Catchup, HeldLanes, ReconnectQueue
-from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
-from bot.conversation.recovery.recovery import Recoverer
-from bot.conversation.recovery.unconfirmed_checker import UnconfirmedChecker
-from bot.conversation.recovery.unfinished import Unfinished
-from bot.conversation.tasks import Resume, Work, due_of, person_of
-from bot.conversation.turns.active_turn import ActiveTurns
-from bot.conversation.turns.attachment_opener import AttachmentOpener
-from bot.conversation.turns.context_builder import (
-    ContextBuilder,
-    PromptContext,
-    TurnBudget,
-    history_room_of,
-    longest_head,
-    longest_head_of_all,
-)
-from bot.conversation.turns.group_admin import GroupAdmin
-from bot.conversation.turns.perception import LOOKING, DescribedSight, Forwards, Perception, Senses
-from bot.conversation.turns.suspended import SuspendedTurns
-from bot.conversation.turns.turn import Turns
-from bot.conversation.turns.turn_journal import TurnJournal
-from bot.conversation.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.core.cluster_messages import ClusterPeers
 from bot.core.cluster_queries import ClusterClient
 from bot.core.events import MessageReceived

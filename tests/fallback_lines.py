@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.conversation.intake import pokes
+from bot.chat import pokes
 from bot.policy import fallback_replies as replies
 
 SORRY = replies.SORRY.zh

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.conversation.intake import deduplicator
+from bot.chat import deduplicator
 from bot.memory import history
 from bot.outbox import sends
 from tests.bench.replay import counted, replay

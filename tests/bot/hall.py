@@ -6,33 +6,33 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bot.chat.active_conversations import ActiveConversations, Arrival
+from bot.chat.active_work import ActiveWork
+from bot.chat.catchup import HeldLanes, ReconnectQueue
+from bot.chat.coalescer import Coalescer
+from bot.chat.deafness import DeafnessWatch
+from bot.chat.deduplicator import Deduplicator, SeenMessages
+from bot.chat.dispatcher import ConnectedHandler, Dispatcher
+from bot.chat.expiry import Expiry
+from bot.chat.group_probe import BotDetection, GroupProbe
+from bot.chat.late_messages import ExpiredEvents, LateMessages
+from bot.chat.message_log import MessageLog, SelfMessages
+from bot.chat.muting import Muting
+from bot.chat.pokes import Pokes
+from bot.chat.question_queue import DeferredQuestions, QuestionQueue, Quotes
+from bot.chat.rate_limiter import RateLimiter
+from bot.chat.recalls import Recalls
+from bot.chat.steering import Steering
+from bot.chat.stop_handler import StopHandler
+from bot.chat.wake_classifier import BlockedWordFilter, WakeClassifier
+from bot.chat.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.commands.commands import Commands
-from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
-from bot.conversation.intake.active_conversations import ActiveConversations, Arrival
-from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
-from bot.conversation.intake.group_probe import BotDetection, GroupProbe
-from bot.conversation.intake.message_log import MessageLog, SelfMessages
-from bot.conversation.intake.pokes import Pokes
-from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
-from bot.conversation.interruptions.active_work import ActiveWork
-from bot.conversation.interruptions.expiry import Expiry
-from bot.conversation.interruptions.muting import Muting
-from bot.conversation.interruptions.recalls import Recalls
-from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stop_handler import StopHandler
-from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue, Quotes
-from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.recovery.catchup import HeldLanes, ReconnectQueue
-from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
-from bot.conversation.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.core.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
 from bot.quiet.quiet_hours import QuietHours
 from tests.bot.approvals.desk import build_decisions
-from tests.bot.conversation.turns.test_turn import House
+from tests.bot.chat.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step, same_rules
 
 

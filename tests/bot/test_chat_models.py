@@ -18,8 +18,8 @@ from adapters.metrics.metrics import Metrics
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import open_service
+from bot.chat.context_builder import history_room_of
 from bot.chat_models import ChatModels
-from bot.conversation.turns.context_builder import history_room_of
 from bot.models.meter import Meter
 from config.settings import Settings
 from frostagent.models.failover import ATTEMPTS

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from adapters.media.attachments import PictureSight, TextReader, VoiceEar
 from bot.app import open_service
 from bot.build import DESCRIBING
-from bot.conversation.turns.perception import LOOKING, DescribedSight
+from bot.chat.perception import LOOKING, DescribedSight
 from tests.bot.test_app import settings
 from tests.cases import each_case
 

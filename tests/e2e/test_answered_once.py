@@ -21,8 +21,8 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.world import World, event_of
 from adapters.storage import database, writer
 from bot.app import Service
-from bot.conversation.intake.deduplicator import Past
-from bot.conversation.recovery import unconfirmed_checker
+from bot.chat import unconfirmed_checker
+from bot.chat.deduplicator import Past
 from bot.runtime import background
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House

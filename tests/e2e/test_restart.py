@@ -21,7 +21,7 @@ from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World, demo_world, event_of
 from adapters.storage.ahead import Ahead
 from bot.app import Service, open_service
-from bot.conversation.tasks import Resume
+from bot.chat.tasks import Resume
 from bot.runtime.tool_discovery import Discovered
 from config.settings import Settings
 from frostagent.types.runs import ToolStarted

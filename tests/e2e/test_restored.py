@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from adapters.storage.backup import back_up, restore
-from bot.conversation.intake.deduplicator import Past
+from bot.chat.deduplicator import Past
 from tests.e2e.test_answered_once import Square, square
 from tests.e2e.test_outages import ONE, TWO
 from tests.fakes import until

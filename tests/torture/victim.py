@@ -20,8 +20,8 @@ from adapters.onebot import sockets
 from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
+from bot.chat import unconfirmed_checker
 from bot.cli.process import run_until_stopped
-from bot.conversation.recovery import unconfirmed_checker
 from bot.core import codec
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry

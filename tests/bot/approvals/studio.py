@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from bot.approvals.decision import Approvers
 from bot.approvals.drafts import read_draft_reply
 from bot.approvals.tool_calls import ToolApprovals
-from bot.conversation.intake.mutes import Mutes
-from bot.conversation.queue.lanes import Lanes, Order
-from bot.conversation.tasks import Resume, Work, due_of, person_of
+from bot.chat.lanes import Lanes, Order
+from bot.chat.mutes import Mutes
+from bot.chat.tasks import Resume, Work, due_of, person_of
 from bot.core.actions import SendMessage, SentSegment
 from bot.core.journal import SendChanged, TurnOpened
 from bot.core.server_clock import ServerClock

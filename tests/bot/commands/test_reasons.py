@@ -68,7 +68,7 @@ def test_every_reason_there_is_stands_in_the_table_with_what_decides_it() -> Non
 
 
 def test_every_kind_of_failure_says_what_decides_it() -> None:
-    rooms = (ROOT / "frostagent/engine", ROOT / "bot/conversation/turns")
+    rooms = (ROOT / "frostagent/engine", ROOT / "bot/chat")
     told = {kind for room in rooms for file in room.glob("*.py") for kind in KIND.findall(file.read_text("utf-8"))}
     assert {"limit", "deadline", "tool", "empty", "bug"} <= told
     ours = {*kinds(), *told} - {"interrupted"}  # an end of its own

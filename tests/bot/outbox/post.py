@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
-from bot.conversation.intake.mutes import Mutes
+from bot.chat.mutes import Mutes
 from bot.core.actions import SendMessage
 from bot.core.events import MessageReceived
 from bot.core.journal import SendChanged, SendQueued, SendState, StoredSend

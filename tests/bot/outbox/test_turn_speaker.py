@@ -33,7 +33,7 @@ from frostagent.types.speech import (
 )
 from frostagent.types.suspension import Allow, Decision, Deny
 from frostagent.types.tools import tool
-from tests.bot.conversation.turns.test_turn import OWNER, living, speak
+from tests.bot.chat.test_turn import OWNER, living, speak
 from tests.bot.outbox.post import Looking, build_outbox
 from tests.cases import each_case
 from tests.fakes import (
@@ -263,7 +263,7 @@ async def test_the_frame_is_cut_out_of_whatever_is_sent() -> None:
 
 async def test_the_model_is_told_of_a_repetition_without_an_error_and_its_last_words_are_judged_too() -> None:
     async with living(calls(speak("北京今天晴")), calls(speak("北京今天晴！")), words("北京今天晴。")) as house:
-        await house.turns.take(said("天气"))
+        await house.turns.answer(said("天气"))
     result = house.model.requests[2].messages[-1]
     assert isinstance(result, ToolMessage)
     assert not result.is_error
@@ -274,7 +274,7 @@ async def test_the_model_is_told_of_a_repetition_without_an_error_and_its_last_w
 async def test_a_sixth_message_is_an_error_and_the_answer_is_still_said() -> None:
     steps = [calls(speak(f"第 {number} 条")) for number in range(7)]
     async with living(*steps, words("总结完毕"), limits=FIVE) as house:
-        await house.turns.take(said("说七句"))
+        await house.turns.answer(said("说七句"))
     assert house.transport.texts == [*(f"第 {number} 条" for number in range(5)), "总结完毕"]
     results = [m for m in house.model.requests[-1].messages if isinstance(m, ToolMessage)]
     assert [result.is_error for result in results] == [False] * 5 + [True] * 2
@@ -286,7 +286,7 @@ async def test_a_leak_is_neither_sent_nor_kept_in_words_or_calls() -> None:
     step = calls(speak("x"))
     step = type(step)(leaking, step.finish)
     async with living(step, words("Frost: 好了\n小明(777): 谢谢")) as house:
-        await house.turns.take(said("hi"))
+        await house.turns.answer(said("hi"))
         (closed,) = house.store.of("turn_closed")
     assert house.transport.texts == ["等一下", "好了"]
     told = house.history.messages(GROUP)[1:]
@@ -302,7 +302,7 @@ async def test_a_leak_is_neither_sent_nor_kept_in_words_or_calls() -> None:
 @each_case("leak", ["小明(777): hello out there", "(noted)", "[提问] 消息号 7\n小明(777): hi", "hello out there?"])
 async def test_nothing_but_a_leak_is_asked_again_once_behind_examples(leak: str) -> None:
     async with living(words(leak), words("here I am")) as house:
-        await house.turns.take(said("hello out there"))
+        await house.turns.answer(said("hello out there"))
     assert house.transport.texts == ["here I am"]
     first, second = (list(request.messages) for request in house.model.requests)
     assert (second[0], second[-1]) == (first[0], first[-1])
@@ -315,7 +315,7 @@ CODES = "at 的写法是 [CQ:at,qq=QQ号]，图片是 [CQ:image,file=xx]。"
 @each_case("asked", ["CQ码里 at 和图片怎么写", "which CQ codes are there?", "[CQ:at,qq=1] 是什么"])
 async def test_cq_codes_that_are_explained_to_who_asks_stay(asked: str) -> None:
     async with living(calls(speak(f"等等，{CODES}")), words(f"全员是 [CQ:at,qq=all]，{CODES}")) as house:
-        await house.turns.take(said(asked))
+        await house.turns.answer(said(asked))
     assert house.transport.texts == [f"等等，{CODES}", f"全员是 [CQ:at,qq=all]，{CODES}"]
     last = house.history.messages(GROUP)[-1]
     assert isinstance(last, AssistantMessage)
@@ -324,13 +324,13 @@ async def test_cq_codes_that_are_explained_to_who_asks_stay(asked: str) -> None:
 
 async def test_they_are_cut_where_nobody_speaks_of_them() -> None:
     async with living(calls(speak(f"等等，{CODES}")), words(f"全员是 {CODES}")) as house:
-        await house.turns.take(said("怎么写 at？"))
+        await house.turns.answer(said("怎么写 at？"))
     assert house.transport.texts == ["等等，at 的写法是 ，图片是 。", "全员是 at 的写法是 ，图片是 。"]
 
 
 async def test_nothing_but_leaks_twice_is_one_polite_line() -> None:
     async with living(words("小明(777): hi"), words("小明(777): hi")) as house:
-        await house.turns.take(said("hi"))
+        await house.turns.answer(said("hi"))
         (closed,) = house.store.of("turn_closed")
     assert len(house.model.requests) == 2
     assert house.transport.texts == ["抱歉，这次没能回答上来，请稍后再试。（编号 t1）"]
@@ -339,8 +339,8 @@ async def test_nothing_but_leaks_twice_is_one_polite_line() -> None:
 
 async def test_bookkeeping_said_back_after_a_message_is_silence() -> None:
     async with living(calls(speak("好的")), words("(已用 send_message 回答)"), words("嗯")) as house:
-        await house.turns.take(said("hi"))
-        await house.turns.take(said("再来"))
+        await house.turns.answer(said("hi"))
+        await house.turns.answer(said("再来"))
     assert house.transport.texts == ["好的", "嗯"]
     shown = house.model.requests[-1].messages
     assert [m.text for m in shown if isinstance(m, AssistantMessage)] == [""]
@@ -358,7 +358,7 @@ def for_owners() -> str:
 
 async def test_nobody_but_an_owner_reaches_another_conversation() -> None:
     async with living(calls(speak("psst", session=f"{BOT}:group:5555")), words("done")) as house:
-        await house.turns.take(said("tell them"))
+        await house.turns.answer(said("tell them"))
     assert (house.transport.texts, house.asked) == (["done"], [])
     result = house.model.requests[1].messages[-1]
     assert isinstance(result, ToolMessage)
@@ -368,7 +368,7 @@ async def test_nobody_but_an_owner_reaches_another_conversation() -> None:
 @each_case(("word", "sent"), [(Allow(), ["psst", "done"]), (Deny("no"), ["done"])])
 async def test_what_an_owner_has_sent_elsewhere_waits_for_his_word(word: Decision, sent: list[str]) -> None:
     async with living(calls(speak("psst", session=f"{BOT}:group:5555")), words("done")) as house:
-        await house.turns.take(said("tell them", user=OWNER))
+        await house.turns.answer(said("tell them", user=OWNER))
         assert house.transport.texts == []
         assert house.asked == ["#A1 send_message: 发到群 5555：psst  同意 A1 / 拒绝 A1"]
         await house.turns.resume("t1", {"c0": word})
@@ -379,8 +379,8 @@ async def test_words_of_others_that_came_while_a_run_waited_count_when_it_goes_o
     elsewhere = speak("psst", session=f"{BOT}:group:5555")
     async with living(calls(elsewhere), words("hi"), calls(("for_owners", "{}")), words("done")) as house:
         house.toolset.register(for_owners)
-        await house.turns.take(said("tell them", user=OWNER))
-        await house.turns.take(said("call for_owners", user=777))
+        await house.turns.answer(said("tell them", user=OWNER))
+        await house.turns.answer(said("call for_owners", user=777))
         await house.turns.resume("t1", {"c0": Allow()})
     result = house.model.requests[-1].messages[-1]
     assert isinstance(result, ToolMessage)

@@ -1,1 +1,0 @@
-"""A turn: what its model reads, how it runs, is suspended and closed, and its journal entries."""
