@@ -100,7 +100,15 @@ if TYPE_CHECKING:
         Pending,
         Suspend,
     )
-    from frostagent.types.tools import Tool, ToolContext, ToolStatus, tool
+    from frostagent.types.tools import (
+        Declarations,
+        ForeignDeclarations,
+        FunctionDeclarations,
+        Tool,
+        ToolContext,
+        ToolStatus,
+        tool,
+    )
     from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
 __all__ = [
@@ -124,9 +132,12 @@ __all__ = [
     "Completion",
     "ConfigError",
     "Decision",
+    "Declarations",
     "Deny",
     "Execution",
     "FinishReason",
+    "ForeignDeclarations",
+    "FunctionDeclarations",
     "Hooks",
     "Ids",
     "Image",
@@ -318,6 +329,9 @@ _HOMES = {
         "Suspend",
     ),
     "frostagent.types.tools": (
+        "Declarations",
+        "ForeignDeclarations",
+        "FunctionDeclarations",
         "Tool",
         "ToolContext",
         "ToolStatus",
