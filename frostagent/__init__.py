@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from frostagent.agent import Agent, Builder, ToolLike
+    from frostagent.agent import Agent, Builder, RunOptions, ToolLike
     from frostagent.clock import SystemClock
+    from frostagent.engine.budget import Limits
     from frostagent.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
     from frostagent.engine.engine import OnLimit
     from frostagent.engine.external_tools import class_tool, foreign_tool
@@ -143,6 +144,7 @@ __all__ = [
     "Image",
     "InMemory",
     "InvalidArguments",
+    "Limits",
     "Memory",
     "Message",
     "ModelError",
@@ -163,6 +165,7 @@ __all__ = [
     "RunEvent",
     "RunFailed",
     "RunFinished",
+    "RunOptions",
     "RunPaused",
     "RunStarted",
     "ScriptedModel",
@@ -218,9 +221,11 @@ _HOMES = {
     "frostagent.agent": (
         "Agent",
         "Builder",
+        "RunOptions",
         "ToolLike",
     ),
     "frostagent.clock": ("SystemClock",),
+    "frostagent.engine.budget": ("Limits",),
     "frostagent.engine.callbacks": (
         "ApprovalHandler",
         "OnToolResult",
