@@ -482,7 +482,7 @@ def test_the_fields_of_an_only_model_are_the_arguments() -> None:
 
 
 def test_a_model_that_may_be_left_out_is_an_argument_of_its_own() -> None:
-    def find(near: Point = Point(x=0)) -> None: ...  # noqa: B008
+    def find(near: Point = Point(x=0)) -> None: ...  # noqa: B008  # a default that is a model is what this is about
 
     assert list(read(find).schema()["properties"]) == ["near"]
 
