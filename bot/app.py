@@ -21,26 +21,26 @@ from adapters.metrics.metrics import CountedSink
 from adapters.storage.store import open_store
 from adapters.traces.run_log import RunLog
 from adapters.traces.spans import SpanObserver
+from bot.approvals.decision import Say
 from bot.build import App, build_app
+from bot.chat.dispatcher import StartupBarrier
 from bot.chat_models import Wrap
 from bot.cluster.line import ClusterLine, build_line
-from bot.cluster.singletons import run_singletons
+from bot.cluster.singletons import list_daily_tasks, run_singletons
 from bot.configured_tools import find_tools
 from bot.console.console import Link
-from bot.conversation.approval.approvals import Say
-from bot.conversation.dispatcher import StartupBarrier
 from bot.core.cluster_messages import WHOLE
 from bot.core.cluster_queries import ClusterHandlers
 from bot.core.console_views import Doctor
 from bot.core.events import Identity
 from bot.core.ports import TurnFollower
 from bot.core.trial_group import Trial
+from bot.outbox.owner_alerts import StartupAlerts, stall_alerts
+from bot.runtime.background import Background, StartupLoader, run_background
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process
 from bot.runtime.reloading import ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.owner_alerts import of_stalls
-from bot.speaking.startup_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
@@ -185,13 +185,12 @@ async def open_service(
             stack.push_async_callback(client.aclose)
         stack.push_async_callback(app.decoder.aclose)
         is_shown = seat is None and aside is None
-        port = await enter(running(settings, app, line, is_shown=is_shown))
+        port = await enter(running(settings, app, line, alerts, is_shown=is_shown))
         link = await enter(
             run_singletons(
                 settings, app, mask=mask, open_service=open_service, trying=trying, doctor=doctor
             )
         )
-        await enter(background(alerts.pass_on(app.owner)))
         try:
             yield Service(app, port, link)
         finally:
@@ -205,7 +204,7 @@ async def open_service(
 
 @asynccontextmanager
 async def running(
-    settings: Settings, app: App, line: ClusterLine, *, is_shown: bool
+    settings: Settings, app: App, line: ClusterLine, alerts: StartupAlerts, *, is_shown: bool
 ) -> AsyncIterator[int]:
     """Run all loops while the block runs, and the pages of health and metrics of a bot that
     `is_shown`; the port listened on, 0 in forward mode.
@@ -225,7 +224,7 @@ async def running(
         await enter(app.commands.open())
         await enter(app.lanes.open(app.lane_way.do))
         if is_shown:
-            stalled = of_stalls(app.owner, app.metrics.stalled)
+            stalled = stall_alerts(app.owner, app.metrics.stalled)
             await enter(background(Watchdog(clock=app.clock, stalled=stalled).run()))
             await enter(open_web(settings, app.metrics, lambda: (app,), offers=app.offers))
 
@@ -235,34 +234,41 @@ async def running(
             return build_handlers(app, startup_barrier.opened)
 
         port = await enter(line.open(sink, app.store.commit, build_cluster_handlers))
-        await app.spending.start()
-        await app.personas.start()
-        await app.quiet_overrides.start()
-        await app.pokes.start()
-        await app.modes.start()
-        await app.shadow.drafts.start()
-        await app.recoverer.start()
-        loops = (
-            app.spending.run(),
-            app.personas.run(),
-            app.quiet_overrides.run(),
-            app.pokes.run(),
-            app.join_requests.run(),
-            app.modes.run(),
-            app.draft_replies.run(),
-            app.publishing.run(),
-            app.shadow.run(),
-            app.shadow.drafts.run(),
-            app.recoverer.run(),
-            app.catchup.run(),
-            app.deafness.run(),
-            app.unconfirmed_checker.run(),
-            app.group_probe.run(),
-            app.expiry.run(),
+        loader = StartupLoader(
+            (
+                app.spending.load,
+                app.settings_store.load,
+                app.modes.load,
+                app.shadow.drafts.start,
+                app.recoverer.load,
+            ),
+            clock=app.clock,
         )
-        await enter(background(*loops))
+        await loader.start()
+        loops = list_background(settings, app, loader, alerts)
+        await enter(run_background(loop for loop in loops if not loop.needs_account))
         startup_barrier.open()
+        await enter(run_background(loop for loop in loops if loop.needs_account))
         yield port
+
+
+def list_background(
+    settings: Settings, app: App, loader: StartupLoader, alerts: StartupAlerts
+) -> tuple[Background, ...]:
+    """Every loop that runs for as long as the bot does, beside its turns and its connections."""
+    return (
+        Background("what the start could not load", loader.run),
+        Background("decisions of owners", app.decisions.run),
+        Background("shadow mode", app.shadow.run),
+        Background("media of drafts", app.shadow.drafts.run),
+        Background("catching up", app.catchup.run),
+        Background("deafness watch", app.deafness.run),
+        Background("unconfirmed sends", app.unconfirmed_checker.run),
+        Background("group probe", app.group_probe.run),
+        Background("expiry of approvals", app.expiry.run),
+        *list_daily_tasks(settings, app),
+        Background("startup alerts", lambda: alerts.pass_on(app.owner), needs_account=True),
+    )
 
 
 def migrate(connection: Connection) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from pathlib import Path
 from typing import Protocol
 
@@ -20,13 +19,61 @@ from adapters.media.attachments import PictureSight, TextReader, Transcribe, Voi
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, DraftFiles, MediaFolder
 from adapters.metrics.metrics import Metrics
-from adapters.onebot.peers import Account
+from adapters.onebot.accounts import Account
 from adapters.onebot.transport import MOST_INLINE, AnyTransport
 from adapters.storage.files import free_at
 from adapters.storage.store import SqlStore
 from adapters.storage.url import file_of, read_url
 from adapters.web.file_offers import FileOffers
 from adapters.words.word_file import WordFile
+from bot.approvals.decision import Approvers, Say
+from bot.approvals.drafts import DraftApprovals
+from bot.approvals.join_requests import JoinRequests, JoinRequestStore
+from bot.approvals.new_groups import NewGroups
+from bot.approvals.registry import PendingDecisions
+from bot.approvals.tool_calls import ToolApprovals
+from bot.chat.active_conversations import ActiveConversations
+from bot.chat.active_turn import ActiveTurns
+from bot.chat.active_work import ActiveWork
+from bot.chat.attachment_opener import AttachmentOpener
+from bot.chat.catchup import Catchup, HeldLanes, ReconnectQueue
+from bot.chat.coalescer import Coalescer
+from bot.chat.context_builder import (
+    ContextBuilder,
+    PromptContext,
+    TurnBudget,
+    history_room_of,
+    longest_head,
+    longest_head_of_all,
+)
+from bot.chat.deafness import DeafnessWatch
+from bot.chat.deduplicator import Deduplicator, SeenMessages
+from bot.chat.dispatcher import ConnectedHandler, Dispatcher
+from bot.chat.erasure_cancel import ErasureCancel
+from bot.chat.expiry import Expiry
+from bot.chat.group_admin import GroupAdmin
+from bot.chat.group_probe import BotDetection, GroupProbe
+from bot.chat.lanes import Lanes, Order
+from bot.chat.late_messages import ExpiredEvents, LateMessages
+from bot.chat.message_log import MessageLog, SelfMessages
+from bot.chat.mutes import Mutes
+from bot.chat.muting import Muting
+from bot.chat.perception import LOOKING, DescribedSight, Forwards, Perception, Senses
+from bot.chat.pokes import POKED, AnsweredPokes, Pokes
+from bot.chat.question_queue import DeferredQuestions, QuestionQueue, Quotes
+from bot.chat.rate_limiter import RateLimiter
+from bot.chat.recalls import Recalls
+from bot.chat.recovery import Recoverer
+from bot.chat.steering import Steering
+from bot.chat.stop_handler import StopHandler
+from bot.chat.suspended import SuspendedTurns
+from bot.chat.tasks import Resume, Work, due_of, person_of
+from bot.chat.turn import Turns
+from bot.chat.turn_journal import TurnJournal
+from bot.chat.unconfirmed_checker import UnconfirmedChecker
+from bot.chat.unfinished import Unfinished
+from bot.chat.wake_classifier import BlockedWordFilter, WakeClassifier
+from bot.chat.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.chat_models import ChatModels, Wrap
 from bot.commands.commands import Commands
 from bot.commands.context import ContextSize, context_command, measure_context
@@ -38,69 +85,15 @@ from bot.commands.help import stop_command, with_help
 from bot.commands.limit import limit_command
 from bot.commands.me import me_command
 from bot.commands.model import model_command
-from bot.commands.mute import mute_command, unmute_command
 from bot.commands.persona import persona_command
-from bot.commands.quiet import quiet_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
-from bot.conversation.approval.approval_replies import ApprovalReplies
-from bot.conversation.approval.approvals import Approvals, Approvers, Say
-from bot.conversation.approval.draft_replies import DraftReplies
-from bot.conversation.approval.group_approval import GroupApproval
-from bot.conversation.approval.join_request_store import JoinRequestStore
-from bot.conversation.approval.join_requests import JoinRequests
-from bot.conversation.approval.owner_replies import OwnerReplies
-from bot.conversation.approval.pending import PendingDecisions
-from bot.conversation.approval.publishing import Publishing
-from bot.conversation.approval.requests import Requests
-from bot.conversation.context.attachment_opener import AttachmentOpener
-from bot.conversation.context.describing import DescribedSight
-from bot.conversation.context.forwards import Forwards
-from bot.conversation.context.group_admin import GroupAdmin
-from bot.conversation.context.perception import LOOKING, Perception, Senses
-from bot.conversation.context.prompt_context import PromptContext
-from bot.conversation.context.prompt_size import history_room_of, longest_head, longest_head_of_all
-from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
-from bot.conversation.intake.active_conversations import ActiveConversations
-from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
-from bot.conversation.intake.group_probe import BotDetection, GroupProbe
-from bot.conversation.intake.message_log import MessageLog, SelfMessages
-from bot.conversation.intake.mutes import Mutes
-from bot.conversation.intake.pokes import AnsweredPokes, Pokes
-from bot.conversation.intake.quiet_hours import QuietHours
-from bot.conversation.intake.server_clock import ServerClock
-from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
-from bot.conversation.interruptions.active_work import ActiveWork
-from bot.conversation.interruptions.erasure_cancel import ErasureCancel
-from bot.conversation.interruptions.expiry import Expiry
-from bot.conversation.interruptions.muting import Muting
-from bot.conversation.interruptions.recalls import Recalls
-from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stop_handler import StopHandler
-from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.lanes import Lanes, Order
-from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue, Quotes
-from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.recovery.catchup import Catchup, HeldLanes, ReconnectQueue
-from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
-from bot.conversation.recovery.recovery import Recoverer
-from bot.conversation.recovery.unconfirmed_checker import UnconfirmedChecker
-from bot.conversation.recovery.unfinished import Unfinished
-from bot.conversation.tasks import Work, due_of, person_of
-from bot.conversation.turns.context_builder import ContextBuilder
-from bot.conversation.turns.finalizer import Finalizer
-from bot.conversation.turns.live import LiveTurns
-from bot.conversation.turns.suspensions import Suspensions
-from bot.conversation.turns.turn import Turns
-from bot.conversation.turns.turn_budget import TurnBudget
-from bot.conversation.turns.turn_journal import TurnJournal
-from bot.conversation.way import LaneWay, MessageWay
 from bot.core.cluster_messages import ClusterPeers
 from bot.core.cluster_queries import ClusterClient
+from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.memories import Notebook
 from bot.core.ports import (
@@ -114,50 +107,47 @@ from bot.core.ports import (
     VoiceListener,
     Web,
 )
+from bot.core.server_clock import ServerClock
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
-from bot.memory.drafts import Drafts
-from bot.memory.extraction import PICKED_WITHIN, Extraction, OpenTalks
+from bot.memory.drafts import FORGOTTEN, Drafts
+from bot.memory.extraction import OPEN_TALK, PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
-from bot.memory.modes import Modes
+from bot.memory.modes import MODE, Modes, mode_of_new_groups
 from bot.memory.newest import Newest
-from bot.memory.own_limits import OwnLimits
+from bot.memory.own_limits import LIMITS, OwnLimits
 from bot.memory.persona_files import PersonaFiles
-from bot.memory.personas import Personas
-from bot.memory.quiet_overrides import QuietOverrides
+from bot.memory.personas import PERSONA_TEXTS, Personas
 from bot.memory.recorder import Recorder
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.spending import Spending
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
 from bot.models.meter import CountedSpeech, Meter
+from bot.outbox.delivery import Delivery, Postbox
+from bot.outbox.gestures import Gestures
+from bot.outbox.outbox import Outbox, Screen
+from bot.outbox.owner_alerts import Owner, RunFailureAlerts, StartupAlerts
+from bot.outbox.sender import Sender
+from bot.outbox.sends import SendJournal
+from bot.outbox.shadow import Shadow
 from bot.policy.day_limits import Cap, DayLimits
-from bot.policy.drafts import FORGOTTEN
-from bot.policy.new_groups import mode_of_new_groups
-from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
 from bot.prompt.stored_rounds import tell_round
+from bot.quiet.commands import quiet_commands
+from bot.quiet.quiet_hours import QUIET, QuietHours
+from bot.quiet.rule import read_rule
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
-from bot.speaking.carrier import Carrier
-from bot.speaking.delivery import Delivery, Manner
-from bot.speaking.gestures import Gestures
-from bot.speaking.outbox import Outbox
-from bot.speaking.owner_alerts import Alarm, Owner
-from bot.speaking.postbox import Postbox
-from bot.speaking.queues import Queues
-from bot.speaking.screening import Screen
-from bot.speaking.sends import Rows
-from bot.speaking.shadow import Shadow
-from bot.speaking.startup_alerts import StartupAlerts
+from bot.settings_store import PERSONA, SettingsStore
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
-from frostagent.engine.batches import Batches
 from frostagent.engine.budget import Limits
+from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
 from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.endpoint import join_url
@@ -168,6 +158,7 @@ from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ModelRequest
 from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
+from frostagent.types.suspension import Decision
 from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
 
@@ -175,6 +166,8 @@ CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
 LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
 MAX_LOGGED = 200  # characters of a line that is looked up
+KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK)
+"""What `SettingsStore` keeps over restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
 
@@ -219,24 +212,17 @@ class App:
     summaries: Summaries
     extraction: Extraction | None
     prompt_head: Callable[[Conversation], ModelRequest]
-    quiet_overrides: QuietOverrides
+    settings_store: SettingsStore
+    quiet_hours: QuietHours
     modes: Modes
-    pokes: AnsweredPokes
     forgetting: Forgetting
-    # speaking
+    # outbox
     outbox: Outbox
     gestures: Gestures
     owner: Owner
     shadow: Shadow
-    # approvals
-    requests: Requests
-    approvals: Approvals
-    approval_replies: ApprovalReplies
-    group_approval: GroupApproval
-    publishing: Publishing
-    draft_replies: DraftReplies
-    join_requests: JoinRequests
-    pending: PendingDecisions
+    # what owners decide
+    decisions: PendingDecisions
     # the way of a message
     dispatcher: Dispatcher
     deduplicator: Deduplicator
@@ -247,7 +233,6 @@ class App:
     lanes: Lanes[Work]
     lane_way: LaneWay
     context_builder: ContextBuilder
-    suspensions: Suspensions
     expiry: Expiry
     # recovery
     recoverer: Recoverer
@@ -296,7 +281,14 @@ def build_app(
     # --- the journal, and what a day may take -----------------------------------------------------
 
     journaled = wrap(journal) if wrap else journal
-    own_limits = OwnLimits(store=journaled, choices=books, clock=clock, neighbours=neighbours)
+    settings_store = SettingsStore(
+        KEPT_SETTINGS,
+        store=journaled,
+        choices=books,
+        clock=clock,
+        neighbours=neighbours,
+    )
+    own_limits = OwnLimits(settings=settings_store, clock=clock)
     day_limits = DayLimits(
         Cap(settings.bot_day_cost_user, settings.bot_day_tokens_user),
         Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
@@ -410,9 +402,7 @@ def build_app(
     # --- memory -----------------------------------------------------------------------------------
 
     persona_files = PersonaFiles(settings, models.named)
-    personas = Personas(
-        persona_files.cast(), store=store, choices=books, clock=clock, neighbours=neighbours
-    )
+    personas = Personas(persona_files.cast(), settings=settings_store)
     spending.own.filed = personas.days
     attachments = Attachments(store=store, kinds=senses.kinds)
     speakers = Speakers(store=store)
@@ -434,7 +424,7 @@ def build_app(
             speakers=speakers,
             store=store,
             clock=clock,
-            open_talks=OpenTalks(store=store, choices=books, clock=clock),
+            open_talks=OpenTalks(settings=settings_store, clock=clock),
             is_spent=spending.is_spent,
             patience=PICKED_WITHIN + first_token,
         )
@@ -475,11 +465,9 @@ def build_app(
     def prompt_head(where: Conversation) -> ModelRequest:
         return longest_head(personas.of(where), toolset)
 
-    quiet_overrides = QuietOverrides(store=store, choices=books, clock=clock, neighbours=neighbours)
     modes = Modes(
-        store=store,
+        settings=settings_store,
         choices=books,
-        clock=clock,
         usual=mode_of_new_groups(
             settings.bot_new_group,
             has_owners=bool(owners),
@@ -488,37 +476,35 @@ def build_app(
         # Owners who listed no groups hear of new ones.
         told=bool(owners) and not settings.bot_groups,
     )
-    pokes = AnsweredPokes(store=store, choices=books, clock=clock)
     perception = Perception(transport=wire, history=history, senses=senses)
 
     # --- the way out ------------------------------------------------------------------------------
 
-    rows = Rows(store=store, clock=clock, ids=ids)
+    send_journal = SendJournal(store=store, clock=clock, ids=ids)
     mutes = Mutes(clock=clock)
-    carrier = Carrier(
+    sender = Sender(
         transport=wire,
-        rows=rows,
+        journal=send_journal,
         clock=clock,
         ids=ids,
         rate=settings.bot_send_rate,
         burst=settings.bot_send_burst,
         mutes=mutes,
     )
-    queues = Queues(rows=rows, carrier=carrier)
     owner = Owner(
         owners=owners,
-        queues=queues,
+        sender=sender,
         clock=clock,
         mask=mask,
         quiet=owners.quiet,
         tongue=tongue,
         neighbours=neighbours,
     )
-    carrier.unreachable.follow(owner.tell_of_unreachable)
+    sender.unreachable.follow(owner.tell_of_unreachable)
     screen: Screen | None = None
     if words is not None:
         screen = Screen(words=words, owner=owner, owners=owners)
-    live = LiveTurns(store=store, clock=clock)
+    live = ActiveTurns(store=store, clock=clock)
     shadow = Shadow(
         modes=modes,
         drafts=Drafts(
@@ -526,20 +512,19 @@ def build_app(
             choices=books,
             clock=clock,
             shelf=DraftFiles(settings.media_dir, journal.share),
-            forgotten=FORGOTTEN[tongue],
+            forgotten=FORGOTTEN.format(tongue),
         ),
-        rows=rows,
-        queues=queues,
+        journal=send_journal,
+        sender=sender,
         owner=owner,
         asked=live.question_of,
         clock=clock,
         tongue=tongue,
     )
     outbox = Outbox(
-        rows=rows,
-        carrier=carrier,
-        queues=queues,
-        tell=owner.tell_of_send,
+        journal=send_journal,
+        sender=sender,
+        report_loss=owner.tell_of_send,
         screen=screen,
         shadow=shadow,
     )
@@ -578,7 +563,7 @@ def build_app(
     run_observers: list[Observer] = [
         Recorder(store=store, clock=clock),
         LogObserver(),
-        Alarm(owner, mask=mask),
+        RunFailureAlerts(owner, mask=mask),
         failures,
         metrics,
         *followers,
@@ -589,7 +574,7 @@ def build_app(
         clock=clock,
         observer=Observers(run_observers),
         # Each step is written down; a call that may change something waits for that.
-        batches=Batches(toolset.calls, max_calls=settings.tools_max_calls, recorded=store.commit),
+        executor=CallExecutor(toolset, max_calls=settings.tools_max_calls, recorded=store.commit),
         max_steps=settings.bot_max_steps,
     )
 
@@ -617,15 +602,32 @@ def build_app(
         outbox=outbox,
         history=history,
         clock=clock,
-        manner=Manner(settings.bot_pace, lambda where: personas.of(where).name, tongue),
+        paced=settings.bot_pace,
+        name=lambda where: personas.of(where).name,
+        tongue=tongue,
     )
     turn_journal = TurnJournal(store, history, clock, spending=spending)
-    requests = Requests(resume=lanes.put, clock=clock, tongue=tongue)
-    approvals = Approvals(approvers=approvers, requests=requests, postbox=postbox, clock=clock)
-    suspensions = Suspensions(
+
+    def resume(
+        where: Conversation,
+        turn_id: str,
+        decisions: Mapping[str, Decision],
+        question: MessageReceived,
+        at_latest: float,
+    ) -> bool:
+        return lanes.put(where, Resume(turn_id, decisions, question, at_latest))
+
+    approvals = ToolApprovals(
+        approvers=approvers,
+        resume=resume,
+        postbox=postbox,
+        reply_postbox=open_postbox,
+        server_clock=server_clock,
+        clock=clock,
+    )
+    suspensions = SuspendedTurns(
         store=store,
         approvals=approvals,
-        requests=requests,
         turn_journal=turn_journal,
         history=history,
     )
@@ -642,50 +644,25 @@ def build_app(
     turns = Turns(
         engine=engine,
         context_builder=context_builder,
-        finalizer=Finalizer(
-            delivery=delivery,
-            history=history,
-            approvals=approvals,
-            store=store,
-            turn_journal=turn_journal,
-            shadow=shadow,
-        ),
+        delivery=delivery,
         suspensions=suspensions,
+        approvals=approvals,
+        store=store,
         history=history,
         turn_journal=turn_journal,
         live=live,
         gestures=gestures,
+        shadow=shadow,
     )
 
     # --- what owners decide -----------------------------------------------------------------------
 
-    group_approval = GroupApproval(
+    groups = NewGroups(
         modes=modes,
         approvers=approvers,
         postbox=postbox,
         server_clock=server_clock,
         clock=clock,
-    )
-    approval_replies = ApprovalReplies(
-        approvers=approvers,
-        requests=requests,
-        postbox=open_postbox,
-        server_clock=server_clock,
-        clock=clock,
-    )
-    publishing = Publishing(
-        drafts=shadow.drafts,
-        outbox=outbox,
-        store=store,
-        history=history,
-        clock=clock,
-        tongue=tongue,
-    )
-    draft_replies = DraftReplies(
-        drafts=shadow.drafts,
-        publishing=publishing,
-        postbox=postbox,
-        server_clock=server_clock,
     )
     join_request_store = JoinRequestStore(store=store, choices=books, clock=clock)
     join_requests = JoinRequests(
@@ -699,11 +676,20 @@ def build_app(
         clock=clock,
         tongue=tongue,
     )
-    owner_replies = OwnerReplies(
-        join_requests,
-        group_approval,
-        draft_replies,
-        approval_replies,
+    decisions = PendingDecisions(
+        calls=approvals,
+        join_requests=join_requests,
+        drafts=DraftApprovals(
+            drafts=shadow.drafts,
+            outbox=outbox,
+            store=store,
+            history=history,
+            postbox=postbox,
+            server_clock=server_clock,
+            clock=clock,
+            tongue=tongue,
+        ),
+        groups=groups,
         owners=frozenset(owners),
         history=history,
         look_up=perception.quoted_there,
@@ -712,7 +698,6 @@ def build_app(
         postbox=postbox,
         tongue=tongue,
     )
-    pending = PendingDecisions(requests, join_requests, modes, shadow.drafts)
 
     # --- from a message to a question that waits --------------------------------------------------
 
@@ -722,17 +707,17 @@ def build_app(
     reconnect_queue = ReconnectQueue(lanes=lanes, unconfirmed=outbox.unconfirmed, clock=clock)
     active_conversations = ActiveConversations(arrive=reconnect_queue.take, clock=clock)
     quiet_hours = QuietHours(
-        rules=rules,
-        local=personas.rules,
-        quiet_overrides=quiet_overrides,
-        modes=modes,
+        rule_of=lambda where: personas.rules(where, rules).quiet,
+        settings=settings_store,
         clock=clock,
     )
     wake_classifier = WakeClassifier(
         rules=rules,
         history=history,
+        seen=seen,
         server_clock=server_clock,
         mutes=mutes,
+        modes=modes,
         quiet_hours=quiet_hours,
         outbox=outbox,
         owner=owner,
@@ -766,7 +751,6 @@ def build_app(
         rate_limiter=rate_limiter,
         message_log=message_log,
         turn_journal=turn_journal,
-        clock=clock,
     )
     deferred = DeferredQuestions(
         wake_classifier=wake_classifier,
@@ -803,10 +787,10 @@ def build_app(
         then=(shadow.forget,) if extraction is None else (extraction.forget, shadow.forget),
         neighbours=neighbours,
     )
-    forgetting.follow(outbox.forget)
+    forgetting.follow(sender.forget)
     forgetting.follow(owner.forget)
     status = StatusReader(
-        count_pending=pending.count,
+        count_pending=decisions.count,
         free_space=lambda: free_at(data_folder(settings)),
         cluster=others,
     )
@@ -826,9 +810,7 @@ def build_app(
                 forget_command(forgetting, speakers),
                 reset_command(store, history),
                 persona_command(personas),
-                quiet_command(quiet_overrides, quiet_hours.is_hour, quiet_hours.end),
-                mute_command(quiet_overrides),
-                unmute_command(quiet_overrides, quiet_hours.is_hour),
+                *quiet_commands(quiet_hours),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -841,7 +823,7 @@ def build_app(
         history=history,
         owners=owners,
         hears=wake_classifier.admits_command,
-        commanders=quiet_hours.commanders,
+        commanders=wake_classifier.commanders,
         lets=rate_limiter.admit_command,
         clock=clock,
     )
@@ -851,7 +833,7 @@ def build_app(
     deduplicator = Deduplicator(
         seen=seen,
         server_clock=server_clock,
-        meet=lambda message: group_approval.meet(message, wake_classifier.calls, owner.tell),
+        meet=lambda message: groups.meet(message, wake_classifier.calls, owner.tell),
     )
     self_messages = SelfMessages(history, outbox)
     active_work = ActiveWork(
@@ -862,37 +844,43 @@ def build_app(
         question_queue=question_queue,
         outbox=outbox,
     )
+    stop_handler = StopHandler(
+        active_work=active_work,
+        server_clock=server_clock,
+        message_log=message_log,
+        history=history,
+        gestures=gestures,
+        rules=rules,
+        local=personas.rules,
+    )
+    steering = Steering(
+        live=live,
+        message_log=message_log,
+        question_queue=question_queue,
+        history=history,
+        prompt_context=prompt_context,
+        stops=wake_classifier.stops,
+        owners=rules.owners,
+        is_on=settings.bot_steer,
+    )
     message_way = MessageWay(
         deduplicator=deduplicator,
         active_conversations=active_conversations,
-        self_messages=self_messages,
-        owner_replies=owner_replies,
-        stop_handler=StopHandler(
-            active_work=active_work,
-            server_clock=server_clock,
-            message_log=message_log,
-            history=history,
-            gestures=gestures,
-            rules=rules,
-            local=personas.rules,
-        ),
-        start_command=commands.start_command,
         wake_classifier=wake_classifier,
-        steering=Steering(
-            live=live,
-            message_log=message_log,
-            question_queue=question_queue,
-            history=history,
-            prompt_context=prompt_context,
-            stops=wake_classifier.stops,
-            owners=rules.owners,
-            is_on=settings.bot_steer,
-        ),
         message_log=message_log,
-        question_queue=question_queue,
+        stages=(
+            Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
+            Stage(decisions.take_reply, erases=True),  # an owner's word on what waits?
+            Stage(stop_handler.take, answers=True),  # is somebody to stop?
+            Stage(commands.start_command, answers=True, erases=True),  # answered without a model?
+        ),
+        judged_stages=(
+            JudgedStage(steering.take, answers=True),  # part of what is being answered?
+            JudgedStage(question_queue.receive),  # a question, overheard, or ignored
+        ),
     )
     lane_way = LaneWay(
-        owner_replies=owner_replies,
+        decisions=decisions,
         wake_classifier=wake_classifier,
         rate_limiter=rate_limiter,
         message_log=message_log,
@@ -953,7 +941,7 @@ def build_app(
             deferred=deferred,
             deafness=deafness,
         ),
-        pokes=Pokes(wake_classifier, postbox, pokes, clock, tongue=tongue),
+        pokes=Pokes(wake_classifier, postbox, AnsweredPokes(settings_store), clock, tongue=tongue),
         join_requests=join_requests,
         self_messages=self_messages,
         unreachable=outbox.unreachable,
@@ -1042,22 +1030,15 @@ def build_app(
         summaries=summaries,
         extraction=extraction,
         prompt_head=prompt_head,
-        quiet_overrides=quiet_overrides,
+        settings_store=settings_store,
+        quiet_hours=quiet_hours,
         modes=modes,
-        pokes=pokes,
         forgetting=forgetting,
         outbox=outbox,
         gestures=gestures,
         owner=owner,
         shadow=shadow,
-        requests=requests,
-        approvals=approvals,
-        approval_replies=approval_replies,
-        group_approval=group_approval,
-        publishing=publishing,
-        draft_replies=draft_replies,
-        join_requests=join_requests,
-        pending=pending,
+        decisions=decisions,
         dispatcher=dispatcher,
         deduplicator=deduplicator,
         seen=seen,
@@ -1067,7 +1048,6 @@ def build_app(
         lanes=lanes,
         lane_way=lane_way,
         context_builder=context_builder,
-        suspensions=suspensions,
         expiry=expiry,
         recoverer=recoverer,
         catchup=catchup,
@@ -1099,8 +1079,7 @@ def build_rules(settings: Settings) -> Rules:
         loop=settings.bot_loop,
         user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,
         group_rate=Rate(*settings.bot_group_rate) if settings.bot_group_rate else None,
-        quiet=tuple(starmap(Hours, settings.bot_quiet)),
-        quiet_mode=Quiet(settings.bot_quiet_mode),
+        quiet=read_rule(settings.bot_quiet, settings.bot_quiet_mode),
     )
 
 

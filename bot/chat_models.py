@@ -10,8 +10,7 @@ from bot.models.meter import Meter
 from config.endpoints import Endpoint
 from config.settings import Settings
 from frostagent.models.failover import Failover
-from frostagent.models.openai.client import OpenAIModel
-from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.client import OpenAIModel, Timeouts
 from frostagent.models.openai.endpoint import join_url
 from frostagent.models.prices import Price, read_known
 from frostagent.models.upstreams import Upstream

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.broker.gateway import Gateway
-from adapters.onebot.peers import PeerRegistry
+from adapters.onebot.accounts import PeerRegistry
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.cluster.broker import build_gateway
@@ -22,7 +22,7 @@ from bot.cluster.line import build_sockets
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Bilingual, Language, text_in
 from frostagent.text.masking import text_for_log
 
 LAST_EVENTS: Final = 5.0  # seconds at the end for what the broker has not confirmed
@@ -65,8 +65,8 @@ async def open_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
             await _publish_waiting(gateway)
 
 
-def _log_trouble(line: Pair) -> None:
-    logger.warning(text_for_log(line[Language.ENGLISH]))
+def _log_trouble(line: Bilingual) -> None:
+    logger.warning(text_for_log(text_in(Language.ENGLISH, line)))
 
 
 async def _publish_waiting(gateway: Gateway) -> None:

@@ -20,7 +20,7 @@ from config.tables import (
     SubagentRow,
     read_subagents,
 )
-from frostagent.engine.batches import Batches
+from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
 from frostagent.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
 from frostagent.engine.toolset import Toolset
@@ -83,7 +83,7 @@ class SubagentRegistry:
     def _build(self, row: SubagentRow) -> Subagent:
         tools = self.toolset.part(row.tools)
         model = self._model_at(endpoints_of(row, self._settings))
-        batches = Batches(tools.calls, max_calls=self._settings.tools_max_calls)
+        executor = CallExecutor(tools, max_calls=self._settings.tools_max_calls)
 
         def runner(observer: Observer) -> Engine:
             return Engine(
@@ -91,7 +91,7 @@ class SubagentRegistry:
                 toolset=tools,
                 clock=self._clock,
                 observer=observer,
-                batches=batches,
+                executor=executor,
                 max_steps=row.max_steps,
                 deadline=row.deadline,
             )

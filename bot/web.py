@@ -127,8 +127,8 @@ def read_vitals(app: App) -> Vitals:
         overflow=app.rate_limiter.overflow,
         reconnects=app.peers.reconnects,
         withheld=screen.withheld if screen else 0,
-        waiting=app.pending.count(),
-        ended=app.requests.ended,
+        waiting=app.decisions.count(),
+        ended=app.decisions.calls.ended,
         commands=app.commands.taken,
         today=read_today(app.spending),
     )

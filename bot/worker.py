@@ -21,8 +21,8 @@ from bot.cluster.partition_manager import PartitionManager
 from bot.configured_tools import find_tools
 from bot.core.cluster_messages import ClusterPartition
 from bot.core.console_views import Doctor
+from bot.outbox.owner_alerts import stall_alerts
 from bot.runtime.watchdog import Watchdog
-from bot.speaking.owner_alerts import of_stalls
 from bot.web import STANDING_BY, build_file_offers, build_metrics, open_web
 from config.settings import Settings
 from frostagent.cancellation import background
@@ -60,7 +60,7 @@ async def open_worker(
         return not (service.app.lanes.active or service.app.lanes.waiting)
 
     def stalled(seconds: float) -> None:
-        told = [of_stalls(one.app.owner, metrics.stalled) for one in manager.services[:1]]
+        told = [stall_alerts(one.app.owner, metrics.stalled) for one in manager.services[:1]]
         for tell in told or [metrics.stalled]:
             tell(seconds)
 

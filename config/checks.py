@@ -14,13 +14,12 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from bot.core.language import in_chinese
 from config import sources, values
 from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
 from config.tables import read_groups, read_subagents
 from config.tokens import parts_of
-from frostagent.text.language import Bilingual
+from frostagent.text.language import Bilingual, Language, text_in
 from frostagent.types.errors import ConfigError, Problem
 
 WEAK_TOKEN = 16  # characters
@@ -202,7 +201,8 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
                     "ONEBOT_ACCESS_TOKEN",
                     Bilingual(
                         f"{wrong.what}, but ONEBOT_MODE=forward dials one server",
-                        f"{in_chinese(wrong.what)}，但 ONEBOT_MODE=forward 只连一台服务",
+                        f"{text_in(Language.CHINESE, wrong.what)}，"
+                        "但 ONEBOT_MODE=forward 只连一台服务",
                     ),
                     wrong.mend,
                 )
@@ -314,7 +314,7 @@ def _in_one(problems: Sequence[Problem]) -> Problem:
     """All that is wrong with one file, under the name and remedy of the first."""
     what = Bilingual(
         "; ".join(problem.what for problem in problems),
-        "；".join(in_chinese(problem.what) for problem in problems),
+        "；".join(text_in(Language.CHINESE, problem.what) for problem in problems),
     )
     return replace(problems[0], what=what)
 

@@ -9,9 +9,8 @@ from difflib import get_close_matches
 
 from pydantic import SecretStr
 
-from bot.core.language import in_chinese
 from config import values
-from frostagent.text.language import Bilingual
+from frostagent.text.language import Bilingual, Language, text_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,9 @@ def _fallback(entry: object, number: int, mend: Bilingual) -> Endpoint:
         context = values.whole(0, values.MAX_CONTEXT)(entry.get("context", 0))
     except values.Wrong as error:
         raise values.Wrong(
-            Bilingual(f"{place} {error.what}", f"{place.zh}{in_chinese(error.what)}"), error.mend
+            Bilingual(
+                f"{place} {error.what}", f"{place.zh}{text_in(Language.CHINESE, error.what)}"
+            ),
+            error.mend,
         ) from None
     return Endpoint(url, key, texts["model"], texts["dialect"].lower(), context)

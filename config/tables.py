@@ -21,10 +21,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from bot.core.language import in_chinese
 from config import values
 from config.values import hours
-from frostagent.text.language import Bilingual, text_of
+from frostagent.text.language import Bilingual, Language, text_in, text_of
 from frostagent.types.errors import Problem
 
 TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
@@ -93,7 +92,7 @@ def field_complaint(detail: ErrorDetails) -> Bilingual:
     message, context = detail["msg"].removeprefix("Value error, "), detail.get("ctx", {})
     match context.get("error"):
         case values.Wrong() as wrong:
-            zh = f"{in_chinese(wrong.what)}。{in_chinese(wrong.mend)}"
+            zh = f"{text_in(Language.CHINESE, wrong.what)}。{text_in(Language.CHINESE, wrong.mend)}"
         case Exception() as error:
             zh = text_of(error).zh
         case _:
@@ -109,7 +108,9 @@ def field_complaint(detail: ErrorDetails) -> Bilingual:
 
 def _at(place: str, what: str) -> Bilingual:
     """It with its place in front."""
-    return Bilingual(f"{place}: {what}", f"{in_chinese(place)}：{in_chinese(what)}")
+    return Bilingual(
+        f"{place}: {what}", f"{text_in(Language.CHINESE, place)}：{text_in(Language.CHINESE, what)}"
+    )
 
 
 def _at_row(file: Path, row: int, name: str = "") -> Bilingual:
@@ -312,5 +313,5 @@ def _wrong_with(row: SubagentRow, keys: Mapping[str, SecretStr]) -> Iterator[Bil
         except values.Wrong as wrong:
             yield Bilingual(
                 f"api_key: the variable {row.api_key} {wrong.what}",
-                f"api_key：{row.api_key} {in_chinese(wrong.what)}",
+                f"api_key：{row.api_key} {text_in(Language.CHINESE, wrong.what)}",
             )

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from frostagent.agent import Agent, Builder, RunOptions, ToolLike
+    from frostagent.callbacks import OnToolResult, SendHook, Subscriber
     from frostagent.clock import SystemClock
     from frostagent.engine.budget import Limits
-    from frostagent.engine.callbacks import ApprovalHandler, OnToolResult, SendHook, Subscriber
     from frostagent.engine.engine import OnLimit
     from frostagent.engine.external_tools import class_tool, foreign_tool
-    from frostagent.engine.toolset import Toolset
+    from frostagent.engine.toolset import ApprovalHandler, Toolset
     from frostagent.models.connection import connect
-    from frostagent.models.openai.deadlines import Timeouts
+    from frostagent.models.openai.client import Timeouts
     from frostagent.programs import command_tool
     from frostagent.reply import (
         MustWait,
@@ -224,22 +224,21 @@ _HOMES = {
         "RunOptions",
         "ToolLike",
     ),
-    "frostagent.clock": ("SystemClock",),
     "frostagent.engine.budget": ("Limits",),
-    "frostagent.engine.callbacks": (
-        "ApprovalHandler",
+    "frostagent.callbacks": (
         "OnToolResult",
         "SendHook",
         "Subscriber",
     ),
+    "frostagent.clock": ("SystemClock",),
     "frostagent.engine.engine": ("OnLimit",),
     "frostagent.engine.external_tools": (
         "class_tool",
         "foreign_tool",
     ),
-    "frostagent.engine.toolset": ("Toolset",),
+    "frostagent.engine.toolset": ("ApprovalHandler", "Toolset"),
     "frostagent.models.connection": ("connect",),
-    "frostagent.models.openai.deadlines": ("Timeouts",),
+    "frostagent.models.openai.client": ("Timeouts",),
     "frostagent.programs": ("command_tool",),
     "frostagent.reply": (
         "MustWait",

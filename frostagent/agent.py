@@ -25,26 +25,23 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Type
 
 from typing_extensions import Unpack
 
-from frostagent.clock import RandomIds, SystemClock
-from frostagent.engine.batches import MAX_CALLS, Batches
-from frostagent.engine.budget import NO_LIMITS, Budget, Limits
-from frostagent.engine.callbacks import (
-    ApprovalHandler,
-    FunctionApprover,
+from frostagent.callbacks import (
     HookSpeaker,
     OnToolResult,
     PlainMedia,
     SendHook,
     Subscriber,
     Subscribers,
-    as_approver,
     speaking,
     told_results,
 )
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.engine.budget import NO_LIMITS, Budget, Limits
+from frostagent.engine.call_executor import MAX_CALLS, CallExecutor
 from frostagent.engine.engine import Engine, OnLimit, RunState
 from frostagent.engine.external_tools import as_tool
 from frostagent.engine.subagents import MARGIN, NamedSubagents, Subagent
-from frostagent.engine.toolset import Toolset
+from frostagent.engine.toolset import ApprovalHandler, FunctionApprover, Toolset, as_approver
 from frostagent.reply import MustWait, Reply, Structured, Waiting
 from frostagent.sessions import CHAT, Given, Memory, SessionRuns
 from frostagent.structured import Form, fill_in, fill_in_at_once, form_of
@@ -155,10 +152,10 @@ class Agent:
             deadline=deadline,
             on_limit=on_limit,
         )
-        batches = batches_of(self.tools, tool_execution, max_calls, on_tool_result)
+        executor = executor_of(self.tools, tool_execution, max_calls, on_tool_result)
         observed = partial(self._engine, observer=self._subscribers)
         self._runs = SessionRuns(
-            engine=observed(toolset=self.tools, batches=batches),
+            engine=observed(toolset=self.tools, executor=executor),
             writer=observed(toolset=self.tools.part(())),
             memory=memory,
             system=self._instructions,
@@ -419,15 +416,15 @@ class Agent:
         return bool(running)
 
 
-def batches_of(
+def executor_of(
     tools: Toolset,
     execution: Literal["concurrent", "sequential"],
     max_calls: int,
     on_tool_result: OnToolResult | None,
-) -> Batches:
+) -> CallExecutor:
     """How the calls of a step are run. Raises TypeError for a function that must be awaited."""
-    return Batches(
-        tools.calls,
+    return CallExecutor(
+        tools,
         execution=Execution(execution),
         max_calls=max_calls,
         on_result=None if on_tool_result is None else told_results(on_tool_result),

@@ -15,8 +15,8 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
+from frostagent.callbacks import HookSpeaker
 from frostagent.engine.budget import Budget
-from frostagent.engine.callbacks import HookSpeaker
 from frostagent.engine.engine import Engine, Run, RunState
 from frostagent.reply import (
     Reply,

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from frostagent.text.language import Language, NotifyOwners
+from frostagent.text.language import Language, NotifyOwners, Phrase, bilingual, text_in
+
+
+def both(text: Phrase | str) -> tuple[str, str]:
+    """A text in Chinese and in English."""
+    return bilingual(text).zh, bilingual(text).en
 
 
 def read(told: list[str], tongue: Language = Language.ENGLISH) -> NotifyOwners:
     """What owners who read this language are told goes into the list."""
-    return lambda line: told.append(line[tongue])
+    return lambda line: told.append(text_in(tongue, line))

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from adapters.onebot.connection import CLOSE_WITHIN
+from adapters.onebot.sockets import CLOSE_WITHIN
 from bot.app import LAST_ANSWERS
 from bot.cli.process import GRACE
 from tests.cases import each_case

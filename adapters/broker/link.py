@@ -15,7 +15,8 @@ import aiormq.abc
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
-from frostagent.text.language import NotifyOwners, fill_pair
+from bot.core.language import CATALOGUE
+from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.types.errors import BotError, ConfigError
 from frostagent.types.ports import Clock
 
@@ -27,20 +28,19 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 logger = logging.getLogger(__name__)
 
-AGAIN: Final = ("消息队列又连上了。", "The broker can be reached again.")
-CANNOT: Final = (
+AGAIN: Final = Phrase("消息队列又连上了。", "The broker can be reached again.")
+CANNOT: Final = Phrase(
     "连不上消息队列 ({why})。要经它发的都先等着。",
     "The broker cannot be reached ({why}). What is to be sent over it waits.",
 )
 
-BLOCKED: Final = (
+BLOCKED: Final = Phrase(
     "RabbitMQ 眼下什么也不收 (内存或磁盘报警)。要经它发的都先等着；请给它加内存或磁盘。",
-    (
-        "RabbitMQ takes nothing just now (an alarm of its memory or disk). What is to be sent over"
-        " it waits; give it more of them."
-    ),
+    "RabbitMQ takes nothing just now (an alarm of its memory or disk). What is to be sent over"
+    " it waits; give it more of them.",
 )
-UNBLOCKED: Final = ("RabbitMQ 又收消息了。", "RabbitMQ takes messages again.")
+UNBLOCKED: Final = Phrase("RabbitMQ 又收消息了。", "RabbitMQ takes messages again.")
+CATALOGUE.register(__name__, globals())
 
 T = TypeVar("T")
 Session = Callable[[AbstractConnection], Awaitable[None]]
@@ -132,7 +132,7 @@ class BrokerLink:
             logger.debug("no connection with the broker: %s", why)
             if not self._is_told:
                 self._is_told = True
-                self._trouble(fill_pair(CANNOT, why=why))
+                self._trouble(CANNOT.fill(why=why))
             await self._clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -145,7 +145,7 @@ class BrokerLink:
             ) as connection:
                 logger.info("connected with the broker")
                 if self._is_told:
-                    self._trouble(AGAIN)
+                    self._trouble(AGAIN.fill())
                 self._is_told = False
                 await self._run(session, connection)
         except* ConfigError as group:
@@ -204,12 +204,12 @@ class BrokerLink:
     async def _alarm(self, connection: aiormq.abc.AbstractConnection) -> None:
         """Wait for the end of an alarm; publications that wait get their full time again."""
         self.is_blocked = True
-        self._trouble(BLOCKED)
+        self._trouble(BLOCKED.fill())
         await connection.ready()
         self._begun = dict.fromkeys(self._begun, self._clock.monotonic())
         self.is_blocked = False
         self.alarm_over.set()
-        self._trouble(UNBLOCKED)
+        self._trouble(UNBLOCKED.fill())
 
 
 async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -> NoReturn:

@@ -26,8 +26,9 @@ from adapters.broker.wire import (
 from bot.core import codec
 from bot.core.cluster_queries import ClusterHandlers
 from bot.core.events import Event, MessageReceived, MessageWaited
+from bot.core.language import CATALOGUE
 from bot.core.ports import EventSink
-from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.types.conversation import shared_place
 from frostagent.types.ports import Clock
 
@@ -41,30 +42,23 @@ GATHERED: Final = 0.05  # seconds in which events gather: for each acknowledgeme
 AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
 PATIENCE: Final = 6.0  # seconds without a journal: a lease on the partition has run out by then
 
-UNREADABLE: Final = (
+UNREADABLE: Final = Phrase(
     "有一个来自 gateway 的事件读不懂 ({why})，放进了队列 {queue}。集群各部分的版本相差太多吗？",
-    (
-        "An event from a gateway cannot be read ({why}). It is kept in the queue {queue};"
-        " are all parts of the cluster of about the same version?"
-    ),
+    "An event from a gateway cannot be read ({why}). It is kept in the queue {queue};"
+    " are all parts of the cluster of about the same version?",
 )
-UNHANDLED: Final = (
+UNHANDLED: Final = Phrase(
     "有一个事件处理不了 (试了 {times} 次)，放进了队列 {queue}；详情在日志里。",
-    (
-        "An event could not be handled ({times} times). It is kept in the queue {queue};"
-        " the log says more."
-    ),
+    "An event could not be handled ({times} times). It is kept in the queue {queue};"
+    " the log says more.",
 )
-ENDS_WORKERS: Final = (
-    (
-        "有一个事件，worker 一处理就退出 (试了 {times} 次)，放进了队列 {queue}；"
-        "请把它和日志留给我们看。"
-    ),
-    (
-        "Workers ended while they handled an event ({times} times). It is kept in the queue"
-        " {queue}; please keep it and the logs for us."
-    ),
+ENDS_WORKERS: Final = Phrase(
+    "有一个事件，worker 一处理就退出 (试了 {times} 次)，放进了队列 {queue}；"
+    "请把它和日志留给我们看。",
+    "Workers ended while they handled an event ({times} times). It is kept in the queue"
+    " {queue}; please keep it and the logs for us.",
 )
+CATALOGUE.register(__name__, globals())
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +134,7 @@ class PartitionConsumer:
             else:
                 logger.error("%d workers ended at an event: it is kept in %s", times, DEAD)
                 self._lay_aside()
-                self._trouble(fill_pair(ENDS_WORKERS, times=times, queue=DEAD))
+                self._trouble(ENDS_WORKERS.fill(times=times, queue=DEAD))
                 await reject(message)
         finally:
             handlers.end_event(event)
@@ -151,7 +145,7 @@ class PartitionConsumer:
         except codec.Unreadable as error:
             logger.exception("an event cannot be read, and is kept in %s", DEAD)
             self._lay_aside()
-            self._trouble(fill_pair(UNREADABLE, why=str(error)[:200], queue=DEAD))
+            self._trouble(UNREADABLE.fill(why=str(error)[:200], queue=DEAD))
             await reject(message)
             return
         try:
@@ -187,7 +181,7 @@ class PartitionConsumer:
             self._failures[event] = tries
         else:
             self._lay_aside()
-            self._trouble(fill_pair(UNHANDLED, times=tries, queue=DEAD))
+            self._trouble(UNHANDLED.fill(times=tries, queue=DEAD))
         await reject(message, requeue=tries < TRIES)
 
     async def _acknowledge(self, durable: Callable[[], Awaitable[bool]]) -> None:

@@ -30,8 +30,9 @@ from bot.core.cluster_messages import (
 )
 from bot.core.cluster_queries import ClusterHandlers
 from bot.core.events import Connected, MessageLost
+from bot.core.language import CATALOGUE
 from bot.core.ports import EventSink
-from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.types.ports import Clock
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
@@ -90,17 +91,14 @@ class Inbox:
 
 LATELY: Final = 600.0  # seconds in which a loss is still reported by a worker that just started
 
-LOST: Final = (
-    (
-        "网关丢了事件 (至今 {lost} 个)：RabbitMQ 收不下，或者它们的分区满了。"
-        "请看看 RabbitMQ 和 worker 是否都在运行；worker 和分区多一些，收得就多一些。"
-    ),
-    (
-        "A gateway has lost events ({lost} so far): the broker took no more of them, or their"
-        " partition was full. See that RabbitMQ and the workers run; more workers and partitions"
-        " take more."
-    ),
+LOST: Final = Phrase(
+    "网关丢了事件 (至今 {lost} 个)：RabbitMQ 收不下，或者它们的分区满了。"
+    "请看看 RabbitMQ 和 worker 是否都在运行；worker 和分区多一些，收得就多一些。",
+    "A gateway has lost events ({lost} so far): the broker took no more of them, or their"
+    " partition was full. See that RabbitMQ and the workers run; more workers and partitions"
+    " take more.",
 )
+CATALOGUE.register(__name__, globals())
 logger = logging.getLogger(__name__)
 
 
@@ -268,4 +266,4 @@ class Worker:
         there = {name: lost for name, lost in self._lost.items() if self._where.is_present(name)}
         self._lost = there | {told.gateway: told.lost}
         if told.lost and is_news:
-            self._trouble(fill_pair(LOST, lost=told.lost))
+            self._trouble(LOST.fill(lost=told.lost))

@@ -7,23 +7,25 @@ import re
 from aiohttp import web
 
 from adapters.console.http import ADDRESS, FIELDS, ORIGIN, cookie_name, redirect
-from adapters.console.language import LANGUAGE_COOKIE, LANGUAGES
+from adapters.console.language import LANGUAGE, LANGUAGE_COOKIE, LANGUAGES, Language
 from adapters.console.logins import COOKIE, LOGIN, LOGIN_LONGEST, LOGINS
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
+from bot.core.journal import Audited
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Phrase
 
 SHOWN = 50  # lines of the audit
 OWN_PATH = re.compile(r"/(?![/\\])[!-~]*")
 """Browsers take tabs out of an address: `/\t/evil.example` is `//evil.example`."""
 
 YEAR = 365 * 86_400
-TOLD = (
+TOLD = Phrase(
     "有人登录了控制台（来自 {address}）。不是你的话，请换掉 CONSOLE_TOKEN 并重启。",
-    (
-        "Somebody logged in to the console (from {address}). If it was not you: change "
-        "CONSOLE_TOKEN, and restart."
-    ),
+    "Somebody logged in to the console (from {address}). If it was not you: change "
+    "CONSOLE_TOKEN, and restart.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 async def show_login(request: web.Request) -> web.Response:
@@ -54,7 +56,7 @@ async def log_in(request: web.Request) -> web.Response:
         return _render_login(request, trouble, status=403)
     login = logins.find(cookie)
     name = login.name if login else ""
-    sources.tell(f"console {name}", TOLD[sources.tongue].format(address=address))
+    sources.tell(f"console {name}", TOLD.format(sources.tongue, address=address))
     note(request, "login", login=name)
     answer = redirect(request, sources.first)
     _set_cookie(request, answer, cookie_name(request[ORIGIN]), cookie, int(LOGIN_LONGEST))
@@ -79,7 +81,15 @@ async def log_out(request: web.Request) -> web.Response:
 
 async def show_access(request: web.Request) -> web.Response:
     """The open logins and the audit log."""
-    lines = await request.app[SOURCES].audits(SHOWN)
+    speech, found = request[LANGUAGE], await request.app[SOURCES].audits(SHOWN)
+    lines = (
+        None
+        if found is None
+        else [
+            (line, describe_object(speech, line), describe_audit_outcome(speech, line))
+            for line in found
+        ]
+    )
     return render(request, "access", logins=request.app[LOGINS].open, lines=lines)
 
 
@@ -88,6 +98,29 @@ async def end_all_logins(request: web.Request) -> web.Response:
     count = request.app[LOGINS].end_all()
     note(request, "end all logins", what=str(count))
     return _forget_login(request)
+
+
+def describe_object(speech: Language, line: Audited) -> str:
+    """What an action was about; the audit log keeps the size of a trial in English."""
+    match line.action, line.object.split():
+        case "tried", [requests, "request," | "requests,", tokens, "tokens"]:
+            return speech("access.taken", count=requests, tokens=tokens)
+        case "tried", _:
+            return line.object
+        case action, _:
+            return speech.of(f"access.what.{action}", speech.place_named(line.object))
+
+
+def describe_audit_outcome(speech: Language, line: Audited) -> str:
+    """How an action ended; the audit log keeps codes, and the doctor's numbers in English."""
+    match line.outcome.split():
+        case [bad, "of", total, "to", "mend"]:
+            return speech("access.to_mend", bad=bad, total=total)
+        case ["refused:", reason] if speech.has(f"access.refused.{reason}"):
+            return speech(f"access.refused.{reason}")
+        case _:
+            is_tool = line.outcome.startswith("TOOL_")
+            return speech.of("outcome" if is_tool else "access.came", line.outcome)
 
 
 def _render_login(request: web.Request, trouble: str = "", *, status: int = 200) -> web.Response:

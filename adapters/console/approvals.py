@@ -37,7 +37,7 @@ async def decide(request: web.Request) -> web.Response:
     account = ACCOUNT.fullmatch(fields.get("account", ""))
     word = fields.get("allows", "")
     if found is None or account is None or word not in {"0", "1"}:
-        raise RequestRefused(400, "that is no request")
+        raise RequestRefused(400, "decision")
     name, reason = found[0], fields.get("reason", "")
     what = f"{account[0]}:{name}"  # each part of a cluster has numbers of its own
     action = "allow" if word == "1" else "deny"

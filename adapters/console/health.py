@@ -72,7 +72,7 @@ async def run_doctor(request: web.Request) -> web.Response:
     """Run the doctor, unless one is running or has just finished; then go back to the report."""
     sources, doctor = request.app[SOURCES], request.app[DOCTOR]
     if sources.doctor is None:
-        raise RequestRefused(404, "there is no doctor here")
+        raise RequestRefused(404, "doctor")
     now, before = sources.clock.now(), doctor.report
     if doctor.since is None and (before is None or now - before.at >= RESTS):
         doctor.since = now

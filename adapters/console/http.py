@@ -35,12 +35,15 @@ Form: TypeAlias = tuple[dict[str, str], bytes]
 
 
 class RequestRefused(Exception):
-    """Ends a request with `status`. `words` are shown to anyone, so they reveal nothing."""
+    """Ends a request with `status`. The words of `refused.why.KEY`, with these values, are shown
+    to anyone, so they reveal nothing.
+    """
 
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
+    def __init__(self, status: int, key: str, **values: str) -> None:
+        super().__init__(key)
         self.status = status
-        self.words = words
+        self.key = f"refused.why.{key}"
+        self.values = values
 
 
 class PageOrigin(Struct, frozen=True):
@@ -195,14 +198,14 @@ async def read_form(request: web.BaseRequest, *, takes_file: bool) -> Form:
     elif kind == "application/x-www-form-urlencoded":
         reading, within = _read_fields(request), FIELDS_WITHIN
     else:
-        raise RequestRefused(415, "forms only")
+        raise RequestRefused(415, "media_type")
     try:
         async with asyncio.timeout(within):
             return await reading
     except web.HTTPRequestEntityTooLarge:
-        raise RequestRefused(413, "too large") from None
+        raise RequestRefused(413, "size") from None
     except (ValueError, LookupError, AssertionError, HttpProcessingError) as error:
-        raise RequestRefused(400, "this form cannot be read") from error
+        raise RequestRefused(400, "form") from error
 
 
 async def _read_fields(request: web.BaseRequest) -> Form:
@@ -213,7 +216,7 @@ async def _read_fields(request: web.BaseRequest) -> Form:
 async def _read_parts(request: web.BaseRequest) -> Form:
     """Read part by part, so that no more than the limits is kept in memory."""
     if (request.content_length or 0) > MAX_FILE + MAX_FORM:
-        raise RequestRefused(413, "too large")
+        raise RequestRefused(413, "size")
     fields, file, left = dict[str, str](), b"", MAX_FORM
     parts = await request.multipart()
     for _ in range(MAX_PARTS):
@@ -237,5 +240,5 @@ async def _read_part(part: BodyPartReader, most: int) -> bytes:
     while not part.at_eof():
         data += await part.read_chunk()
         if len(data) > most:
-            raise RequestRefused(413, "too large")
+            raise RequestRefused(413, "size")
     return bytes(data)

@@ -1,7 +1,4 @@
-"""The console's words in Chinese and English; numbers, times and money for people.
-
-Sentences of other packages are English; their Chinese is in `sentences.json`.
-"""
+"""The console's words in Chinese and English; numbers, times and money for people."""
 
 from __future__ import annotations
 
@@ -11,12 +8,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
-from bot.core.language import Translations
+from bot.core.language import CATALOGUE
 from bot.core.query_results import UsageSum
+from frostagent.text.language import Language as Tongue
+from frostagent.text.language import Phrase, text_in
 from frostagent.types.conversation import Conversation, NotAConversation
 
 
@@ -92,35 +91,28 @@ LANGUAGES = ("zh", "en")
 PLACEHOLDER = re.compile(r"\[([a-z_]+)\]")
 APPROVAL_NAME = re.compile(r"(\d+):([ARD]\d+)")  # an approval, a request or a draft of an account
 LANGUAGE_COOKIE = "frost-language"
-NO_SENTENCES: Final[Mapping[str, str]] = {}
 
 
 class Language:
-    """The words of one language: `language("nav.today")`."""
+    """The console's words in one language: `language("nav.today")`."""
 
-    def __init__(
-        self, language: str, words: Mapping[str, str], sentences: Mapping[str, str] = NO_SENTENCES
-    ) -> None:
-        """`sentences` maps English sentences of other packages to this language."""
+    def __init__(self, language: str, words: Mapping[str, Phrase]) -> None:
         self.language = language
+        self.is_chinese = language == "zh"
+        self._tongue = Tongue.CHINESE if self.is_chinese else Tongue.ENGLISH
         self._words = words
-        self._sentences = Translations(sentences)
-
-    @property
-    def is_chinese(self) -> bool:
-        """Whether it is Chinese."""
-        return self.language == "zh"
 
     def __call__(self, key: str, **values: object) -> str:
         """The words of a key with these values; of `KEY.one`, if it exists and `count` is 1. Raises
         KeyError for an unknown key.
         """
         singular = self._words.get(f"{key}.one") if str(values.get("count")) == "1" else None
-        return (self._words[key] if singular is None else singular).format(**values)
+        return (singular or self._words[key]).format(self._tongue, **values)
 
     def of(self, kind: str, name: str) -> str:
         """The words of a name; the name itself if it has none."""
-        return self._words.get(f"{kind}.{name}", name)
+        key = f"{kind}.{name}"
+        return self(key) if key in self._words else name
 
     def lasting(self, seconds: float) -> str:
         """A duration in words."""
@@ -146,13 +138,18 @@ class Language:
         except NotAConversation:
             return name
 
-    def told(self, sentence: str) -> str:
-        """A sentence of another package; in English if it has no translation."""
-        return self._sentences(sentence)
+    def text(self, text: str) -> str:
+        """A text of another package, if it is in both languages in this one."""
+        return text_in(self._tongue, text)
 
     def plain(self, text: str) -> str:
         """The text of a message (`plain_words`); its placeholders are translated (`[image]`)."""
-        return PLACEHOLDER.sub(lambda found: self._words.get(f"thing.{found[1]}", found[0]), text)
+
+        def translated(found: re.Match[str]) -> str:
+            key = f"thing.{found[1]}"
+            return self(key) if self.has(key) else found[0]
+
+        return PLACEHOLDER.sub(translated, text)
 
     def has(self, key: str) -> bool:
         """Whether there are words for it."""
@@ -162,16 +159,23 @@ class Language:
 @cache
 def language_named(language: str) -> Language:
     """The language `zh` or `en`."""
-    return Language(
-        language, _read(language), _read("sentences") if language == "zh" else NO_SENTENCES
-    )
+    return Language(language, read_words())
+
+
+@cache
+def read_words() -> Mapping[str, Phrase]:
+    """The console's words, by their keys in the files; in the catalogue they begin with `console`.
+    Raises ValueError if the files do not have the same keys.
+    """
+    zh, en = (json.loads((WORDS_FOLDER / f"{name}.json").read_text("utf-8")) for name in LANGUAGES)
+    if only := sorted(zh.keys() ^ en.keys()):
+        raise ValueError(f"one language has no words for {', '.join(only)}")
+    words = {key: Phrase(zh[key], en[key]) for key in zh}
+    CATALOGUE.register("console", words)
+    return words
 
 
 LANGUAGE: Final = web.RequestKey("language", Language)
-
-
-def _read(name: str) -> Any:
-    return json.loads((WORDS_FOLDER / f"{name}.json").read_text("utf-8"))
 
 
 def choose_language(request: web.Request) -> Language:

@@ -41,7 +41,7 @@ async def follow(request: web.Request, feed: Feed) -> web.StreamResponse:
     """Send events from the last one that the browser had, until it leaves or its login ends."""
     streams, name = request.app[STREAMS], request[LOGIN].name
     if streams.total() >= MOST or streams[name] >= OF_ONE:
-        raise RequestRefused(503, "too many pages are open")
+        raise RequestRefused(503, "streams")
     answer = web.StreamResponse(headers=CONTENT)
     streams[name] += 1
     try:

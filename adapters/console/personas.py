@@ -72,7 +72,7 @@ async def change_text(request: web.Request) -> web.Response:
     if one is None:
         return render_missing(request)
     if (action := fields.get("do", "look")) not in ACTIONS:
-        raise RequestRefused(400, "nothing of that kind is done here")
+        raise RequestRefused(400, "action")
     text = fields.get("text", "").replace("\r\n", "\n").strip()
     if action != "back" and (wrong := _wrong_with(text)):
         return _render_text(request, one, text, key=f"persona.{wrong}", status=400)

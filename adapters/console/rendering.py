@@ -18,7 +18,7 @@ from typing import Any, Final
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters.console.http import ORIGIN
+from adapters.console.http import ORIGIN, RequestRefused
 from adapters.console.language import LANGUAGE, clock, day, dollars, moment, money, share, tokens
 from adapters.console.logins import COOKIE, LOGIN, form_token
 from adapters.console.sources import SOURCES
@@ -124,14 +124,15 @@ def render_missing(request: web.Request, *, is_away: bool = False) -> web.Respon
     return render(request, "missing", status=503 if is_away else 404, is_away=is_away)
 
 
-def render_refusal(request: web.Request, status: int, words: str) -> web.Response:
+def render_refusal(request: web.Request, refused: RequestRefused) -> web.Response:
     """A page that says why there is none. One for another host has no styles and no links: a
     browser finds nothing of ours there.
     """
-    speech = request[LANGUAGE]
+    speech, status = request[LANGUAGE], refused.status
     key = f"refused.{status}" if speech.has(f"refused.{status}") else "refused.other"
     name = "elsewhere" if status == WRONG_HOST else "refused"
-    return render(request, name, status=status, said=speech(key), detail=words)
+    detail = speech(refused.key, **refused.values)
+    return render(request, name, status=status, said=speech(key), detail=detail)
 
 
 def release_memory() -> None:

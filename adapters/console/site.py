@@ -43,7 +43,7 @@ from adapters.console.http import (
     read_form,
     redirect,
 )
-from adapters.console.language import LANGUAGE, choose_language
+from adapters.console.language import LANGUAGE, choose_language, language_named
 from adapters.console.logins import COOKIE, LOGIN, LOGINS, Logins, is_form_token
 from adapters.console.rendering import (
     HTML,
@@ -65,15 +65,6 @@ READS: Final = frozenset({"GET", "HEAD"})
 CHANGES: Final = frozenset({"POST"})
 PARAMETER = re.compile(r"\{(\w+)\}")
 ONE_PART = "(?:[^/%]|%25)+"  # a slash separates parts even if it is percent-encoded
-ELSEWHERE = (
-    "this is not the address of the console, which is {address} (CONSOLE_PORT). If browsers reach "
-    "it by another port or name, set CONSOLE_ORIGIN to the address they show; a proxy must also "
-    "pass the header Host on"
-)
-NO_HOST = (
-    "this came by way of {origin} (CONSOLE_ORIGIN), but the header Host names this machine: let "
-    "the proxy pass it on (nginx: proxy_set_header Host $http_host;)"
-)
 
 
 class Route(Struct, frozen=True):
@@ -171,18 +162,19 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     """Answer a refused or failed request with a page for people, a line for programs."""
     try:
         return await handler(request)
-    except RequestRefused as refused:
-        status, words = refused.status, refused.words
+    except RequestRefused as error:
+        refused = error
     except TimeoutError:
-        status, words = 503, "this took too long; try again"
+        refused = RequestRefused(503, "slow")
     except ConnectionError:  # the client has left
         return web.Response(status=400)
     except Exception:
         logger.exception("the console could not answer %s", request.method)
-        status, words = 500, "this could not be shown; the log says why"
+        refused = RequestRefused(500, "failed")
     if HTML in request.headers.get("Accept", ""):
-        return render_refusal(request, status, words)
-    return web.Response(status=status, text=words)
+        return render_refusal(request, refused)
+    words = language_named("en")(refused.key, **refused.values)
+    return web.Response(status=refused.status, text=words)
 
 
 @web.middleware
@@ -191,9 +183,9 @@ async def check_host(request: web.Request, handler: Handler) -> web.StreamRespon
     origins = request.app[ORIGINS]
     origin = origins.find(request.headers.get("Host", ""))
     if origin is None:
-        raise RequestRefused(421, ELSEWHERE.format(address=origins.near.text))
+        raise RequestRefused(421, "host", address=origins.near.text)
     if origins.is_lost(origin, request.headers.get("Origin", ""), request.path):
-        raise RequestRefused(421, NO_HOST.format(origin=origins.first.url("")))
+        raise RequestRefused(421, "proxy", origin=origins.first.url(""))
     return await handler(request)
 
 
@@ -201,7 +193,7 @@ async def check_host(request: web.Request, handler: Handler) -> web.StreamRespon
 async def refuse_expectations(request: web.Request, handler: Handler) -> web.StreamResponse:
     """No browser sends `Expect`."""
     if request[IS_EXPECTING]:
-        raise RequestRefused(417, "nothing but requests is understood here")
+        raise RequestRefused(417, "expectation")
     return await handler(request)
 
 
@@ -212,9 +204,9 @@ async def check_sender(request: web.Request, handler: Handler) -> web.StreamResp
         site = request.headers.get("Sec-Fetch-Site")
         if site is not None:
             if site != "same-origin":
-                raise RequestRefused(403, "another page asked for this")
+                raise RequestRefused(403, "other_page")
         elif request.headers.get("Origin") != request[ORIGIN].text:
-            raise RequestRefused(403, "nobody knows which page asked for this")
+            raise RequestRefused(403, "unknown_page")
     return await handler(request)
 
 
@@ -232,7 +224,7 @@ async def answer_missing(request: web.Request, handler: Handler) -> web.StreamRe
     if is_read and isinstance(missing, web.HTTPMethodNotAllowed):
         above = request[ORIGIN].path(request.rel_url.raw_path).rpartition("/")[0]
         return redirect(request, above or "/")
-    raise RequestRefused(404 if is_in else 403, "there is no such page")
+    raise RequestRefused(404 if is_in else 403, "page")
 
 
 @web.middleware
@@ -243,7 +235,7 @@ async def require_login(request: web.Request, handler: Handler) -> web.StreamRes
         return await handler(request)
     if request.method in READS and not route.is_slow:
         return _to_login(request)
-    raise RequestRefused(401, "log in first")
+    raise RequestRefused(401, "login")
 
 
 @web.middleware
@@ -254,7 +246,7 @@ async def parse_form(request: web.Request, handler: Handler) -> web.StreamRespon
         route = _route(request)
         fields, file = await read_form(request, takes_file=route.takes_file)
         if not route.is_public and not is_form_token(request[COOKIE], fields.get("form", "")):
-            raise RequestRefused(403, "this form is of an earlier login: load the page again")
+            raise RequestRefused(403, "old_form")
         request[FIELDS], request[FILE] = fields, file
     return await handler(request)
 

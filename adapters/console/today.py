@@ -79,7 +79,7 @@ async def pause_chat(request: web.Request) -> web.Response:
     try:
         where = Conversation.parse(request[FIELDS].get("where", ""))
     except NotAConversation:
-        raise RequestRefused(400, "that is no chat") from None
+        raise RequestRefused(400, "chat") from None
     sources = request.app[SOURCES]
     done = await (sources.pause(where) if silent else sources.resume(where))
     action = "pause" if silent else "go on"

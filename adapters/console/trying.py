@@ -99,7 +99,7 @@ async def bring_persona(request: web.Request) -> web.Response:
     """A form to try a text that no chat uses."""
     text = _text_of(request[FIELDS].get("text", ""))
     if not text or len(text) > MAX_PERSONA:
-        raise RequestRefused(400, "a persona has some words, and not too many")
+        raise RequestRefused(400, "persona")
     key = request[FIELDS].get("key", "")[:80]
     return _render_opening(request, TrialOptions(key=key, text=text))
 
@@ -133,7 +133,7 @@ async def say_line(request: web.Request) -> web.Response:
     if who not in trial.people:
         return await _render_trial(request, trial, "nobody", text=text, status=400)
     if fault and fault not in trial.faults:
-        raise RequestRefused(400, "nothing of that kind goes wrong")
+        raise RequestRefused(400, "fault")
     if fault:
         await trial.inject_fault(fault)
     if not (text or file):
@@ -164,7 +164,7 @@ async def send_picture(request: web.Request) -> web.Response:
     try:
         data = await _open_trial(request).picture(number)
     except MediaError:
-        raise RequestRefused(404, "it cannot be shown any more") from None
+        raise RequestRefused(404, "picture") from None
     return MaskedResponse(body=data, content_type="image/jpeg")
 
 
@@ -190,7 +190,7 @@ async def show_silence(request: web.Request) -> web.Response:
 
 def _open_trial(request: web.Request) -> Trial:
     if (trial := request.app[SOURCES].trying.current) is None:
-        raise RequestRefused(404, "nothing is tried out any more")
+        raise RequestRefused(404, "trial")
     return trial
 
 

@@ -113,7 +113,7 @@ async def send_rows(request: web.Request) -> web.Response:
     """The same rows for the script of a page that is open."""
     sources, query = request.app[SOURCES], parse_query(request)
     if (found := await sources.showing.rows(query)) is None:
-        raise RequestRefused(503, "the journal cannot be read now")
+        raise RequestRefused(503, "journal")
     most = parse_number(request.query.get("most", "")) or len(found.rows)
     rows = [
         {name: sources.mask(value) for name, value in msgspec.structs.asdict(one).items()}

@@ -18,9 +18,10 @@ from typing import Final, TypeAlias
 from cachetools import LRUCache
 
 from bot.core.errors import TransportError
+from bot.core.language import CATALOGUE
 from bot.core.ports import KeptFile, Seen, Web
 from bot.core.segments import File, Picture, Record
-from frostagent.text.language import NotifyOwners, Pair, fill_pair
+from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack, MediaError, ToolFailed
 
@@ -94,17 +95,14 @@ class ReceivedFiles:
 MAX_PICTURE_BYTES = 8 * 2**20
 KEPT = 16 * 2**20  # characters of pictures that are kept for when they come again
 MOST_FAILING = 6  # pictures in a row
-UNFETCHED: Final[Pair] = (
-    (
-        "账号 {account} 连续 {count} 张图片都取不下来，模型看不到图。多半是 OneBot 服务端拿不到"
-        "图片的密钥（在它的日志里搜 rkey）：请更新并重启它。"
-    ),
-    (
-        "Pictures cannot be fetched (account {account}, {count} in a row): the model does not see"
-        " them. Most likely the OneBot server has no key for them (look for rkey in its log):"
-        " update it and restart it."
-    ),
+UNFETCHED: Final = Phrase(
+    "账号 {account} 连续 {count} 张图片都取不下来，模型看不到图。多半是 OneBot 服务端拿不到"
+    "图片的密钥（在它的日志里搜 rkey）：请更新并重启它。",
+    "Pictures cannot be fetched (account {account}, {count} in a row): the model does not see"
+    " them. Most likely the OneBot server has no key for them (look for rkey in its log):"
+    " update it and restart it.",
 )
+CATALOGUE.register(__name__, globals())
 
 Ask: TypeAlias = Callable[[int, str], Awaitable[KeptFile]]
 """Asks the OneBot server of an account for a file by its name. Raises TransportError."""
@@ -172,7 +170,7 @@ class PictureSight:
             return
         failed.add(picture)
         if len(failed) == MOST_FAILING:
-            self._tell(fill_pair(UNFETCHED, account=account, count=MOST_FAILING))
+            self._tell(UNFETCHED.fill(account=account, count=MOST_FAILING))
 
     async def _kept(self, account: int, image: Picture) -> bytes:
         try:

@@ -8,12 +8,10 @@ Without I/O:
     protocol    frames -> events and replies; actions -> frames; the meaning of refusals
 
 With sockets:
-    connection        one socket, and the health of its account
-    account_resolver  the account of a connection
-    peers             the registry of open connections
-    auth              access tokens, in both directions
-    calls             calls that wait for their replies
-    transport         the `Transport` port; large media are offered at a url
-    reverse_ws        a server: OneBot implementations connect to us
-    forward_ws        a client: we connect to one OneBot implementation
+    auth        access tokens, in both directions
+    accounts    the accounts of the open connections, and how one is found out
+    calls       calls that wait for their replies
+    connection  one socket, and the health of its account
+    sockets     a server that OneBot implementations connect to, or a client of one
+    transport   the `Transport` port; large media are offered at a url
 """

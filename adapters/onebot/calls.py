@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from adapters.onebot.peers import Peer
+from adapters.onebot.accounts import Peer
 from adapters.onebot.protocol import MAX_FRAME, ActionReply, write_call
 from bot.core.errors import ActionRefused, ActionUnanswered
 

@@ -19,10 +19,16 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.protocol import State
 
-from adapters.onebot.account_resolver import AccountResolver, AccountSource, Handshake
+from adapters.onebot.accounts import (
+    AccountResolver,
+    AccountSource,
+    Handshake,
+    Peer,
+    PeerRegistry,
+    Role,
+)
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import Peer, PeerRegistry, Role
-from adapters.onebot.protocol import ActionReply, read_frame
+from adapters.onebot.protocol import ActionReply, read_account, read_frame
 from bot.core.errors import NotConnected, TransportError
 from bot.core.events import AccountChanged, Connected, Event, Heartbeat
 from bot.core.ports import EventSink
@@ -30,14 +36,8 @@ from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-# The library's own log. Below WARNING it contains headers and urls, with tokens, and messages.
-socket_logger: Final = logging.getLogger(f"{__name__}.socket")
-socket_logger.setLevel(logging.WARNING)
-
-PING_EVERY: Final = 30.0  # seconds
-PONG_WITHIN: Final = 60.0  # seconds; a pong waits behind a large frame
-CLOSE_WITHIN: Final = 3.0  # seconds
 HELD: Final = 50  # frames
+SAYS_WITHIN: Final = 5.0  # seconds to name the account; after that the header is used
 MISSED: Final = 3  # heartbeats
 SHORTEST: Final = 5.0  # seconds; a server that beats every second may be busy for one
 MOST_SLACK: Final = 64
@@ -70,7 +70,13 @@ class Connection:
         self._clock = clock
         self._tasks = asyncio.TaskGroup()
         self._resolver = AccountResolver(
-            self, handshake, tasks=self._tasks, peers=peers, calls=calls, sink=sink, clock=clock
+            self,
+            handshake,
+            tasks=self._tasks,
+            peers=peers,
+            sink=sink,
+            clock=clock,
+            ask=self._ask_for_account,
         )
         self._identity = self._resolver.identity
         self._health = ConnectionHealth(self, peers=peers, calls=calls, clock=clock)
@@ -220,6 +226,15 @@ class Connection:
         await self._resolver.resolve()
         while self._held and self.account:
             await self._handle_safely(self._held.popleft())
+
+    async def _ask_for_account(self) -> int:
+        try:
+            async with asyncio.timeout(SAYS_WITHIN if self._handshake.hint else None):
+                reply = await self._calls.make(self, "get_login_info", {})
+        except (TransportError, TimeoutError) as error:
+            logger.warning("a OneBot server does not say whose it is: %s", error)
+            return 0
+        return read_account(reply.data)
 
     async def _check_health(self) -> None:
         await self._resolver.joined.wait()

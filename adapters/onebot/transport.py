@@ -12,7 +12,6 @@ from typing import Any, Final, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 from msgspec.structs import replace
 
 from adapters.onebot.fields import load
-from adapters.onebot.peers import Account
 from adapters.onebot.protocol import (
     INLINE,
     NO_SUCH_ACTION,
@@ -123,8 +122,6 @@ class Directory(Protocol[Callee_co]):
         ...
 
     def server(self, account: int) -> str: ...
-
-    def accounts(self) -> tuple[Account, ...]: ...
 
 
 class Caller(Protocol[Callee_contra]):
@@ -305,10 +302,6 @@ class OneBotTransport(Generic[Callee]):
         if not reply.ok:
             raise _failure(action, reply)
         return reply.data
-
-    def accounts(self) -> tuple[Account, ...]:
-        """The accounts that can take calls now, and whether they are online."""
-        return self._peers.accounts()
 
 
 def _failure(action: str, reply: ActionReply) -> ActionRefused | ActionUnanswered:

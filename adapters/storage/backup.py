@@ -33,7 +33,6 @@ from typing import IO, Final
 import msgspec
 from msgspec import Struct
 
-from adapters.storage import ahead
 from adapters.storage.baseline import (
     COMMIT,
     OlderJournal,
@@ -42,7 +41,15 @@ from adapters.storage.baseline import (
     refuse_older_revision,
 )
 from adapters.storage.claim import FileClaim, JournalTaken, holder_of
-from adapters.storage.files import FILE_MODE, FOLDER_MODE, make_file, make_folder
+from adapters.storage.files import (
+    BESIDE,
+    FILE_MODE,
+    FOLDER_MODE,
+    LINES,
+    make_file,
+    make_folder,
+    read_whole_lines,
+)
 from adapters.storage.notices import (
     BACKUP_BUSY,
     BACKUP_DAMAGED,
@@ -62,17 +69,16 @@ from adapters.storage.notices import (
     STANDARD_OUTPUT,
 )
 from adapters.storage.tables import REVISIONS
-from frostagent.text.language import Pair, fill_pair
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import BotError
 
 FORMAT: Final = 1
 MANIFEST, JOURNAL, FILES, SUMS = "manifest.json", "journal.db", "files/", "SHA256SUMS"
-AHEAD: Final = JOURNAL + ahead.SUFFIX
+AHEAD: Final = JOURNAL + LINES
 LARGEST: Final = 16 * 1024 * 1024  # bytes of the manifest and the sums
 CHUNK: Final = 1024 * 1024
 PAGES: Final = 1024  # of the journal, between two looks at the disk
 RESERVE: Final = 64 * 1024 * 1024  # bytes that are left to the bot on its disk
-TRIES: Final = 50  # at reading `-ahead` while the bot empties it
 LEVEL: Final = 6
 
 ASIDE: Final = ".before-restore-"  # what a restore moved away has the time behind it
@@ -85,8 +91,8 @@ Progress = Callable[[], None]
 class BackupError(BotError):
     """A backup cannot be made or put back; `line` says why and what to do, to the operator."""
 
-    def __init__(self, line: Pair) -> None:
-        super().__init__(line[1])
+    def __init__(self, line: Bilingual) -> None:
+        super().__init__(line)
         self.line = line
 
 
@@ -143,9 +149,9 @@ def back_up(
     """
     journal, target = journal.resolve(), target.absolute()
     if _belongs_to(journal, target.resolve()):
-        raise BackupError(fill_pair(BACKUP_OWN, file=target))
+        raise BackupError(BACKUP_OWN.fill(file=target))
     if target.is_dir() or (target.exists() and not force):
-        raise BackupError(fill_pair(BACKUP_EXISTS, file=target))
+        raise BackupError(BACKUP_EXISTS.fill(file=target))
     _check_there(journal)
     with _told(target), _work_in(target.parent, f".{target.name}.") as work:
         unfinished = work / "unfinished"
@@ -155,7 +161,7 @@ def back_up(
             stream.flush()
             os.fsync(stream.fileno())
         if target.exists() and not force:  # made meanwhile
-            raise BackupError(fill_pair(BACKUP_EXISTS, file=target))
+            raise BackupError(BACKUP_EXISTS.fill(file=target))
         unfinished.replace(target)
         _sync(target.parent)
     return made
@@ -165,7 +171,7 @@ def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], versi
     """The same into a buffered stream; its reader sees by the last file whether it is whole."""
     journal = journal.resolve()
     _check_there(journal)
-    with _told(STANDARD_OUTPUT), _work_in(journal.parent, f".{journal.name}.") as work:
+    with _told(STANDARD_OUTPUT.fill()), _work_in(journal.parent, f".{journal.name}.") as work:
         made = _pack(journal, stream, work, files, version)
         stream.flush()
     return made
@@ -174,14 +180,15 @@ def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], versi
 def _check_there(journal: Path) -> None:
     refuse_unfinished(journal)
     if not journal.is_file():
-        raise BackupError(fill_pair(NO_JOURNAL, file=journal))
+        raise BackupError(NO_JOURNAL.fill(file=journal))
 
 
 def _pack(
     journal: Path, stream: IO[bytes], work: Path, files: Iterable[Path], version: str
 ) -> Made:
     look = _room_on(work, journal)
-    written = _lines_ahead(journal)  # before the journal: a line is in one of them at least
+    # Before the journal: what is written ahead of it is in one of them at least.
+    written = read_whole_lines(journal.with_name(journal.name + LINES))
     copy = work / JOURNAL
     schema, accounts = _copy(journal, copy, look)
     made = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime())
@@ -221,7 +228,7 @@ def _copy(journal: Path, copy: Path, look: Progress) -> tuple[str, tuple[int, ..
             _check(target, journal)
             accounts = _accounts_in(target)
     except sqlite3.Error as error:
-        raise BackupError(fill_pair(BACKUP_FAILED, file=journal, why=error)) from error
+        raise BackupError(BACKUP_FAILED.fill(file=journal, why=error)) from error
     return schema, accounts
 
 
@@ -234,38 +241,23 @@ def _schema_of(connection: sqlite3.Connection, file: Path) -> str:
     """The revision of a journal; raises BackupError for one that this program cannot read."""
     revision = file_revision(connection)
     if revision is None:
-        raise BackupError(fill_pair(BACKUP_NOT_OURS, file=file))
+        raise BackupError(BACKUP_NOT_OURS.fill(file=file))
     with _no_older(str(file)):
         refuse_older_revision(revision)
     if revision not in REVISIONS:
-        raise BackupError(fill_pair(BACKUP_NEWER, file=file, schema=revision, ours=REVISIONS[-1]))
+        raise BackupError(BACKUP_NEWER.fill(file=file, schema=revision, ours=REVISIONS[-1]))
     return revision
 
 
 def _check(connection: sqlite3.Connection, file: Path) -> None:
     said = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if said != "ok":
-        raise BackupError(fill_pair(BACKUP_DAMAGED, file=file, what=str(said).splitlines()[-1]))
+        raise BackupError(BACKUP_DAMAGED.fill(file=file, what=str(said).splitlines()[-1]))
 
 
 def _accounts_in(connection: sqlite3.Connection) -> tuple[int, ...]:
     found = connection.execute("SELECT DISTINCT self_id FROM messages ORDER BY 1").fetchall()
     return tuple(int(one) for (one,) in found)
-
-
-def _lines_ahead(journal: Path) -> bytes:
-    """What is written ahead of the journal, as it stood at one moment: lines are only added, until
-    the file is emptied because all of them are applied. Half a line is nobody's.
-    """
-    file = journal.with_name(journal.name + ahead.SUFFIX)
-    for _ in range(TRIES):
-        try:
-            first, second = file.read_bytes(), file.read_bytes()
-        except FileNotFoundError:
-            return b""
-        if second.startswith(first):
-            return first[: first.rfind(b"\n") + 1]
-    return b""  # emptied again and again: what it had is applied, or of this very moment
 
 
 class _Archive:
@@ -409,9 +401,9 @@ def _finish(journal: Path) -> None:
         raise BackupError(_unfinished(journal, error)) from error
 
 
-def _unfinished(journal: Path, error: BaseException | None = None) -> Pair:
+def _unfinished(journal: Path, error: BaseException | None = None) -> Bilingual:
     why = f" ({error})" if isinstance(error, OSError) else ""
-    return fill_pair(BACKUP_UNFINISHED, file=journal, why=why)
+    return BACKUP_UNFINISHED.fill(file=journal, why=why)
 
 
 def _place_of(journal: Path) -> Path:
@@ -430,7 +422,7 @@ def _claimed(journal: Path) -> Iterator[None]:
         claim.take()
     except JournalTaken:
         who = holder_of(journal) or ""
-        raise BackupError(fill_pair(BACKUP_BUSY, file=journal, who=who)) from None
+        raise BackupError(BACKUP_BUSY.fill(file=journal, who=who)) from None
     try:
         yield
     finally:
@@ -443,7 +435,7 @@ def _unpacking(shown: str) -> Iterator[None]:
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
-        raise BackupError(fill_pair(BACKUP_NOT_ONE, file=shown)) from error
+        raise BackupError(BACKUP_NOT_ONE.fill(file=shown)) from error
 
 
 def _unpack(
@@ -482,13 +474,12 @@ def _read_manifest(
     raw = b"" if content is None else content.read()
     manifest = msgspec.json.decode(raw, type=Manifest)
     if manifest.format != FORMAT:
-        raise BackupError(fill_pair(BACKUP_UNKNOWN_FORMAT, theirs=manifest.version, ours=version))
-    with _no_older(shown, fill_pair(RESTORE_FIRST, commit=COMMIT)):
+        raise BackupError(BACKUP_UNKNOWN_FORMAT.fill(theirs=manifest.version, ours=version))
+    with _no_older(shown, RESTORE_FIRST.fill(commit=COMMIT)):
         refuse_older_revision(manifest.schema)
     if manifest.schema not in REVISIONS:
         raise BackupError(
-            fill_pair(
-                BACKUP_TOO_NEW,
+            BACKUP_TOO_NEW.fill(
                 theirs=manifest.version,
                 schema=manifest.schema,
                 ours=version,
@@ -546,20 +537,22 @@ def _check_unpacked(folder: Path, manifest: Manifest, shown: str) -> None:
             _check(connection, Path(shown))
             schema = file_revision(connection)
     except sqlite3.Error as error:
-        raise BackupError(fill_pair(BACKUP_SPOILT, file=shown, what=error)) from error
+        raise BackupError(BACKUP_SPOILT.fill(file=shown, what=error)) from error
     if schema != manifest.schema:
-        raise BackupError(fill_pair(BACKUP_NOT_ONE, file=shown))
-    with _no_older(shown, fill_pair(RESTORE_FIRST, commit=COMMIT)):
+        raise BackupError(BACKUP_NOT_ONE.fill(file=shown))
+    with _no_older(shown, RESTORE_FIRST.fill(commit=COMMIT)):
         refuse_older_file(folder / JOURNAL)
 
 
 def _plan(journal: Path, names: Iterable[str], stamp: str) -> _Plan:
     # The log first: nothing of it may be taken for the new journal's.
     folder = journal.parent
-    steps = [_Step(journal.name + suffix) for suffix in ("-wal", "-shm", "-journal")]
     names = list(names)
-    if AHEAD not in names:
-        steps.append(_Step(journal.name + ahead.SUFFIX))
+    steps = [
+        _Step(journal.name + suffix)
+        for suffix in (*BESIDE, "-journal")
+        if JOURNAL + suffix not in names
+    ]
     for name in names:
         if name in {JOURNAL, AHEAD}:
             steps.append(_Step(journal.name + name.removeprefix(JOURNAL), name))
@@ -645,25 +638,23 @@ def _hand_over(folder: Path, made: Path) -> None:
 
 
 @contextmanager
-def _no_older(shown: str, mend: Pair | None = None) -> Iterator[None]:
+def _no_older(shown: str, mend: Bilingual | None = None) -> Iterator[None]:
     """A refusal of an older journal, as a BackupError; how to mend it, if not as it says itself."""
     try:
         yield
     except OlderJournal as error:
-        told = fill_pair(BACKUP_OLDER, file=shown, what=error.what, mend=mend or error.mend)
+        told = BACKUP_OLDER.fill(file=shown, what=error.what, mend=mend or error.mend)
         raise BackupError(told) from error
 
 
 @contextmanager
-def _told(place: Path | Pair) -> Iterator[None]:
+def _told(place: Path | Bilingual) -> Iterator[None]:
     """What the system refuses, in words."""
     try:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        raise BackupError(
-            fill_pair(BACKUP_FAILED, file=error.filename or place, why=why)
-        ) from error
+        raise BackupError(BACKUP_FAILED.fill(file=error.filename or place, why=why)) from error
 
 
 @contextmanager

@@ -15,11 +15,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from adapters.storage import ahead, notices
+from adapters.storage import notices
+from adapters.storage.files import LINES
 from adapters.storage.rows import ROUND
 from adapters.storage.url import VARIABLE
 from bot.core import codec
-from frostagent.text.language import Bilingual, Pair, fill_pair
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.messages import AssistantMessage, Message, UserMessage
 
@@ -38,16 +39,16 @@ class OlderJournal(ConfigError):
     to `mend` it.
     """
 
-    def __init__(self, what: Pair, mend: Pair) -> None:
+    def __init__(self, what: Bilingual, mend: Bilingual) -> None:
         self.what, self.mend = what, mend
-        super().__init__(Problem(VARIABLE, _bilingual(what), _bilingual(mend)))
+        super().__init__(Problem(VARIABLE, what, mend))
 
 
 def refuse_older_revision(revision: str) -> None:
     """Raise OlderJournal for a revision before the baseline."""
     if revision.isdigit() and revision < BASELINE:
-        what = fill_pair(notices.OLDER_SCHEMA, schema=revision, ours=BASELINE)
-        raise OlderJournal(what, fill_pair(notices.BRING_UP, commit=COMMIT))
+        what = notices.OLDER_SCHEMA.fill(schema=revision, ours=BASELINE)
+        raise OlderJournal(what, notices.BRING_UP.fill(commit=COMMIT))
 
 
 def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
@@ -60,13 +61,13 @@ def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
     if revision != BASELINE:
         return
     if file is not None and (lines := _lines_ahead(ask, file)):
-        what = fill_pair(notices.OLDER_LINES, count=lines, file=f"{file.name}{ahead.SUFFIX}")
-        raise OlderJournal(what, fill_pair(notices.BRING_UP, commit=COMMIT))
+        what = notices.OLDER_LINES.fill(count=lines, file=f"{file.name}{LINES}")
+        raise OlderJournal(what, notices.BRING_UP.fill(commit=COMMIT))
     places = sorted({*_older_rounds(ask), *_older_summaries(ask)})
     if places:
         named = ", ".join(places[:NAMED]) + (", …" if places[NAMED:] else "")
-        what = fill_pair(notices.OLDER_ROUNDS, count=len(places), places=named)
-        raise OlderJournal(what, fill_pair(notices.RESET_FIRST, commit=COMMIT))
+        what = notices.OLDER_ROUNDS.fill(count=len(places), places=named)
+        raise OlderJournal(what, notices.RESET_FIRST.fill(commit=COMMIT))
 
 
 def refuse_older_file(file: Path) -> None:
@@ -166,7 +167,7 @@ def _lines_ahead(ask: Ask, file: Path) -> int:
     """
     lines: list[bytes] = []
     with suppress(FileNotFoundError):
-        *lines, _torn = file.with_name(file.name + ahead.SUFFIX).read_bytes().split(b"\n")
+        *lines, _torn = file.with_name(file.name + LINES).read_bytes().split(b"\n")
     numbers = [int(number) for line in lines if (number := line.partition(b" ")[0]).isdigit()]
     marks = ask("SELECT number FROM applied") if numbers else ()
     return sum(number > marks[0][0] for number in numbers) if marks else 0
@@ -200,8 +201,3 @@ def _is_older(round_: Iterable[Message]) -> bool:
             case _:
                 pass
     return False
-
-
-def _bilingual(pair: Pair) -> Bilingual:
-    zh, en = pair
-    return Bilingual(en, zh)

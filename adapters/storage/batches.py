@@ -7,14 +7,14 @@ answered, it is asked what became of it before anything else is written.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from sqlalchemy import Connection, text
 
-from adapters.storage.ahead import Ahead, Put, begin_mark, move_mark, read_mark
 from adapters.storage.claim import JournalTaken
 from adapters.storage.database import (
     Blame,
@@ -29,8 +29,19 @@ from adapters.storage.notices import FROM_MEMORY, SILENCE
 from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import rows
 from adapters.storage.statements import Prepared, Row, Statement, compiled
-from frostagent.text.language import Pair
+from bot.core.journal import Entry
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError
+
+
+class Put(Struct):
+    """An entry, and when it was put. `number` is above 0 once it has been made durable before its
+    batch.
+    """
+
+    entry: Entry
+    taken: float
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +55,10 @@ class Doubt:
 
 
 class Transactions:
-    """Writes entries into a database, each that was written ahead only once."""
+    """Writes entries into a database."""
 
-    def __init__(self, database: Database, ahead: Ahead | None) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._ahead = ahead
         self._statements: dict[Statement, Prepared] = {}
         self._doubt: Doubt | None = None
 
@@ -62,13 +72,9 @@ class Transactions:
         driver = connection.connection
         cursor: Any = driver.cursor()
         try:
-            if self._database.is_sqlite:
-                cursor.execute("BEGIN IMMEDIATE")
-            held = self._held(batch)
-            mark = read_mark(cursor) if held else None
-            applied = {number for number in held if mark is not None and number <= mark}
+            written = self._begin(cursor, batch)
             ours = sorted(
-                (row for put, rows_ in planned if put.number not in applied for row in rows_),
+                (row for put, rows_ in planned if put.number not in written for row in rows_),
                 key=_place,
             )
             for statement, group in groupby(ours, key=_statement):
@@ -80,8 +86,6 @@ class Transactions:
                 self._execute(cursor, statement, [values(parameters) for _, parameters in group])
             if not self._database.is_sqlite:
                 self._doubt = Doubt(self._seal(cursor), len(batch))
-            if held:
-                move_mark(cursor, held[-1])
             driver.commit()
         except Exception as error:
             if fault(error) is Blame.ENTRY or is_conflict(error):
@@ -91,8 +95,12 @@ class Transactions:
         self._doubt = None
         cursor.close()
         self._database.note()
-        if held and self._ahead is not None:
-            self._ahead.clear(held[-1])
+
+    def _begin(self, cursor: Any, _batch: Sequence[Put], /) -> Collection[int]:
+        """Begin the transaction; the numbers of entries that are in their tables already."""
+        if self._database.is_sqlite:
+            cursor.execute("BEGIN IMMEDIATE")
+        return ()
 
     def _execute(self, cursor: Any, statement: Statement, values: list[Any]) -> None:
         sql = self._statements[statement].sql
@@ -109,10 +117,6 @@ class Transactions:
             return number
         cursor.execute("SELECT pg_current_xact_id()::text")
         return str(cursor.fetchone()[0])
-
-    def _held(self, batch: Sequence[Put]) -> list[int]:
-        """The numbers of the entries that were written ahead; they rise."""
-        return [put.number for put in batch if self._ahead is not None and self._ahead.holds(put)]
 
     def written_after_all(self, connection: Connection) -> int:
         """How many entries the commit has written that was not answered; none where there is no
@@ -161,25 +165,21 @@ class EntryBatches:
     """Writes into a database; connects when there is something to do, and again after every
     failure.
 
-    `stamp` names what is put aside: the time as part of a file name. `ahead` is where entries may
-    have been written already, on SQLite; whatever any process left there is applied whenever this
-    one connects.
+    `stamp` names what is put aside: the time as part of a file name. All but `write_at_once` and
+    `condemn` is for the writer's thread.
     """
 
-    def __init__(
-        self, database: Database, *, stamp: Callable[[], str], ahead: Ahead | None = None
-    ) -> None:
+    def __init__(self, database: Database, *, stamp: Callable[[], str]) -> None:
         self._database = database
         self._stamp = stamp
-        self._ahead = ahead
         self._connection: Connection | None = None
-        self._transactions = Transactions(database, ahead)
+        self._transactions = Transactions(database)
         self._damage = ""
 
     @property
-    def meanwhile(self) -> Pair:
+    def meanwhile(self) -> Bilingual:
         """How the bot goes on where the database cannot be written, for people."""
-        return SILENCE if self._database.is_leased else FROM_MEMORY
+        return (SILENCE if self._database.is_leased else FROM_MEMORY).fill()
 
     def condemn(self, reason: str) -> None:
         """A read found the file damaged: the next batch will begin a new one. May be called from
@@ -205,13 +205,21 @@ class EntryBatches:
         return ""
 
     def settle(self) -> None:
-        """Apply what another process has written ahead. Raises ConfigError, Unusable, the driver's
+        """Bring all that is durable into its tables. Raises ConfigError, Unusable, the driver's
         errors.
         """
         self._connected()
+        self.end()
+
+    def end(self) -> None:
+        """Close for good."""
         self.close()
-        if self._ahead is not None:
-            self._ahead.close()
+
+    def write_at_once(self, _puts: Sequence[Put], /) -> bool:
+        """Make these durable before their batch, and number them; False (and nothing done) if that
+        cannot be done without waiting. For the event loop's thread, while no batch is written.
+        """
+        return False
 
     def write(self, batch: Sequence[Put]) -> Written:
         """Write the entries in order; one that can never be written is set apart and told to the
@@ -221,8 +229,6 @@ class EntryBatches:
         process has it.
         """
         done = 0
-        if self._ahead is not None and self._ahead.is_due:
-            self.close()  # to connect anew, and have its file
         try:
             done = self._transactions.written_after_all(self._connected())
             retry_conflicts(lambda: self._transactions.write(self._connected(), batch[done:]))
@@ -291,37 +297,13 @@ class EntryBatches:
                     batch[place].entry.type,
                     describe_error(error),
                 )
-                if self._ahead is not None and self._ahead.holds(batch[place]):
-                    self._ahead.clear(batch[place].number)
         return Written(len(batch), tuple(bad))
-
-    def _apply_what_is_left(self, connection: Connection, ahead: Ahead) -> None:
-        """Apply what was written ahead, by a process that ended or before the connection was
-        lost.
-        """
-        cursor: Any = connection.connection.cursor()
-        ahead.open()  # also to abandon it: what stands there may be another process's
-        if (mark := read_mark(cursor)) is None:
-            ahead.abandon()
-            mark = begin_mark(cursor)
-            ahead.open()
-        puts = ahead.left(mark)
-        try:
-            self._transactions.write(connection, puts)
-        except Exception as error:
-            if fault(error) is not Blame.ENTRY:
-                raise
-            if failure := self._write_each(puts, 0).failure:
-                raise Unusable(failure) from error
-        ahead.clear(max([mark, *[put.number for put in puts]]))
 
     def _connected(self) -> Connection:
         if self._damage:
             raise Unusable(self._damage)
         if self._connection is None:
             self._connection = self._database.connect()
-            if self._ahead is not None:
-                self._apply_what_is_left(self._connection, self._ahead)
         return self._connection
 
     def _failed(self, error: Exception) -> str:
@@ -340,10 +322,4 @@ class EntryBatches:
         return describe_error(error)
 
     def _put_aside(self) -> str:
-        if self._ahead is None:
-            return self._database.put_aside(self._stamp())
-        self._ahead.close()
-        try:
-            return self._database.put_aside(self._stamp())
-        finally:
-            self._ahead.abandon()
+        return self._database.put_aside(self._stamp())

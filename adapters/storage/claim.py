@@ -25,7 +25,7 @@ from sqlalchemy import Connection, text
 
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from adapters.storage.url import VARIABLE
-from frostagent.text.language import Bilingual, Pair, fill_pair
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 if sys.platform != "win32":
@@ -353,7 +353,7 @@ def inspect_file(file: Path) -> FoundFile:
     return FoundFile(changed_at(file), log.stat().st_size if log.exists() else -1)
 
 
-def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Pair | None:
+def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Bilingual | None:
     """The loss, in a few words; None where nothing is. `good` is how many pages SQLite took
     from the log.
     """
@@ -362,8 +362,8 @@ def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Pair | None:
     ):  # another process may have moved them into the database
         return None
     if found.log <= 0:
-        return LOG_GONE if found.log < 0 else LOG_EMPTIED
-    return fill_pair(LOG_CUT, good=good, pages=left.pages)
+        return (LOG_GONE if found.log < 0 else LOG_EMPTIED).fill()
+    return LOG_CUT.fill(good=good, pages=left.pages)
 
 
 class SelfCheck:

@@ -31,12 +31,11 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage import backup, baseline, claim, files
-from adapters.storage.ahead import SUFFIX
 from adapters.storage.claim import describe_loss, inspect_file
 from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
-from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.text.language import NotifyOwners
 from frostagent.types.errors import ConfigError, Problem
 
 if TYPE_CHECKING:  # of clusters alone
@@ -51,7 +50,6 @@ BUSY_MIGRATING = 60.0  # another process may be migrating
 BUSY_BEGINNING = 5.0  # or making the same file
 READERS = 2
 ASIDE = ".corrupt-"  # what is put aside has the time behind it
-BESIDE = ("-wal", "-shm", SUFFIX, claim.SUFFIX)  # what belongs to an SQLite file
 LOCK = 0x46726F7374  # "Frost": the number of our advisory lock on PostgreSQL
 
 # Checkpoints of 16 MB instead of 4 take 4 ms out of the slowest hundredth of all commits
@@ -204,7 +202,7 @@ class Database:
         self.close()
         self.ready = False
         aside = f"{self.file}{ASIDE}{stamp}"
-        for suffix in ("", *BESIDE[:3]):
+        for suffix in ("", *files.BESIDE):
             part = Path(f"{self.file}{suffix}")
             if part.exists():
                 part.replace(f"{aside}{suffix}")
@@ -243,9 +241,8 @@ class Database:
         left = ours.take()
         backup.complete(file)
         found = None if left is None else inspect_file(file)
-        if changed := files.make_private(
-            [file, *self.copies(), *(Path(f"{file}{suffix}") for suffix in BESIDE)]
-        ):
+        beside = (Path(f"{file}{suffix}") for suffix in (*files.BESIDE, claim.SUFFIX))
+        if changed := files.make_private([file, *self.copies(), *beside]):
             logger.info(
                 "only their owner can read these now: %s", ", ".join(path.name for path in changed)
             )
@@ -254,7 +251,7 @@ class Database:
         if left is not None and found is not None:
             self.was_killed = True
             if what := describe_loss(left, found, good=good):
-                self._tell(fill_pair(NOT_WHOLE, file=file, what=what, mend=MEND))
+                self._tell(NOT_WHOLE.fill(file=file, what=what, mend=MEND))
 
     def _prepare(self) -> None:
         """Make the schema, or bring it up to date, under a lock that other processes respect."""

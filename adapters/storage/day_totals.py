@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import Transactions
+from adapters.storage.batches import Put, Transactions
 from adapters.storage.database import Database
 from adapters.storage.queries.sums import midnight
 from adapters.storage.statements import Statement
@@ -88,7 +87,7 @@ class CountingTransactions(Transactions):
         now: Callable[[], float],
         tell: Callable[[Found], None],
     ) -> None:
-        super().__init__(database, None)
+        super().__init__(database)
         self._keeper = keeper
         self._now = now
         self._tell = tell

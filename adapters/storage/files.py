@@ -11,11 +11,19 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Final
 
 from frostagent.cancellation import BROKEN
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 OTHERS = 0o077
+
+LINES: Final = "-ahead"
+BESIDE: Final = ("-wal", "-shm", LINES)
+"""How the names of the files end that belong to an SQLite journal: its log, the index of that, and
+the lines of entries that are not in its tables yet (`ahead.py`).
+"""
+TRIES: Final = 50  # at reading lines while another process empties the file
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +61,20 @@ def make_private(files: Iterable[Path]) -> list[Path]:
                 "others can read %s, and that cannot be changed (%s)", file, error.strerror
             )
     return changed
+
+
+def read_whole_lines(file: Path) -> bytes:
+    """The lines of a file as it stood at one moment, while another process adds lines to it, or
+    empties it once all of them are in the journal. Half a line at the end is left out.
+    """
+    for _ in range(TRIES):
+        try:
+            first, second = file.read_bytes(), file.read_bytes()
+        except FileNotFoundError:
+            return b""
+        if second.startswith(first):
+            return first[: first.rfind(b"\n") + 1]
+    return b""  # emptied again and again: what it had is applied, or of this very moment
 
 
 WITHIN = 5.0  # seconds

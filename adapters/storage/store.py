@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from adapters.storage.ahead import ahead_of
+from adapters.storage.ahead import batches_for
 from adapters.storage.batches import EntryBatches
 from adapters.storage.claim import Away, JournalTaken, SelfCheck
 from adapters.storage.database import READERS, Database, Migrate, describe_error
@@ -45,7 +45,7 @@ from bot.core.journal import (
     Remembered,
 )
 from bot.core.memories import MemoryKept
-from frostagent.text.language import NotifyOwners, Pair, fill_pair
+from frostagent.text.language import Bilingual, NotifyOwners
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
@@ -263,12 +263,11 @@ async def open_store(
     """
     loop = asyncio.get_running_loop()
 
-    def tell(line: Pair) -> None:  # called in a thread
+    def tell(line: Bilingual) -> None:  # called in a thread
         loop.call_soon_threadsafe(trouble, line)
 
     database = Database(url, migrate=migrate, owner=True, lease=lease, tell=tell)
-    ahead, stamp = ahead_of(database.file), partial(_stamp, clock)
-    batches = EntryBatches(database, stamp=stamp, ahead=ahead)
+    batches = batches_for(database, stamp=partial(_stamp, clock))
     with (
         ThreadPoolExecutor(1, "store-writer") as thread,
         ThreadPoolExecutor(READERS, "store-reader") as threads,
@@ -281,7 +280,6 @@ async def open_store(
             trouble=trouble,
             place=database.place,
             ousted=ousted,
-            ahead=ahead,
         )
         store = SqlStore(
             database,
@@ -303,9 +301,7 @@ async def open_store(
             async with _at_work(writer, *beside):
                 yield store
         finally:
-            if ahead is not None:
-                ahead.close()
-            await loop.run_in_executor(thread, batches.close)
+            await loop.run_in_executor(thread, batches.end)
             await loop.run_in_executor(threads, database.close)
             await loop.run_in_executor(threads, database.release)
 
@@ -357,7 +353,7 @@ async def _check_itself(database: Database, trouble: NotifyOwners, clock: Clock)
         finally:
             check.stop()
     if words:
-        trouble(fill_pair(DAMAGED, file=file, what=words, mend=MEND))
+        trouble(DAMAGED.fill(file=file, what=words, mend=MEND))
     else:
         logger.info(
             "the last process was killed: the journal was checked, and nothing is wrong with it"

@@ -1,6 +1,6 @@
-"""When the journal is written: at once where somebody waits for it (`ahead.py` where it can be,
-else in a batch), else within 50 ms; in a busy time up to 40 ms later, in fewer and larger batches;
-and what if it cannot be.
+"""When the journal is written: at once where somebody waits for it (before its batch if the
+database can do that, else in one), else within 50 ms; in a busy time up to 40 ms later, in fewer
+and larger batches; and what if it cannot be.
 
 Invariants: entries are written in the order they were put. Nobody waits for a store in trouble:
 what is put then is kept in memory, up to a limit, and written as soon as that is possible. Once a
@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from msgspec import Struct
 
-from adapters.storage.ahead import Ahead, Put
-from adapters.storage.batches import EntryBatches, Written
+from adapters.storage.batches import EntryBatches, Put, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.notices import AGAIN, CANNOT, LOST
 from bot.core.journal import Entry, MessageObserved
-from frostagent.text.language import NotifyOwners, fill_pair
+from frostagent.text.language import NotifyOwners
 from frostagent.types.ports import Clock
 from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 
@@ -56,6 +55,7 @@ class Backlog:
         self.full = limit
         self.caught_up = self.lost = 0
         self._limit = limit
+        self._asked = 0  # promises in the queue
         # Each with the number of entries in `writing` it stands behind.
         self._promises: list[tuple[int, _Promise]] = []
 
@@ -66,21 +66,18 @@ class Backlog:
         """Whether all that was put until now came to be written, of the last `entries` each."""
         promise = _Promise(entries, asyncio.get_running_loop().create_future())
         self.queue.append(promise)
+        self._asked += 1
         return promise.kept
 
-    def write_ahead(self, ahead: Ahead) -> bool:
+    def write_at_once(self, batches: EntryBatches) -> bool:
         """Make all in the queue durable without a batch; False where that cannot be."""
-        fresh: list[Put] = []
-        for item in reversed(self.queue):
-            if not isinstance(item, Put):  # who waits there waits for a batch
-                return False
-            if ahead.holds(item):  # and so all before it
-                break
-            fresh.append(item)
-        return ahead.write(fresh[::-1])
+        if self._asked:  # who waits there waits for a batch
+            return False
+        return batches.write_at_once(cast("Sequence[Put]", self.queue))
 
     def take(self) -> None:
         """Move the queue to `writing`."""
+        self._asked = 0
         for item in self.queue:
             if isinstance(item, _Promise):
                 self._promises.append((len(self.writing), item))
@@ -109,6 +106,7 @@ class Backlog:
         for item in self.queue:
             if isinstance(item, _Promise):
                 item.keep(False)
+        self._asked = 0
         self.queue = deque(item for item in self.queue if not isinstance(item, _Promise))
 
     def make_room(self) -> None:
@@ -141,7 +139,7 @@ class Backlog:
 
 
 def _is_promised(item: _Item) -> bool:
-    """Whether it was written ahead, for somebody who waited; the next start applies it."""
+    """Whether it was made durable before its batch, for somebody who waited."""
     return isinstance(item, Put) and item.number > 0
 
 
@@ -191,11 +189,9 @@ class Writer:
         trouble: NotifyOwners,
         place: str,
         ousted: Callable[[JournalTaken], None] = lambda _: None,
-        ahead: Ahead | None = None,
         limit: int = LIMIT,
     ) -> None:
         self._batches = batches
-        self._ahead = ahead
         self._thread = thread
         self._clock = clock
         self._tell = trouble
@@ -248,9 +244,8 @@ class Writer:
         backlog = self._backlog
         if not backlog.queue and not backlog.writing:
             return True
-        # Never ahead beside a batch: what that will do is not known yet.
-        ahead = self._ahead if entries and not self._busy else None
-        if ahead is not None and backlog.write_ahead(ahead):
+        # Never at once beside a batch: what that will do is not known yet.
+        if entries and not self._busy and backlog.write_at_once(self._batches):
             return True
         kept = backlog.promise(len(entries))
         self._due.set()
@@ -271,7 +266,7 @@ class Writer:
         self._trouble = True
         self._backlog.caught_up = self._backlog.lost = 0
         meanwhile = self._batches.meanwhile
-        self._tell(fill_pair(CANNOT, place=self._place, reason=reason, meanwhile=meanwhile))
+        self._tell(CANNOT.fill(place=self._place, reason=reason, meanwhile=meanwhile))
 
     # --- the task ---------------------------------------------------------------------------------
 
@@ -298,7 +293,7 @@ class Writer:
         await asyncio.wait({task}, timeout=CLOSING)
         task.cancel()
         if lost := self._backlog.unsaved():
-            self._tell(fill_pair(LOST, place=self._place, lost=lost))
+            self._tell(LOST.fill(place=self._place, lost=lost))
 
     async def _write(self) -> None:
         """Everything in the queue, however often it must be tried; at the end of all things, once
@@ -363,4 +358,4 @@ class Writer:
         self._trouble = self._catching_up = False
         self._backlog.recover()
         done, lost = self._backlog.caught_up, self._backlog.lost
-        self._tell(fill_pair(AGAIN, place=self._place, caught_up=done, lost=lost))
+        self._tell(AGAIN.fill(place=self._place, caught_up=done, lost=lost))

@@ -20,11 +20,12 @@ from adapters.storage.backup import BackupError, Made, back_up, back_up_to, rest
 from adapters.storage.notices import BACKUP_BUSY, STANDARD_OUTPUT
 from adapters.storage.url import file_of, read_url
 from bot.cli.control import socket_of
-from bot.cli.process import fail, language, tell
+from bot.cli.process import fail, language, say, tell
+from bot.core.language import CATALOGUE
 from bot.runtime.version import version
 from config import sources
 from config.settings import Settings
-from frostagent.text.language import Language, Pair, fill_pair
+from frostagent.text.language import Language, Phrase
 
 STREAM: Final = "-"
 NAMED: Final = (
@@ -44,69 +45,52 @@ PROGRAM: Final = Path(__file__).resolve().parents[2] / "config"
 MADE_AGAIN: Final = {"__pycache__"}
 TERMINATED: Final = 143  # as a shell says of SIGTERM
 
-DONE: Final = (
-    (
-        "已备份到 {file}：{size}（数据库结构 {schema}，账号 {accounts}，另有 {files} 个文件）。"
-        "里面有聊天记录和密钥，要像密码一样保管。"
-    ),
-    (
-        "Backed up to {file}: {size} (schema {schema}, accounts {accounts}, {files} more files). It"
-        " holds conversations and keys: keep it as you keep a password."
-    ),
+DONE: Final = Phrase(
+    "已备份到 {file}：{size}（数据库结构 {schema}，账号 {accounts}，另有 {files} 个文件）。"
+    "里面有聊天记录和密钥，要像密码一样保管。",
+    "Backed up to {file}: {size} (schema {schema}, accounts {accounts}, {files} more files). It"
+    " holds conversations and keys: keep it as you keep a password.",
 )
-NONE: Final = ("无", "none")
-ALSO: Final = ("不在其中，请另外保存：{them}", "Not in it, keep them beside it: {them}")
-WAITING: Final = (
+NONE: Final = Phrase("无", "none")
+ALSO: Final = Phrase("不在其中，请另外保存：{them}", "Not in it, keep them beside it: {them}")
+WAITING: Final = Phrase(
     "注意：数据库现在写不进去，还有 {count} 条记录只在机器人的内存里，不在这份备份中。",
-    (
-        "warning: the journal cannot be written, and {count} entries are only in the bot's memory:"
-        " they are not in this backup."
-    ),
+    "warning: the journal cannot be written, and {count} entries are only in the bot's memory:"
+    " they are not in this backup.",
 )
-TERMINAL: Final = (
+TERMINAL: Final = Phrase(
     "备份不能输出到终端：请重定向，例如 `frostagent backup - > backup.tgz`。",
     "A terminal cannot take a backup: redirect it, as `frostagent backup - > backup.tgz`.",
 )
-NO_INPUT: Final = (
+NO_INPUT: Final = Phrase(
     "备份不能从终端输入：请重定向，例如 `frostagent restore - < backup.tgz`。",
     "A terminal cannot give a backup: redirect it, as `frostagent restore - < backup.tgz`.",
 )
-UNREADABLE: Final = ("读不了 {file}：{why}。", "{file} cannot be read: {why}.")
-STOPPED: Final = ("已中止，什么都没有改动。", "Stopped. Nothing has changed.")
-RESTORED: Final = (
-    (
-        "已恢复 {made} 的备份（FrostAgent {version}，账号 {accounts}）。"
-        "原来的数据移到了 {aside}：确认没问题后可以删掉。"
-    ),
-    (
-        "Restored the backup of {made} (FrostAgent {version}, accounts {accounts}). What was here"
-        " before is in {aside}: delete it once all is well."
-    ),
+UNREADABLE: Final = Phrase("读不了 {file}：{why}。", "{file} cannot be read: {why}.")
+STOPPED: Final = Phrase("已中止，什么都没有改动。", "Stopped. Nothing has changed.")
+RESTORED: Final = Phrase(
+    "已恢复 {made} 的备份（FrostAgent {version}，账号 {accounts}）。"
+    "原来的数据移到了 {aside}：确认没问题后可以删掉。",
+    "Restored the backup of {made} (FrostAgent {version}, accounts {accounts}). What was here"
+    " before is in {aside}: delete it once all is well.",
 )
-DUMP: Final = (
-    (
-        "数据库在 PostgreSQL 里，用它自己的工具备份（机器人不必停）：\n"
-        "  pg_dump --format=custom{file} --dbname={url}\n"
-        "另外保存：{them}"
-    ),
-    (
-        "The journal is in PostgreSQL, which has a tool for this (the bot may run):\n"
-        "  pg_dump --format=custom{file} --dbname={url}\n"
-        "Keep beside it: {them}"
-    ),
+DUMP: Final = Phrase(
+    "数据库在 PostgreSQL 里，用它自己的工具备份（机器人不必停）：\n"
+    "  pg_dump --format=custom{file} --dbname={url}\n"
+    "另外保存：{them}",
+    "The journal is in PostgreSQL, which has a tool for this (the bot may run):\n"
+    "  pg_dump --format=custom{file} --dbname={url}\n"
+    "Keep beside it: {them}",
 )
-UNDUMP: Final = (
-    (
-        "数据库在 PostgreSQL 里，用它自己的工具恢复。"
-        "先停下所有机器人，并确认备份已经做好两分钟以上：\n"
-        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}"
-    ),
-    (
-        "The journal is in PostgreSQL, which has a tool for this. Stop every bot first, and restore"
-        " a backup that is at least two minutes old:\n"
-        "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}"
-    ),
+UNDUMP: Final = Phrase(
+    "数据库在 PostgreSQL 里，用它自己的工具恢复。"
+    "先停下所有机器人，并确认备份已经做好两分钟以上：\n"
+    "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}",
+    "The journal is in PostgreSQL, which has a tool for this. Stop every bot first, and restore"
+    " a backup that is at least two minutes old:\n"
+    "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}",
 )
+CATALOGUE.register(__name__, globals())
 
 
 def make_backup(settings: Settings, name: str, *, force: bool) -> None:
@@ -119,8 +103,7 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
     if journal is None:
         beside = [*_beside_folder(settings, None), "data/"]
         file = "" if name == STREAM else f" --file={shlex.quote(name)}"
-        words = fill_pair(DUMP, file=file, url=shlex.quote(_for_tools(url)), them=", ".join(beside))
-        tell(words[tongue])
+        say(DUMP, file=file, url=shlex.quote(_for_tools(url)), them=", ".join(beside))
         raise SystemExit(1)
     journal = journal.absolute()
     files = list(files_beside(settings, journal))
@@ -143,19 +126,18 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
         fail(STOPPED)
     tell(_done(made, name, tongue))
     if beside := [*_beside_folder(settings, journal.parent), *made.left_out]:
-        tell(fill_pair(ALSO, them=", ".join(beside))[tongue])
+        say(ALSO, them=", ".join(beside))
     if waiting:
-        tell(fill_pair(WAITING, count=waiting)[tongue])
+        say(WAITING, count=waiting)
 
 
 def put_back(store_url: str, name: str) -> None:
     """Restore this file, `-` for standard input. Ends the process where it cannot."""
-    tongue = language()
     url = read_url(store_url)
     journal = file_of(url)
     if journal is None:
         file = "" if name == STREAM else f" {shlex.quote(name)}"
-        tell(fill_pair(UNDUMP, file=file, url=shlex.quote(_for_tools(url)))[tongue])
+        say(UNDUMP, file=file, url=shlex.quote(_for_tools(url)))
         raise SystemExit(1)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     if (pid := _bot_that_answers(store_url)) is not None:  # not every system has locks
@@ -172,14 +154,13 @@ def put_back(store_url: str, name: str) -> None:
     except KeyboardInterrupt:
         fail(STOPPED)
     manifest = done.manifest
-    line = fill_pair(
+    say(
         RESTORED,
         made=manifest.made,
         version=manifest.version,
         accounts=_listed(manifest.accounts),
         aside=done.aside,
     )
-    tell(line[tongue])
 
 
 def files_beside(settings: Settings, journal: Path) -> Iterator[Path]:
@@ -235,19 +216,18 @@ def _status(store_url: str) -> Mapping[str, Any]:
 
 
 def _done(made: Made, name: str, tongue: Language) -> str:
-    line = fill_pair(
-        DONE,
+    return DONE.format(
+        tongue,
         file=STANDARD_OUTPUT if name == STREAM else name,
         size=_size(made.size),
         schema=made.manifest.schema,
         accounts=_listed(made.manifest.accounts),
         files=made.files,
     )
-    return line[tongue]
 
 
-def _listed(accounts: tuple[int, ...]) -> str | Pair:
-    return ", ".join(map(str, accounts)) or NONE
+def _listed(accounts: tuple[int, ...]) -> str:
+    return ", ".join(map(str, accounts)) or NONE.fill()
 
 
 def _size(size: int) -> str:

@@ -80,7 +80,7 @@ async def converse(
             tell(IN_A_BROWSER.format(link=service.console_link()))
         said: list[int] = []
         async for line in read_lines(source):
-            if service.app.approval_replies.answer(line):
+            if service.app.decisions.calls.take_line(line):
                 if not source.isatty():
                     await wait_idle(service)
                 continue

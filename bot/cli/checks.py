@@ -11,17 +11,19 @@ from enum import StrEnum
 from typing import Final
 from unicodedata import east_asian_width
 
-from bot.core.language import in_chinese
-from frostagent.text.language import Bilingual, Language, Pair, bilingual, fill_pair
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Bilingual, Language, Phrase, bilingual
 from frostagent.types.errors import Problem
 
 NOTHING: Final = Bilingual("", "")
 
-LOG_IN: Final = (
+LOG_IN: Final = Phrase(
     "在 OneBot 服务上重新登录账号（在它的 WebUI 里扫码）",
     "Log the account in again at the OneBot server (scan the QR code in its WebUI)",
 )
 """How to fix an account that is offline."""
+WRONG: Final = Phrase("{name} {what}", "{name} {what}")
+CATALOGUE.register(__name__, globals())
 
 
 class Outcome(StrEnum):
@@ -86,17 +88,17 @@ class Check:
     setting: str = ""
 
 
-def ok(name: str, said: Pair | str, /, **values: object) -> Check:
+def ok(name: str, said: Phrase | str, /, **values: object) -> Check:
     """All is well. Here and below, the lines are filled with `values`, if there are any."""
     return Check(name, Outcome.OK, _filled(said, values))
 
 
-def warning(name: str, said: Pair | str, fix: Pair | str, /, **values: object) -> Check:
+def warning(name: str, said: Phrase | str, fix: Phrase | str, /, **values: object) -> Check:
     """The bot can do without, but not as well."""
     return Check(name, Outcome.WARNING, _filled(said, values), _filled(fix, values))
 
 
-def failure(name: str, said: Pair | str, fix: Pair | str, /, **values: object) -> Check:
+def failure(name: str, said: Phrase | str, fix: Phrase | str, /, **values: object) -> Check:
     """The bot cannot work like this."""
     return Check(name, Outcome.PROBLEM, _filled(said, values), _filled(fix, values))
 
@@ -108,9 +110,7 @@ def failures(name: str, problems: Iterable[Problem]) -> list[Check]:
 
 def describe(problem: Problem) -> Bilingual:
     """What is wrong with a setting."""
-    return Bilingual(
-        f"{problem.name} {problem.what}", f"{in_chinese(problem.name)} {in_chinese(problem.what)}"
-    )
+    return WRONG.fill(name=problem.name, what=problem.what)
 
 
 def to_json(checks: Collection[Check]) -> str:
@@ -139,8 +139,8 @@ def masked(check: Check, mask: Callable[[str], str]) -> Check:
     return replace(check, said=check.said.each(mask), fix=check.fix.each(mask))
 
 
-def _filled(line: Pair | str, values: dict[str, object]) -> Bilingual:
-    return bilingual(fill_pair(line, **values) if values and isinstance(line, tuple) else line)
+def _filled(line: Phrase | str, values: dict[str, object]) -> Bilingual:
+    return line.fill(**values) if isinstance(line, Phrase) else bilingual(line)
 
 
 def _row(check: Check, tongue: Language) -> tuple[str, str, str]:

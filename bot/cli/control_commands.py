@@ -16,7 +16,8 @@ from typer import Option
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
 from bot.cli.process import GRACE, exit_with, fail, find_store_url, say, tell
-from frostagent.text.language import Pair, fill_pair
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,46 +37,41 @@ NewTotp = Annotated[
     bool, Option("--totp", help="Print a new CONSOLE_TOTP for an authenticator app instead.")
 ]
 
-STOPPING: Final = (
-    "机器人（pid {pid}）正在结束手头的事……",
-    "The bot (pid {pid}) ends what it is doing ...",
+STOPPING: Final = Phrase(
+    "机器人（pid {pid}）正在结束手头的事……", "The bot (pid {pid}) ends what it is doing ..."
 )
-RESTARTED_BY_DOCKER: Final = (
+RESTARTED_BY_DOCKER: Final = Phrase(
     "Docker 会重新启动它。要一直停着：docker compose stop bot",
     "Docker starts it again. A stop that lasts: docker compose stop bot",
 )
-STILL_THERE: Final = (
+STILL_THERE: Final = Phrase(
     "{seconds} 秒后还没有结束；它在等什么，日志里有。",
     "It has not ended after {seconds} s; its log says what it waits for.",
 )
-STOPPED: Final = ("已经停了。", "It has stopped.")
-REFUSED: Final = ("机器人说：{said}", "The bot says: {said}")
-NOT_RUNNING: Final = (
+STOPPED: Final = Phrase("已经停了。", "It has stopped.")
+REFUSED: Final = Phrase("机器人说：{said}", "The bot says: {said}")
+NOT_RUNNING: Final = Phrase(
     "这里没有机器人在运行{holder}（{path} 没有人应答）。",
     "No bot runs here{holder} (nobody listens at {path}).",
 )
-NOT_ANSWERING: Final = (
-    "机器人没有回答{holder}：{why}。",
-    "The bot does not answer{holder}: {why}.",
+NOT_ANSWERING: Final = Phrase(
+    "机器人没有回答{holder}：{why}。", "The bot does not answer{holder}: {why}."
 )
-HELD: Final = (
+HELD: Final = Phrase(
     "，但有进程{holder} 占着数据库：它正在启动、正在退出，或者在别处运行",
     ", but a process{holder} has the journal: it starts, ends, or runs elsewhere",
 )
-REMEMBERED_ELSEWHERE: Final = (
+REMEMBERED_ELSEWHERE: Final = Phrase(
     "这里没有机器人应答{holder}。在它重启之前，有些内容还在它的内存里：请在它运行的地方执行这条命令。",
-    (
-        "No bot answers here{holder}. It has some of it in memory until a restart: give this"
-        " command where it runs."
-    ),
+    "No bot answers here{holder}. It has some of it in memory until a restart: give this"
+    " command where it runs.",
 )
-REMEMBERED: Final = (
+REMEMBERED: Final = Phrase(
     "机器人没有回答：{why}。在它重启之前，有些内容还在它的内存里：请再执行一次这条命令。",
-    (
-        "The bot does not answer: {why}. It has some of it in memory until a restart: give this"
-        " command once more."
-    ),
+    "The bot does not answer: {why}. It has some of it in memory until a restart: give this"
+    " command once more.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 def reload() -> None:
@@ -133,15 +129,15 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
     store_url = find_store_url()
     path = _socket_of(store_url)
     answered: Answered | None = None
-    trouble: Pair | None
+    trouble: Bilingual | None
     with ExitStack() as stack:
         try:
             answered = stack.enter_context(ask_bot(path, command))
             trouble = _error_in(answered)
         except NotRunning:
-            trouble = fill_pair(NOT_RUNNING, holder=_holder(store_url), path=path)
+            trouble = NOT_RUNNING.fill(holder=_holder(store_url), path=path)
         except NoAnswer as error:
-            trouble = fill_pair(NOT_ANSWERING, holder=_holder(store_url), why=error)
+            trouble = NOT_ANSWERING.fill(holder=_holder(store_url), why=error)
         if trouble and or_chat:
             with suppress(NotRunning, NoAnswer):
                 answered = stack.enter_context(ask_bot(_chat_socket_of(store_url), command))
@@ -152,12 +148,12 @@ def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
         yield answered
 
 
-def _error_in(answered: Answered) -> Pair | None:
+def _error_in(answered: Answered) -> Bilingual | None:
     said = answered.answer.get("error", "")
-    return fill_pair(REFUSED, said=said) if said else None
+    return REFUSED.fill(said=said) if said else None
 
 
-def forget_running(store_url: str, **whom: int) -> tuple[int | None, Pair | None]:
+def forget_running(store_url: str, **whom: int) -> tuple[int | None, Bilingual | None]:
     """Let the bot that runs here forget a `user` or a `group`: how many rows went, None if it did
     nothing; and a line if a bot may still have some of it in memory. Ends the process if a bot says
     that it cannot.
@@ -170,9 +166,9 @@ def forget_running(store_url: str, **whom: int) -> tuple[int | None, Pair | None
             return answered.answer["rows"], None
     except NotRunning:
         holder = _holder(store_url)
-        return None, fill_pair(REMEMBERED_ELSEWHERE, holder=holder) if holder else None
+        return None, REMEMBERED_ELSEWHERE.fill(holder=holder) if holder else None
     except NoAnswer as error:
-        return None, fill_pair(REMEMBERED, why=error)
+        return None, REMEMBERED.fill(why=error)
 
 
 def _socket_of(store_url: str) -> Path:
@@ -191,7 +187,7 @@ def _chat_socket_of(store_url: str) -> Path:
     return chat_socket_of(store_url)
 
 
-def _holder(store_url: str) -> Pair | str:
+def _holder(store_url: str) -> str:
     """Which process has the journal, though it cannot be asked."""
     from adapters.storage.database import Database
 
@@ -201,7 +197,7 @@ def _holder(store_url: str) -> Pair | str:
         database.close()
     except Exception:  # noqa: BLE001  # a database that is away: then nobody knows
         return ""
-    return "" if holder is None else fill_pair(HELD, holder=holder)
+    return "" if holder is None else HELD.fill(holder=holder)
 
 
 # --- the status as text ---------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from bot.runtime.version import user_agent
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.engine.threads import Progress
+from frostagent.engine.tool_execution import Progress
 from frostagent.engine.toolset import NOWHERE
 from frostagent.models.openai.client import make_session
-from frostagent.text.language import Pair
+from frostagent.text.language import Bilingual, text_in
 from frostagent.types.errors import Problem, ToolUnavailable
 from frostagent.types.ports import Approver, Clock, Speaker
 from frostagent.types.results import ToolResult
@@ -134,8 +134,8 @@ async def call_tool(
         lacking = ToolUnavailable(NEEDS_CONVERSATION.format(name=name))
         return ToolResult(lacking.told, is_error=True, code=lacking.code)
 
-    def say(line: Pair) -> None:
-        tell(line[owners_language(settings)])
+    def say(line: Bilingual) -> None:
+        tell(text_in(owners_language(settings), line))
 
     async with AsyncExitStack() as stack:
         subagents = None

@@ -16,26 +16,27 @@ from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, forget_running
 from bot.cli.process import configure, exit_with, fail, find_store_url, say
+from bot.core.language import CATALOGUE
 from config.settings import Settings
-from frostagent.text.language import Pair, fill_pair
+from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:
     from adapters.storage.database import Database
 
-NOTHING_STORED: Final = ("没有关于 {which} 的任何记录。", "Nothing is stored about {which}.")
-FORGOTTEN: Final = ("已忘掉：{them}", "Forgotten: {them}")
-NOTHING: Final = ("本来就没有", "nothing was there")
-BY_THE_BOT: Final = ("{rows} 行，由正在运行的机器人删除", "{rows} rows, by the bot that runs here")
-STILL_IN: Final = (
-    "警告：{file} 是以前另存的，里面还有这些内容；不需要的话请删掉这个文件",
-    (
-        "warning: {file} was put aside earlier and still has it; delete the file if you do not need"
-        " it"
-    ),
+NOTHING_STORED: Final = Phrase("没有关于 {which} 的任何记录。", "Nothing is stored about {which}.")
+FORGOTTEN: Final = Phrase("已忘掉：{them}", "Forgotten: {them}")
+NOTHING: Final = Phrase("本来就没有", "nothing was there")
+BY_THE_BOT: Final = Phrase(
+    "{rows} 行，由正在运行的机器人删除", "{rows} rows, by the bot that runs here"
 )
-NO_RUN: Final = ("没有这次运行：{run}。", "There is no run {run}.")
-UNUSABLE: Final = ("数据库不能用：{why}", "The journal cannot be used: {why}")
+STILL_IN: Final = Phrase(
+    "警告：{file} 是以前另存的，里面还有这些内容；不需要的话请删掉这个文件",
+    "warning: {file} was put aside earlier and still has it; delete the file if you do not need it",
+)
+NO_RUN: Final = Phrase("没有这次运行：{run}。", "There is no run {run}.")
+UNUSABLE: Final = Phrase("数据库不能用：{why}", "The journal cannot be used: {why}")
+CATALOGUE.register(__name__, globals())
 
 
 def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4242.")]) -> None:
@@ -79,9 +80,9 @@ def forget(
         with journal(settings) as database:
             gone = forget_user(database, user) if user else forget_group(database, group)
             delete_lost(settings.media_dir, partial(has_turn, database))
-        them: str | Pair = ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
+        them: str = ", ".join(f"{rows} {table}" for table, rows in gone.items() if rows)
     else:
-        them = fill_pair(BY_THE_BOT, rows=rows) if rows else ""
+        them = BY_THE_BOT.fill(rows=rows) if rows else ""
     say(FORGOTTEN, them=them or NOTHING)
     for copy in copies_of(store_url):
         say(STILL_IN, file=copy)
@@ -156,8 +157,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
     """The journal's database, for a command; what is wrong with it is told in one line and ends the
     process.
     """
-    from adapters.storage.ahead import ahead_of
-    from adapters.storage.batches import EntryBatches
+    from adapters.storage.ahead import batches_for
     from adapters.storage.database import Database, describe_error
     from adapters.storage.migrations import migrate
     from adapters.storage.notices import NO_JOURNAL
@@ -168,7 +168,7 @@ def journal(settings: Settings | None = None) -> Iterator[Database]:
         if database.file is not None and not database.file.exists():
             fail(NO_JOURNAL, file=database.place)
         with contextlib.closing(database):
-            EntryBatches(database, stamp=str, ahead=ahead_of(database.file)).settle()
+            batches_for(database, stamp=str).settle()
             yield database
     except ConfigError as error:
         exit_with(error)

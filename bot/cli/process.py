@@ -26,13 +26,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
 
-from bot.core.language import in_chinese
+from bot.core.language import CATALOGUE
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
 from bot.runtime.process_hardening import forget_secrets, hide_process
 from config.loading import is_chinese, load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
-from frostagent.text.language import Language, Pair, fill_pair
+from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.text.masking import Mask
 from frostagent.types.errors import ConfigError, Problem
 
@@ -56,12 +56,14 @@ LINGER = 3.0
 """Seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be
 stopped.
 """
-LOG_ASIDE = (
+LOG_ASIDE = Phrase(
     "聊天结束前的日志在 {path}，这里只显示警告。",
     "The log, until the chat ends: {path}. Here only warnings are shown.",
 )
-WARNING = "警告：{it}", "warning: {it}"
-UNUSABLE = "配置不能用：", "The configuration cannot be used:"
+WARNING = Phrase("警告：{it}", "warning: {it}")
+PROBLEM = Phrase("{name} {what}。{mend}", "{name}: {what}. {mend}")
+UNUSABLE = Phrase("配置不能用：", "The configuration cannot be used:")
+CATALOGUE.register(__name__, globals())
 LIBRARY_LEVELS = {
     "websockets": logging.WARNING,
     "httpx": logging.WARNING,
@@ -383,18 +385,17 @@ def exit_with(*errors: ConfigError) -> NoReturn:
 
 
 def _shown(problem: Problem) -> str:
-    if language() is Language.ENGLISH:
-        return str(problem)
-    name, what, mend = map(in_chinese, (problem.name, problem.what, problem.mend))
-    return f"{name} {what}。{mend}"
+    return PROBLEM.format(language(), name=problem.name, what=problem.what, mend=problem.mend)
 
 
-def say(line: Pair, **values: object) -> None:
+def say(line: Phrase | Bilingual, **values: object) -> None:
     """The same as `tell`, in the language of the person at this terminal."""
-    tell((fill_pair(line, **values) if values else line)[language()])  # a name may have brackets
+    tell(
+        line.format(language(), **values) if isinstance(line, Phrase) else text_in(language(), line)
+    )
 
 
-def fail(line: Pair, **values: object) -> NoReturn:
+def fail(line: Phrase | Bilingual, **values: object) -> NoReturn:
     """Say why it cannot be done, and end."""
     say(line, **values)
     raise SystemExit(1)

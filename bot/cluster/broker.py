@@ -17,7 +17,7 @@ from adapters.broker.requests import RequestExchange
 from adapters.broker.worker import Worker
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.work import Work
-from adapters.onebot.peers import Account
+from adapters.onebot.accounts import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import OneBotTransport
@@ -27,7 +27,7 @@ from bot.core.cluster_messages import ClusterPartition, ClusterPeers
 from bot.core.cluster_queries import ClusterHandlers
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.ports import EventSink
-from bot.speaking.startup_alerts import StartupAlerts
+from bot.outbox.owner_alerts import StartupAlerts
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.text.language import NotifyOwners

@@ -20,9 +20,6 @@ from bot.core.cluster_messages import (
 )
 from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply, DecisionResult
 from bot.core.settlement import Settled
-from bot.memory.own_limits import SETTING as LIMITS
-from bot.memory.personas import SETTING as TEXTS
-from bot.memory.quiet_overrides import SETTING as QUIET
 from bot.memory.suspects import Suspects
 
 AT_WORK_WITHIN: Final = 5.0  # seconds; the querying bot waits for eight
@@ -63,27 +60,16 @@ def message_handler(app: App) -> OnClusterMessage:
 
 
 async def _apply(app: App, note: ClusterMessage | None) -> None:
-    spending, personas = app.spending, app.personas
     match note:
         case UsageTaken():
-            spending.hear(note)
-        case RowChanged(name=name, value=value) if name == LIMITS:
-            spending.own.hear(value)
-        case RowChanged(name=name, value=value) if name == TEXTS:
-            personas.hear(value)
-        case RowChanged():
-            pass
-        case PlaceChanged(where=where, name=name, value=value) if name == QUIET:
-            app.quiet_overrides.hear(where, value)
-        case PlaceChanged():
-            pass
+            app.spending.hear(note)
+        case RowChanged() | PlaceChanged():
+            app.settings_store.apply(note)
         case SubjectErased():
             await app.forgetting.elsewhere(note)
         case AlarmRaised():
             app.owner.hear(note)
         case None:  # messages may have been missed
-            await spending.own.reread()
-            await spending.reread()
-            await personas.reread()
-            await app.quiet_overrides.reread()
+            await app.settings_store.reload()
+            await app.spending.reread()
             await app.history.reread()

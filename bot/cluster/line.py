@@ -13,7 +13,7 @@ from adapters.onebot.transport import AnyTransport
 from adapters.web.file_offers import FileOffers
 from bot.core.cluster_queries import ClusterHandlers
 from bot.core.ports import EventSink
-from bot.speaking.startup_alerts import StartupAlerts
+from bot.outbox.owner_alerts import StartupAlerts
 from config.settings import Settings
 from frostagent.types.ports import Clock, Ids
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.commands.digest import Stands
+from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries, UsageSum
 from bot.policy.calendar_days import midnight
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
@@ -18,25 +19,22 @@ LITTLE = 2**30  # bytes
 DEARER = 3.0
 ENOUGH = 20  # requests of a day from which its price is known
 
-DISK = (
+DISK = Phrase(
     "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。",
     "The disk has {free:.0f} MB left: once it is full nothing is kept, and nobody answered.",
 )
-PRICE = (
+PRICE = Phrase(
     "{model} 今天{of}的花费是昨天的 {times:.1f} 倍，请看看价格、缓存和问题的长短。",
-    (
-        "{model} costs {times:.1f} times as much {of} today as yesterday: look at its price, cache "
-        "and how long the questions are."
-    ),
+    "{model} costs {times:.1f} times as much {of} today as yesterday: look at its price, cache "
+    "and how long the questions are.",
 )
-STUCK = (
+STUCK = Phrase(
     "{where} 有一轮对话十多分钟还没有结束，后面的都在等它。在那里发 /stop all 试试，不行就重启。",
-    (
-        "A turn in {where} has gone on for more than ten minutes, and all after it wait. Try /stop "
-        "all there, or else a restart."
-    ),
+    "A turn in {where} has gone on for more than ten minutes, and all after it wait. Try /stop "
+    "all there, or else a restart.",
 )
-A_TOKEN, A_REQUEST = ("每个 token ", "a token"), ("每次请求", "a request")
+A_TOKEN, A_REQUEST = Phrase("每个 token ", "a token"), Phrase("每次请求", "a request")
+CATALOGUE.register(__name__, globals())
 
 
 class AlarmMonitor:
@@ -52,7 +50,7 @@ class AlarmMonitor:
         *,
         stands: Stands,
         busy: Callable[[], Mapping[object, Conversation]],
-        gather: Sequence[Callable[[], Pair | None]],
+        gather: Sequence[Callable[[], Bilingual | None]],
         books: JournalQueries | None,
         tell: Callable[[str, str], None],
         clock: Clock,
@@ -87,19 +85,19 @@ class AlarmMonitor:
         self._seen = {one: self._seen.get(one, 0) + 1 for one in busy}
         for one, looks in self._seen.items():
             if looks == 2:
-                self._tell(f"stuck in {busy[one]}", STUCK[self._tongue].format(where=busy[one]))
+                self._tell(f"stuck in {busy[one]}", STUCK.format(self._tongue, where=busy[one]))
 
     def _tell_gathered(self) -> None:
         for line in filter(None, [each() for each in self._gather]):
             # A kind of its own: the next line is of others, here or told by another bot.
-            self._tell(line[Language.ENGLISH], line[self._tongue])
+            self._tell(text_in(Language.ENGLISH, line), text_in(self._tongue, line))
 
     async def _look_at_disk(self) -> None:
         free = (await self._stands()).free
         if free is None:
             return
         if free < LITTLE and self._had_room:
-            line = DISK[self._tongue].format(free=free / 2**20)
+            line = DISK.format(self._tongue, free=free / 2**20)
             if self._host:
                 self._tell(f"disk of {self._host}", f"{self._host}: {line}")
             else:
@@ -118,19 +116,19 @@ class AlarmMonitor:
         was = dict(before.models)
         self._dear = {told for told in self._dear if told[0] == today}
         for model, used in day.models:
-            times, of = max(_dearer(used, was.get(model, UsageSum())))
+            times, of = max(_dearer(used, was.get(model, UsageSum())), key=lambda found: found[0])
             if times >= DEARER and (today, model) not in self._dear:
                 self._dear.add((today, model))
-                line = PRICE[self._tongue].format(model=model, of=of[self._tongue], times=times)
+                line = PRICE.format(self._tongue, model=model, of=of, times=times)
                 self._tell(f"price of {model}", line)
 
 
-def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, tuple[str, str]]]:
+def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, Phrase]]:
     """How many times as much each of these costs; 0 if there are too few requests."""
     is_known = all(one.requests >= ENOUGH and not one.unpriced for one in (used, before))
     for of, now, then in (
-        (A_TOKEN, used.prompt + used.completion, before.prompt + before.completion),
         (A_REQUEST, used.requests, before.requests),
+        (A_TOKEN, used.prompt + used.completion, before.prompt + before.completion),
     ):
         is_told = is_known and now and then and before.cost
         yield (used.cost / now) / (before.cost / then) if is_told else 0.0, of

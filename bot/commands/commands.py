@@ -16,10 +16,12 @@ from contextlib import asynccontextmanager
 from bot.core.actions import send_prefix_of_person
 from bot.core.command import Asked, Command
 from bot.core.events import MessageReceived
+from bot.core.language import CATALOGUE
 from bot.memory.history import History
+from bot.outbox.delivery import Postbox
 from bot.prompt.render import MAX_NAME, label
-from bot.speaking.postbox import Postbox
 from frostagent.cancellation import BROKEN, isolate
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Asker
@@ -42,7 +44,8 @@ LONGEST = 1000  # characters of a message that may be a command
 AT_ONCE = 8
 TYPED = re.compile(r"\s*[/／](?P<name>[^\s/／]+)(?P<rest>(?:\s[^\0]*)?)")
 CJK = re.compile(r"[\u3400-\u9fff]")
-SORRY = ("这个命令现在答不上来，稍后再试。", "This cannot be answered now, try again later.")
+SORRY = Phrase("这个命令现在答不上来，稍后再试。", "This cannot be answered now, try again later.")
+CATALOGUE.register(__name__, globals())
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +154,7 @@ class Commands:
         except BROKEN as failure:
             isolate(failure)
             logger.exception("the command /%s has failed", command.names[0])
-            words = asked.either(*SORRY)
+            words = SORRY.format(asked.language)
         if words:
             quote = message.message_id if message.has_identity and asked.where.is_group else ""
             about = send_prefix_of_person(asked.asker.user_id)

@@ -7,10 +7,23 @@ from dataclasses import dataclass
 
 from bot.commands.phrases import tokens
 from bot.core.command import Asked, Command, command
+from bot.core.language import CATALOGUE
 from bot.memory.history import History
 from frostagent.models.tokens import estimate, estimate_messages, estimate_text
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ModelRequest, UserMessage
+
+PERSONA_AND_RULES = Phrase("人设和规则", "persona and rules")
+TOOLS = Phrase("工具说明", "tools")
+SUMMARY = Phrase("摘要", "summary")
+ROUNDS = Phrase("对话 {number} 轮", "{number} rounds")
+OVERHEARD = Phrase("旁听未读 {overheard} 行", "{overheard} lines overheard")
+IN_ALL = Phrase(
+    "合计约 {whole} token；对话最多留 {room}",
+    "about {whole} tokens in all; rounds have room for {room}",
+)
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +72,10 @@ def context_command(measure: Callable[[Conversation], Awaitable[ContextSize]]) -
     async def context(asked: Asked) -> str:
         size = await measure(asked.where)
         blocks = (
-            (asked.either("人设和规则", "persona and rules"), size.system),
-            (asked.either("工具说明", "tools"), size.tools),
-            (asked.either("摘要", "summary"), size.summary),
-            (asked.either(f"对话 {size.number} 轮", f"{size.number} rounds"), size.rounds),
+            (PERSONA_AND_RULES.format(asked.language), size.system),
+            (TOOLS.format(asked.language), size.tools),
+            (SUMMARY.format(asked.language), size.summary),
+            (ROUNDS.format(asked.language, number=size.number), size.rounds),
         )
         lines = [f"{name}: {tokens(round(number))}" for name, number in blocks]
         room = tokens(round(size.room))
@@ -70,11 +83,8 @@ def context_command(measure: Callable[[Conversation], Awaitable[ContextSize]]) -
         return "\n".join(
             [
                 *lines,
-                asked.either(f"旁听未读 {size.overheard} 行", f"{size.overheard} lines overheard"),
-                asked.either(
-                    f"合计约 {whole} token；对话最多留 {room}",
-                    f"about {whole} tokens in all; rounds have room for {room}",
-                ),
+                OVERHEARD.format(asked.language, overheard=size.overheard),
+                IN_ALL.format(asked.language, whole=whole, room=room),
             ]
         )
 

@@ -12,33 +12,43 @@ from bot.commands.phrases import AWAY, IN_PRIVATE, money, tokens
 from bot.commands.reasons import words_of
 from bot.core.command import Asked, Command, command
 from bot.core.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
+from bot.core.language import CATALOGUE
 from bot.core.ports import Store
 from bot.core.query_results import Choices, DaySum, JournalQueries, Spender, UsageSum
-from bot.memory.kept_settings import NOWHERE
+from bot.outbox.owner_alerts import Owner
 from bot.policy.calendar_days import midnight, time_of_day
 from bot.prompt.render import label
-from bot.speaking.owner_alerts import Owner
-from frostagent.text.language import Language
+from bot.settings_store import NOWHERE
+from frostagent.text.language import Language, Phrase, text_in
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
 
-NO_NUMBER = ("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
+NO_NUMBER = Phrase("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
 MODELS = REASONS = 5
 NAME = 10  # characters of a nickname
 GIB = 2**30
 WAITS = {
-    "call": ("调用", "calls"),
-    "friend": ("好友申请", "friend requests"),
-    "invite": ("群邀请", "invites"),
-    "group": ("新群", "new groups"),
-    "draft": ("草稿", "drafts"),
+    "call": Phrase("调用", "calls"),
+    "friend": Phrase("好友申请", "friend requests"),
+    "invite": Phrase("群邀请", "invites"),
+    "group": Phrase("新群", "new groups"),
+    "draft": Phrase("草稿", "drafts"),
 }
 
-Either: TypeAlias = Callable[[str, str], str]
-"""Chooses between Chinese and English."""
+
+GROUPS = Phrase("用得最多的群：{most}", "Groups: {most}")
+PEOPLE = Phrase("用得最多的人：{most}", "People: {most}")
+QUESTIONS = Phrase(
+    "{day}：{questions} 个问题，答了 {answered} 个（{that} {was}）",
+    "{day}: {questions} questions, {answered} answered ({that} {was})",
+)
+ONE_QUESTION = Phrase(
+    QUESTIONS.zh,
+    "{day}: {questions} question, {answered} answered ({that} {was})",
+)
 
 
 class Standing(Struct, frozen=True):
@@ -58,12 +68,42 @@ Stands: TypeAlias = Callable[[], Awaitable[Standing]]
 class Days(Struct, frozen=True):
     """The names of a day and of the one before it; in Chinese and English."""
 
-    this: tuple[str, str]
-    before: tuple[str, str]
+    this: Phrase
+    before: Phrase
 
 
-TODAY = Days(("今天", "Today"), ("昨天", "yesterday"))
-YESTERDAY = Days(("昨天", "Yesterday"), ("前天", "the day before"))
+TODAY = Days(Phrase("今天", "Today"), Phrase("昨天", "yesterday"))
+YESTERDAY = Days(Phrase("昨天", "Yesterday"), Phrase("前天", "the day before"))
+OTHERS = Phrase("其他 {rest} 个", "others {rest}")
+UNANSWERED = Phrase("没有答 {unanswered} 个", "not answered {unanswered}")
+COMMA = Phrase("，", ", ")
+AN_OWNER = Phrase("主人", "an owner")
+PUBLISHED = Phrase("草稿发了：{told}", "Drafts published: {told}")
+OTHER_REASONS = Phrase(", 其他 {rest}", ", others {rest}")
+DROPPED = Phrase("没有答：{told}", "Not answered: {told}")
+ERROR = Phrase("出错 {kind} {ended}", "Error {kind} {ended}")
+SILENT = Phrase("沉默 {count} 次", "silent {count}")
+NOT_DELIVERED = Phrase("没送到 {count} 个", "not delivered {count}")
+UNCONFIRMED = Phrase("QQ 没确认 {count} 个", "not confirmed by QQ {count}")
+FAILED = Phrase("失败 {count} 个", "failed {count}")
+STOPPED = Phrase("叫停 {count} 个", "stopped {count}")
+NOT_ALLOWED = Phrase("没得到允许 {count} 个", "not allowed {count}")
+OUT_OF_BUDGET = Phrase("预算用完 {count} 个", "out of budget {count}")
+INTERRUPTED = Phrase("被重启打断 {count} 个", "interrupted {count}")
+RUNNING = Phrase("还在答 {count} 个", "being answered {count}")
+WAITING = Phrase("在等主人 {count} 个", "waiting for an owner {count}")
+PLURAL_COMMA = Phrase("，", "s, ")
+MODEL = Phrase(
+    "{name}：{read} token（缓存 {cached}%），{used}（{that} {was}）",
+    "{name}: {read} tokens ({cached}% cached), {used} ({that} {was})",
+)
+WAITS_FOR_OWNER = Phrase("等主人发话的：{told}", "Waits for an owner: {told}")
+ABSENT = Phrase(
+    "集群里有 {absent} 个分区没有回答，那里等着的没算进来",
+    "Parts of the cluster that did not say what waits there: {absent}",
+)
+DISK = Phrase("磁盘还剩 {free}", "Disk: {free} free")
+CATALOGUE.register(__name__, globals())
 
 
 def digest_command(books: JournalQueries, stands: Stands) -> Command:
@@ -77,10 +117,10 @@ def digest_command(books: JournalQueries, stands: Stands) -> Command:
     )
     async def digest(asked: Asked) -> str:
         if asked.where.is_group:
-            return asked.either(*IN_PRIVATE)
+            return IN_PRIVATE.format(asked.language)
         named = next(iter(asked.words), "")
         if named and not (named.isascii() and named.isdigit() and len(named) <= 18):
-            return asked.either(*NO_NUMBER)
+            return NO_NUMBER.format(asked.language)
         where = None
         if named:
             where = Conversation(asked.where.platform_id, "group", int(named))
@@ -88,97 +128,105 @@ def digest_command(books: JournalQueries, stands: Stands) -> Command:
         now = await books.day(since=today, until=asked.now + 1, where=where)
         before = await books.day(since=yesterday, until=today, where=where)
         if now is None or before is None:
-            return asked.either(*AWAY)
+            return AWAY.format(asked.language)
         standing = await stands() if where is None else None
-        return told_of(now, before, TODAY, asked.either, standing)
+        return told_of(now, before, TODAY, asked.language, standing)
 
     return digest
 
 
 def told_of(
-    day: DaySum, before: DaySum, which: Days, either: Either, standing: Standing | None = None
+    day: DaySum,
+    before: DaySum,
+    which: Days,
+    language: Language,
+    standing: Standing | None = None,
 ) -> str:
     """How a day went beside the one before, and how things stand, in under 900 characters; what
     there is no room for at the end is left out.
     """
-    this, that = either(*which.this), either(*which.before)
+    that = which.before.format(language)
     answered, was = day.of(Stop.ANSWERED), before.of(Stop.ANSWERED)
-    plural = "" if day.questions == 1 else "s"
-    others = [_ended(one, count, either) for one in ENDINGS if (count := day.of(one))]
+    others = [_ended(one, count, language) for one in ENDINGS if (count := day.of(one))]
     if rest := sum(count for of, count in day.turns if of not in {*ENDINGS}):
-        others.append(either(f"其他 {rest} 个", f"others {rest}"))  # of a newer version
+        others.append(OTHERS.format(language, rest=rest))  # of a newer version
     if day.unanswered:
-        others.append(either(f"没有答 {day.unanswered} 个", f"not answered {day.unanswered}"))
+        others.append(UNANSWERED.format(language, unanswered=day.unanswered))
     lines = [
-        either(
-            f"{this}：{day.questions} 个问题，答了 {answered} 个（{that} {was}）",
-            f"{this}: {day.questions} question{plural}, {answered} answered ({that} {was})",
+        (ONE_QUESTION if day.questions == 1 else QUESTIONS).format(
+            language,
+            day=which.this,
+            questions=day.questions,
+            answered=answered,
+            that=that,
+            was=was,
         )
-        + "".join(either("，", ", ") + told for told in others if told)
+        + "".join(COMMA.format(language) + told for told in others if told)
     ]
-    lines += _stands(standing, either)
-    lines += _models(day, before, that, either)
+    lines += _stands(standing, language)
+    lines += _models(day, before, that, language)
     if day.published:
-        told = either("，", ", ").join(
-            f"{by or either('主人', 'an owner')} {count}" for by, count in day.published
+        told = COMMA.format(language).join(
+            f"{by or AN_OWNER.format(language)} {count}" for by, count in day.published
         )
-        lines.append(either(f"草稿发了：{told}", f"Drafts published: {told}"))
+        lines.append(PUBLISHED.format(language, told=told))
     if day.dropped:
         dropped = sorted(day.dropped, key=lambda one: -one[1])
-        told = ", ".join(f"{either(*words_of(why))} {count}" for why, count in dropped[:REASONS])
+        told = ", ".join(
+            f"{text_in(language, words_of(why))} {count}" for why, count in dropped[:REASONS]
+        )
         if rest := sum(count for _, count in dropped[REASONS:]):
-            told += either(f", 其他 {rest}", f", others {rest}")
-        lines.append(either(f"没有答：{told}", f"Not answered: {told}"))
+            told += OTHER_REASONS.format(language, rest=rest)
+        lines.append(DROPPED.format(language, told=told))
     for kind in dict.fromkeys(kind for kind, _ in day.failed):
         ended = " ".join(run for of, run in day.failed if of == kind)
-        lines.append(either(f"出错 {kind} {ended}", f"Error {kind} {ended}"))
-    for name, takers in ((("群", "Groups"), day.groups), (("人", "People"), day.people)):
+        lines.append(ERROR.format(language, kind=kind, ended=ended))
+    for name, takers in ((GROUPS, day.groups), (PEOPLE, day.people)):
         if takers:
             most = ", ".join(map(_taker, takers))
-            lines.append(either(f"用得最多的{name[0]}：{most}", f"{name[1]}: {most}"))
+            lines.append(name.format(language, most=most))
     text = "\n".join(lines)
     return text if len(text) < LONGEST else text[: LONGEST - 2] + "…"
 
 
-def _ended(ending: Ending, count: int, either: Either) -> str:
+def _ended(ending: Ending, count: int, language: Language) -> str:
     """How many questions ended like this; empty for those that the line begins with."""
     match ending:
         case Stop.ANSWERED:
             return ""
         case Stop.SILENT:
-            return either(f"沉默 {count} 次", f"silent {count}")
+            return SILENT.format(language, count=count)
         case Undelivered.NOT_DELIVERED:
-            return either(f"没送到 {count} 个", f"not delivered {count}")
+            return NOT_DELIVERED.format(language, count=count)
         case Undelivered.UNCONFIRMED:
-            return either(f"QQ 没确认 {count} 个", f"not confirmed by QQ {count}")
+            return UNCONFIRMED.format(language, count=count)
         case Stop.FAILED:
-            return either(f"失败 {count} 个", f"failed {count}")
+            return FAILED.format(language, count=count)
         case Stop.STOPPED:
-            return either(f"叫停 {count} 个", f"stopped {count}")
+            return STOPPED.format(language, count=count)
         case Stop.DENIED:
-            return either(f"没得到允许 {count} 个", f"not allowed {count}")
+            return NOT_ALLOWED.format(language, count=count)
         case Stop.OUT_OF_BUDGET:
-            return either(f"预算用完 {count} 个", f"out of budget {count}")
+            return OUT_OF_BUDGET.format(language, count=count)
         case Stop.INTERRUPTED:
-            return either(f"被重启打断 {count} 个", f"interrupted {count}")
+            return INTERRUPTED.format(language, count=count)
         case Unfinished.RUNNING:
-            return either(f"还在答 {count} 个", f"being answered {count}")
+            return RUNNING.format(language, count=count)
         case Unfinished.WAITING:
-            return either(f"在等主人 {count} 个", f"waiting for an owner {count}")
+            return WAITING.format(language, count=count)
         case _:
             assert_never(ending)
 
 
-def _models(day: DaySum, before: DaySum, that: str, either: Either) -> Iterator[str]:
+def _models(day: DaySum, before: DaySum, that: str, language: Language) -> Iterator[str]:
     then = dict(before.models)
     for name, used in sorted(day.models, key=lambda one: -one[1].cost)[:MODELS]:
         read, was = _read(used), "0"
         if name in then:
-            was = f"{_read(then[name])} token{either('，', 's, ')}{money(then[name])}"
+            was = f"{_read(then[name])} token{PLURAL_COMMA.format(language)}{money(then[name])}"
         cached = 100 * used.cached // used.prompt if used.prompt else 0
-        yield either(
-            f"{name}：{read} token（缓存 {cached}%），{money(used)}（{that} {was}）",
-            f"{name}: {read} tokens ({cached}% cached), {money(used)} ({that} {was})",
+        yield MODEL.format(
+            language, name=name, read=read, cached=cached, used=money(used), that=that, was=was
         )
 
 
@@ -186,21 +234,22 @@ def _read(used: UsageSum) -> str:
     return tokens(used.prompt + used.completion)
 
 
-def _stands(standing: Standing | None, either: Either) -> Iterator[str]:
+def _stands(standing: Standing | None, language: Language) -> Iterator[str]:
     if standing is None:
         return
-    waits = [f"{either(*WAITS[kind])} {count}" for kind, count in standing.waiting.items() if count]
+    waits = [
+        f"{WAITS[kind].format(language)} {count}"
+        for kind, count in standing.waiting.items()
+        if count
+    ]
     if waits:
         told = ", ".join(waits)
-        yield either(f"等主人发话的：{told}", f"Waits for an owner: {told}")
+        yield WAITS_FOR_OWNER.format(language, told=told)
     if standing.absent:
-        yield either(
-            f"集群里有 {standing.absent} 个分区没有回答，那里等着的没算进来",
-            f"Parts of the cluster that did not say what waits there: {standing.absent}",
-        )
+        yield ABSENT.format(language, absent=standing.absent)
     if standing.free is not None:
         free = f"{standing.free / GIB:.1f} GB"
-        yield either(f"磁盘还剩 {free}", f"Disk: {free} free")
+        yield DISK.format(language, free=free)
 
 
 def _taker(taker: Spender) -> str:
@@ -273,7 +322,7 @@ class DailyDigest:
             return False
         if day == DaySum():
             return True
-        words = told_of(day, other, YESTERDAY, self._tongue.either, await self._stands())
+        words = told_of(day, other, YESTERDAY, self._tongue, await self._stands())
         if not await self._store.commit(PlaceSet(NOWHERE, SETTING, today)):
             return False
         self._owner.post(words)

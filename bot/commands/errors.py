@@ -8,13 +8,16 @@ from collections.abc import Callable
 
 from bot.commands.phrases import IN_PRIVATE
 from bot.core.command import Asked, Command, command
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Phrase
 from frostagent.types.ports import Clock
 from frostagent.types.runs import RunEvent, RunFinished, Stop
 from frostagent.types.traits import Audience
 
 KEPT = 10
 LONGEST = 120  # characters of an error
-NONE = ("从启动到现在没有失败。", "Nothing has failed since the start.")
+NONE = Phrase("从启动到现在没有失败。", "Nothing has failed since the start.")
+CATALOGUE.register(__name__, globals())
 
 
 class Failures:
@@ -45,11 +48,11 @@ def errors_command(failures: Failures) -> Command:
     )
     async def errors(asked: Asked) -> str:
         if asked.where.is_group:
-            return asked.either(*IN_PRIVATE)
+            return IN_PRIVATE.format(asked.language)
         lines = [
             f"{time.strftime('%m-%d %H:%M', time.localtime(at))} {run_id} {error}"
             for at, run_id, error in reversed(failures.last)
         ]
-        return "\n".join(lines) or asked.either(*NONE)
+        return "\n".join(lines) or NONE.format(asked.language)
 
     return errors

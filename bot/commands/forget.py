@@ -6,23 +6,26 @@ import logging
 
 from bot.core.command import Asked, Command, command
 from bot.core.events import read_id
+from bot.core.language import CATALOGUE
 from bot.core.ports import Members
 from bot.memory.forgetting import Forgetting
+from frostagent.text.language import Phrase
 from frostagent.types.errors import BotError
 
 ME = frozenset({"me", "我"})
 GROUP = frozenset({"group", "群"})
-HOW = (
+HOW = Phrase(
     "/忘记 我：删掉关于你的一切。主人还可以：/忘记 #2、/忘记 群",
     "/forget me erases all that is kept of you. Owners also: /forget #2, /forget group",
 )
-NOT_YOURS = ("只有主人能删别人的。", "Only an owner can do that for others.")
-NOBODY = ("这里没有这个编号。", "Nobody here has that number.")
-DONE = (
+NOT_YOURS = Phrase("只有主人能删别人的。", "Only an owner can do that for others.")
+NOBODY = Phrase("这里没有这个编号。", "Nobody here has that number.")
+DONE = Phrase(
     "删好了：{rows} 条记录。以前的备份里可能还有。",
     "Erased: {rows} records. Backups made before may still have them.",
 )
-FAILED = ("现在删不了，稍后再试。", "It cannot be erased now, try again later.")
+FAILED = Phrase("现在删不了，稍后再试。", "It cannot be erased now, try again later.")
+CATALOGUE.register(__name__, globals())
 
 WITHIN = 120.0  # seconds: one that is broken off leaves in memory what the journal has lost
 
@@ -42,10 +45,10 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
                 rows = await forgetting.person(user, said=asked.said)
         except BotError as error:
             logger.warning("nothing could be forgotten: %s", error)
-            return asked.either(*FAILED)
-        return asked.either(*DONE).format(rows=rows)
+            return FAILED.format(asked.language)
+        return DONE.format(asked.language, rows=rows)
 
-    about = "我：删掉关于你的一切", "me: erase all about you"
+    about = ("我：删掉关于你的一切", "me: erase all about you")
 
     @command("forget", "忘记", about=about, within=WITHIN, lasts=True)
     async def forget(asked: Asked) -> str:
@@ -54,13 +57,13 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
         if whom in ME:
             return await erase(asked, asked.asker.user_id)
         if not whom.startswith("#") and whom not in GROUP:
-            return asked.either(*HOW)
+            return HOW.format(asked.language)
         if not asked.asker.is_owner:
-            return asked.either(*NOT_YOURS)
+            return NOT_YOURS.format(asked.language)
         if whom in GROUP:
-            return await erase(asked, None) if asked.where.is_group else asked.either(*HOW)
+            return await erase(asked, None) if asked.where.is_group else HOW.format(asked.language)
         number = read_id(whom[1:]) or 0
         user = members.user_id(asked.where, number)
-        return asked.either(*NOBODY) if user is None else await erase(asked, user)
+        return NOBODY.format(asked.language) if user is None else await erase(asked, user)
 
     return forget

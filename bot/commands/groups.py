@@ -7,16 +7,17 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias
 
-from bot.commands.phrases import AWAY, IN_PRIVATE, NOT_NOW
-from bot.core.command import Asked, Command, command
+from bot.commands.phrases import AWAY, IN_PRIVATE
+from bot.core.command import NOT_NOW, Asked, Command, command
+from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries
-from bot.memory.modes import Modes
-from bot.policy.new_groups import NAMES, Mode
+from bot.memory.modes import NAMES, Mode, Modes
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.traits import Audience
 
 WEEK = 7 * 86_400.0
-NOBODY = ("七天里没有人说话。", "Nobody has said anything for seven days.")
+NOBODY = Phrase("七天里没有人说话。", "Nobody has said anything for seven days.")
 
 
 def groups_command(books: JournalQueries, modes: Modes) -> Command:
@@ -24,7 +25,7 @@ def groups_command(books: JournalQueries, modes: Modes) -> Command:
 
     def mode(asked: Asked, where: Conversation) -> str:
         how = modes.of(where)
-        return "" if how is Mode.LIVE else f", {asked.either(*NAMES[how])}"
+        return "" if how is Mode.LIVE else f", {NAMES[how].format(asked.language)}"
 
     @command(
         "groups",
@@ -34,31 +35,35 @@ def groups_command(books: JournalQueries, modes: Modes) -> Command:
     )
     async def groups(asked: Asked) -> str:
         if asked.where.is_group:
-            return asked.either(*IN_PRIVATE)
+            return IN_PRIVATE.format(asked.language)
         found = await books.places(since=asked.now - WEEK)
         if found is None:
-            return asked.either(*AWAY)
+            return AWAY.format(asked.language)
         lines = [
-            f"{asked.either('群' if one.where.is_group else '私聊', one.where.message_type)}"
+            f"{(IN_GROUP if one.where.is_group else IN_PRIVATE_CHAT).format(asked.language)}"
             f" {one.where.session_id}: {one.messages}, "
             f"{time.strftime('%m-%d %H:%M', time.localtime(one.last))}{mode(asked, one.where)}"
             for one in found
         ]
-        return "\n".join(lines) or asked.either(*NOBODY)
+        return "\n".join(lines) or NOBODY.format(asked.language)
 
     return groups
 
 
 LONGEST = 18  # digits of a group's number: more name none
-WHICH = ("在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242")
+WHICH = Phrase(
+    "在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242"
+)
 DONE = {
-    Mode.LIVE: ("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
-    Mode.SHADOW: (
+    Mode.LIVE: Phrase("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
+    Mode.SHADOW: Phrase(
         "好，群 {group} 里我的回答先作为草稿给主人看，说发才发。",
         "Fine, in group {group} what I would say goes to my owners as drafts first.",
     ),
-    Mode.OFF: ("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
+    Mode.OFF: Phrase("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
 }
+IN_GROUP, IN_PRIVATE_CHAT = Phrase("群", "group"), Phrase("私聊", "private")
+CATALOGUE.register(__name__, globals())
 
 Lift: TypeAlias = Callable[[], None]
 """Gives up the drafts that wait where there is no shadow any more."""
@@ -114,8 +119,8 @@ async def _set(modes: Modes, lift: Lift, asked: Asked, mode: Mode) -> str:
     if len(words) == 1 and words[0].isascii() and words[0].isdecimal() and len(words[0]) <= LONGEST:
         where = Conversation(where.platform_id, "group", int(words[0]))
     elif words or not where.is_group:
-        return asked.either(*WHICH).format(name=mode.value)
+        return WHICH.format(asked.language, name=mode.value)
     if not await modes.keep(where, mode):
-        return asked.either(*NOT_NOW)
+        return NOT_NOW.format(asked.language)
     lift()
-    return asked.either(*DONE[mode]).format(group=where.session_id)
+    return DONE[mode].format(asked.language, group=where.session_id)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from bot.commands.commands import may_use
 from bot.core.command import Answering, Asked, Command, command
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Phrase
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,7 @@ def _telling(commands: Sequence[Command]) -> Answering:
             for one in commands
             if may_use(asked.asker, one.audience, where=asked.where)
         ]
-        note = asked.either("不带斜杠就是和我聊天。", "Anything without a slash is talk with me.")
+        note = JUST_TALK.format(asked.language)
         return "\n".join([*lines, note])
 
     return tell
@@ -51,12 +53,14 @@ def _name(one: Command, asked: Asked) -> str:
     return one.names[1] if asked.chinese and len(one.names) > 1 else one.names[0]
 
 
-NOTHING = ("我现在没有在忙什么。", "There is nothing to stop.")
+NOTHING = Phrase("我现在没有在忙什么。", "There is nothing to stop.")
+JUST_TALK = Phrase("不带斜杠就是和我聊天。", "Anything without a slash is talk with me.")
+CATALOGUE.register(__name__, globals())
 
 
 @command("stop", about=("让我停下正在做的事", "end what I am doing"))
 async def _stop(asked: Asked) -> str:
-    return asked.either(*NOTHING)
+    return NOTHING.format(asked.language)
 
 
 def stop_command() -> Command:

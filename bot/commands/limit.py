@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.commands.phrases import NOT_NOW, cap_words, used_words
-from bot.core.command import Asked, Command, command
+from bot.commands.phrases import cap_words, used_words
+from bot.core.command import NOT_NOW, Asked, Command, command
 from bot.core.events import read_id
+from bot.core.language import CATALOGUE
 from bot.core.ports import Members
 from bot.memory.marks import Whose
 from bot.memory.own_limits import Holder
 from bot.memory.spending import ALL, Spending
 from bot.policy.day_limits import LIFTED, LimitOverride
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.traits import Audience
 
@@ -31,11 +33,16 @@ IN_ENGLISH = """\
 A person: /limit #3 5 (dollars), /limit #3 200k (tokens), /limit #3 off, /limit #3 usual
 A group: /limit group 5; with `today` behind it for today only
 In private: an account, or `group` and its number"""
-HOW = (IN_CHINESE, IN_ENGLISH)
-DONE = ("好：", "Fine: ")
-TODAY_ONLY = ("好，只管今天：", "Fine, today only: ")
-NOBODY = ("这里没有这个编号。", "Nobody here has that number.")
-EXEMPT = ("主人只受合计的限额管。", "An owner has no limit but that of all.")
+HOW = Phrase(IN_CHINESE, IN_ENGLISH)
+DONE = Phrase("好：", "Fine: ")
+TODAY_ONLY = Phrase("好，只管今天：", "Fine, today only: ")
+NOBODY = Phrase("这里没有这个编号。", "Nobody here has that number.")
+EXEMPT = Phrase("主人只受合计的限额管。", "An owner has no limit but that of all.")
+EACH_PERSON = Phrase("每人每天：", "each person a day: ")
+EACH_GROUP = Phrase("每群每天：", "each group a day: ")
+IN_ALL = Phrase("合计", "all")
+IN_GROUP = Phrase("群", "group")
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +68,19 @@ def limit_command(spending: Spending, members: Members, owners: frozenset[int]) 
         whose, rest = _holder(asked, members)
         if whose is None:
             is_number = asked.words[0].startswith("#")
-            return asked.either(*(NOBODY if is_number else HOW))
+            return (NOBODY if is_number else HOW).format(asked.language)
         if whose in owners:
-            return asked.either(*EXEMPT)
+            return EXEMPT.format(asked.language)
         name = asked.words[0] if isinstance(whose, int) else _name(asked, whose)
         told = ""
         if rest:
             wanted = read_wanted(rest)
             if wanted is None:
-                return asked.either(*HOW)
+                return HOW.format(asked.language)
             until = spending.ends() if wanted.today else 0.0
             if not await spending.own.keep(whose, wanted.cap, until=until):
-                return asked.either(*NOT_NOW)
-            told = asked.either(*(TODAY_ONLY if wanted.today else DONE))
+                return NOT_NOW.format(asked.language)
+            told = (TODAY_ONLY if wanted.today else DONE).format(asked.language)
         return told + used_words(asked, name, spending.cap(whose), spending.taken(whose))
 
     return limit
@@ -83,10 +90,10 @@ def _listed(asked: Asked, spending: Spending) -> str:
     """The usual ones, that of all, and those that were set: in a group only its own."""
     usual = spending.limits
     lines = [
-        asked.either("每人每天：", "each person a day: ") + cap_words(asked, usual.user),
-        asked.either("每群每天：", "each group a day: ") + cap_words(asked, usual.group),
+        EACH_PERSON.format(asked.language) + cap_words(asked, usual.user),
+        EACH_GROUP.format(asked.language) + cap_words(asked, usual.group),
     ]
-    holders: list[tuple[str, Whose]] = [(asked.either("合计", "all"), ALL)]
+    holders: list[tuple[str, Whose]] = [(IN_ALL.format(asked.language), ALL)]
     holders += [
         (_name(asked, whose), whose)
         for whose in spending.own.all()
@@ -96,7 +103,7 @@ def _listed(asked: Asked, spending: Spending) -> str:
         used_words(asked, name, spending.cap(whose), spending.taken(whose))
         for name, whose in holders
     ]
-    return "\n".join([*lines, asked.either(*HOW)])
+    return "\n".join([*lines, HOW.format(asked.language)])
 
 
 def read_wanted(words: tuple[str, ...]) -> WantedLimit | None:
@@ -144,4 +151,4 @@ def _is_account(word: str) -> bool:
 def _name(asked: Asked, whose: Holder) -> str:
     if isinstance(whose, int):
         return str(whose)
-    return f"{asked.either('群', 'group')} {whose.session_id}"
+    return f"{IN_GROUP.format(asked.language)} {whose.session_id}"

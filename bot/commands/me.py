@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from bot.commands.phrases import AWAY
 from bot.core.command import Asked, Command, command
+from bot.core.language import CATALOGUE
 from bot.core.memories import Kind, Memories, StoredFact
 from bot.policy.memory_rules import may_surface
+from frostagent.text.language import Phrase
 
 SHOWN = 15
-ELSEWHERE = ("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")
+ELSEWHERE = Phrase("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")
 KINDS = {
-    Kind.TASTE: ("口味", "taste"),
-    Kind.LIFE: ("生活", "life"),
-    Kind.NAME: ("称呼", "name"),
-    Kind.PLAN: ("计划", "plan"),
+    Kind.TASTE: Phrase("口味", "taste"),
+    Kind.LIFE: Phrase("生活", "life"),
+    Kind.NAME: Phrase("称呼", "name"),
+    Kind.PLAN: Phrase("计划", "plan"),
 }
-NOTHING = ("我没有特意记下关于你的事。", "I have no facts written down about you.")
-LAST = (
+NOTHING = Phrase("我没有特意记下关于你的事。", "I have no facts written down about you.")
+LAST = Phrase(
     "聊天记录按设置保留。全部删除：/忘记 我",
     "What was said is kept as the settings say. To erase it all: /forget me",
 )
+GROUP = Phrase("群", "group")
+MORE = Phrase("（另有 {more} 条）", "(and {more} more)")
+CATALOGUE.register(__name__, globals())
 
 
 def me_command(memories: Memories) -> Command:
@@ -28,9 +33,9 @@ def me_command(memories: Memories) -> Command:
     """
 
     def line(asked: Asked, one: StoredFact) -> str:
-        notes = [asked.either(*KINDS[one.kind])] if one.kind in KINDS else []
+        notes = [KINDS[one.kind].format(asked.language)] if one.kind in KINDS else []
         if one.scope.is_group and not asked.where.is_group:
-            notes.append(f"{asked.either('群', 'group')} {one.scope.session_id}")
+            notes.append(f"{GROUP.format(asked.language)} {one.scope.session_id}")
         return f"· {one.text} ({', '.join(notes)})" if notes else f"· {one.text}"
 
     @command("me", "关于我", about=("我记得你什么", "what I remember of you"))
@@ -38,17 +43,17 @@ def me_command(memories: Memories) -> Command:
         user, where = asked.asker.user_id, asked.where
         found = await memories.listed(subject=user)
         if found is None:
-            return asked.either(*AWAY)
+            return AWAY.format(asked.language)
         facts = [
             line(asked, one)
             for one in found
             if not where.is_group or may_surface(one, where=where, asker=user)
         ]
-        lines = facts[:SHOWN] or [asked.either(*NOTHING)]
+        lines = facts[:SHOWN] or [NOTHING.format(asked.language)]
         if len(facts) > SHOWN:
             more = len(facts) - SHOWN
-            lines.append(asked.either(f"（另有 {more} 条）", f"(and {more} more)"))
-        lines += [asked.either(*ELSEWHERE)] if where.is_group else []
-        return "\n".join([*lines, asked.either(*LAST)])
+            lines.append(MORE.format(asked.language, more=more))
+        lines += [ELSEWHERE.format(asked.language)] if where.is_group else []
+        return "\n".join([*lines, LAST.format(asked.language)])
 
     return me

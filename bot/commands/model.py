@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot.core.command import Asked, Command, command
+from bot.core.language import CATALOGUE
 from frostagent.models.upstreams import Upstream
+from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
+
+RESTS = Phrase("（休息 {seconds:.0f} 秒）", " (rests for {seconds:.0f} s)")
+CATALOGUE.register(__name__, globals())
 
 
 def model_command(
@@ -25,7 +30,7 @@ def model_command(
         lines = []
         for upstream in dict.fromkeys(upstreams()):
             seconds = upstream.cooldown(now)
-            rest = asked.either(f"（休息 {seconds:.0f} 秒）", f" (rests for {seconds:.0f} s)")
+            rest = RESTS.format(asked.language, seconds=seconds)
             lines.append(upstream.name + (rest if seconds else ""))
         return "\n".join(lines)
 

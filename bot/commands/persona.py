@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bot.commands.phrases import NOT_NOW
-from bot.core.command import Asked, Command, command
+from bot.core.command import NOT_NOW, Asked, Command, command
+from bot.core.language import CATALOGUE
 from bot.memory.personas import Personas
+from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
 SHOW = frozenset({"show", "看"})
@@ -12,12 +13,16 @@ USUAL = frozenset({"usual", "默认"})
 SHOWN = 400  # characters of a prompt
 LISTED = 20  # personas: an answer fits a phone
 
-HOW = (
+HOW = Phrase(
     "换人设：/人设 名称；看内容：/人设 看 名称；恢复设置里的：/人设 默认",
     "/persona NAME changes it, /persona show NAME shows it, /persona usual is as set up",
 )
-NOBODY = ("没有这个人设。", "There is no such persona.")
-DONE = ("好，从下一句起我是 {name}。", "Fine, from the next message on I am {name}.")
+NOBODY = Phrase("没有这个人设。", "There is no such persona.")
+DONE = Phrase("好，从下一句起我是 {name}。", "Fine, from the next message on I am {name}.")
+NOW = Phrase("现在", "now")
+USUAL_NAME = Phrase("默认", "usual")
+MORE = Phrase("还有 {more} 个", "{more} more")
+CATALOGUE.register(__name__, globals())
 
 
 def persona_command(personas: Personas) -> Command:
@@ -37,17 +42,17 @@ def persona_command(personas: Personas) -> Command:
 
     async def choose(asked: Asked, key: str) -> str:
         if not await personas.choose(asked.where, key):
-            return asked.either(*NOT_NOW)
-        return asked.either(*DONE).format(name=personas.of(asked.where).name)
+            return NOT_NOW.format(asked.language)
+        return DONE.format(asked.language, name=personas.of(asked.where).name)
 
     def told(asked: Asked) -> str:
         now = personas.key(asked.where)
-        lines = [f"{asked.either('现在', 'now')}: {now or asked.either('默认', 'usual')}"]
+        lines = [f"{NOW.format(asked.language)}: {now or USUAL_NAME.format(asked.language)}"]
         keys = list(offered(asked).values())
         lines += [f"{key} {personas.cast.others[key].name}" for key in keys[:LISTED]]
         if (more := len(keys) - LISTED) > 0:
-            lines.append(asked.either(f"还有 {more} 个", f"{more} more"))
-        return "\n".join([*lines, asked.either(*HOW)])
+            lines.append(MORE.format(asked.language, more=more))
+        return "\n".join([*lines, HOW.format(asked.language)])
 
     @command(
         "persona",
@@ -67,8 +72,8 @@ def persona_command(personas: Personas) -> Command:
                 prompt = personas.text(key)
                 return prompt if len(prompt) <= SHOWN else f"{prompt[:SHOWN]}…"
             case [_] | [_, _]:
-                return asked.either(*NOBODY)
+                return NOBODY.format(asked.language)
             case _:
-                return asked.either(*HOW)
+                return HOW.format(asked.language)
 
     return persona

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import time
-
 from bot.core.command import Asked
+from bot.core.language import CATALOGUE
 from bot.core.query_results import UsageSum
 from bot.policy.day_limits import Amount, Cap, percent_of
+from frostagent.text.language import Phrase
 
-AWAY = ("现在读不到记录。", "The journal cannot be read now.")
-NOT_NOW = ("现在做不到，稍后再试。", "Not now, try again later.")
-STILL_QUIET = (
-    "好；不过按设置现在是安静时段，到点之前照旧安静。",
-    "Fine, but these are quiet hours of the settings: it stays quiet until they end.",
+AWAY = Phrase("现在读不到记录。", "The journal cannot be read now.")
+IN_PRIVATE = Phrase("这个请私聊问我。", "Ask me that in private.")
+NO_LIMIT = Phrase("不限", "no limit")
+UNLIMITED = Phrase("{whose}每天{limit}", "{whose}: {limit}")
+LIMITED = Phrase(
+    "{whose}每天最多 {limit}，今天用了 {used}", "{whose}: at most {limit} a day, {used} used today"
 )
-IN_PRIVATE = ("这个请私聊问我。", "Ask me that in private.")
-
-
-def at_time(moment: float, now: float) -> str:
-    """The time of day, with the day where it is another one."""
-    there, here = time.localtime(moment), time.localtime(now)
-    same = there[:3] == here[:3]
-    return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)
+CATALOGUE.register(__name__, globals())
 
 
 def tokens(number: int) -> str:
@@ -44,15 +38,12 @@ def cap_words(asked: Asked, cap: Cap) -> str:
     """`$0.5, 200.0k token`, or that there is no limit."""
     parts = [f"${cap.cost:g}"] if cap.cost else []
     parts += [f"{tokens(cap.tokens)} token"] if cap.tokens else []
-    return ", ".join(parts) or asked.either("不限", "no limit")
+    return ", ".join(parts) or NO_LIMIT.format(asked.language)
 
 
 def used_words(asked: Asked, whose: str, cap: Cap, taken: Amount) -> str:
     """Whose limit it is, and how far it is used today."""
     limit, used = cap_words(asked, cap), f"{percent_of(cap.used(taken))}%"
     if cap == Cap():
-        return asked.either(f"{whose}每天{limit}", f"{whose}: {limit}")
-    return asked.either(
-        f"{whose}每天最多 {limit}，今天用了 {used}",
-        f"{whose}: at most {limit} a day, {used} used today",
-    )
+        return UNLIMITED.format(asked.language, whose=whose, limit=limit)
+    return LIMITED.format(asked.language, whose=whose, limit=limit, used=used)

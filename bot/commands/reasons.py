@@ -6,49 +6,47 @@ Each reason and end there is stands here, with what decides it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec import Struct
 
+from bot.approvals.decision import NO_OWNER
+from bot.approvals.tool_call_wording import NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.core.journal import Undelivered, Unfinished
-from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
+from bot.core.language import CATALOGUE
 from bot.policy.wake import Silence
-from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
+from frostagent.engine.call_checks import DENIED, NOT_ALLOWED, ONLY_FOR
 from frostagent.engine.step_calls import NOBODY_ANSWERED
 from frostagent.engine.subagents import NOBODY_TO_ASK
+from frostagent.text.language import Bilingual, Phrase, bilingual
 from frostagent.types.errors import ERROR
 from frostagent.types.runs import Stop
 
-Either: TypeAlias = tuple[str, str]
-"""The same in Chinese and in English."""
-
-NOTHING: Final[Either] = ("没有设置决定它", "no setting")
+NO_SETTING: Final = Phrase("没有设置决定它", "no setting")
+NOTHING: Final = NO_SETTING.fill()
 DAY: Final = "BOT_DAY_COST_…, BOT_DAY_TOKENS_…, GROUPS_FILE, /limit"
 AUDIENCES: Final = "TOOLS_AUDIENCE, GROUPS_FILE"
-BY_NAME: Final[Either] = (
+BY_NAME: Final = Phrase(
     f"TOOLS_DENY，人设里的 tools_deny，或今天的额度快用完了（{DAY}）",
     f"TOOLS_DENY, a persona's tools_deny, or little is left for today ({DAY})",
 )
 
 
-def _of_word(zh: str, en: str) -> Either:
-    return (
-        f"要人同意才做，{zh}；TOOLS_APPROVE 说哪些工具要先问",
-        f"somebody was to allow it and {en}; TOOLS_APPROVE says which tools ask first",
-    )
-
-
-BY_WORD: Final = _of_word("没有同意", "did not")
-IN_TIME: Final = _of_word("没有在时限内办成", "nothing came of that in time")
-NO_ONE: Final = _of_word(
-    "可是没有主人能问（BOT_OWNERS 是空的）", "there is no owner (BOT_OWNERS is empty)"
+WORD: Final = Phrase(
+    "要人同意才做，{why}；TOOLS_APPROVE 说哪些工具要先问",
+    "somebody was to allow it and {why}; TOOLS_APPROVE says which tools ask first",
 )
-NONE_REACHED: Final = _of_word(
-    "可是 BOT_OWNERS 里的主人都联系不上", "none of BOT_OWNERS could be reached"
+BY_WORD: Final = WORD.fill(why=Phrase("没有同意", "did not"))
+IN_TIME: Final = WORD.fill(why=Phrase("没有在时限内办成", "nothing came of that in time"))
+NO_ONE: Final = WORD.fill(
+    why=Phrase("可是没有主人能问（BOT_OWNERS 是空的）", "there is no owner (BOT_OWNERS is empty)")
+)
+NONE_REACHED: Final = WORD.fill(
+    why=Phrase("可是 BOT_OWNERS 里的主人都联系不上", "none of BOT_OWNERS could be reached")
 )
 UNSET: Final = (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)
 """Why nobody's word could count, where no setting decides that."""
-DENIED_BY: Final[tuple[tuple[str, str | Either | None], ...]] = (
+DENIED_BY: Final[tuple[tuple[str, str | Phrase | None], ...]] = (
     (DENIED, BY_NAME),
     (ONLY_FOR.partition("{who}")[0], AUDIENCES),
     (NOT_ALLOWED.format(reason=NO_OWNER), NO_ONE),
@@ -66,127 +64,125 @@ CALLED_BY: Final = f"BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, {CHANCE}"
 
 
 class Worded(Struct, frozen=True):
-    """In which words it is told, and the settings and commands that decide it (NOTHING: none)."""
+    """In which words it is told, and what decides it: settings and commands, or NO_SETTING."""
 
-    zh: str
-    en: str
-    decides: str | Either
-
-    @property
-    def words(self) -> Either:
-        """In both languages."""
-        return self.zh, self.en
+    words: Phrase
+    decides: str | Phrase
 
     @property
-    def deciding(self) -> Either:
+    def deciding(self) -> Bilingual:
         """What decides it, in both languages."""
-        return both(self.decides)
+        return bilingual(self.decides)
 
 
 CALLS: Final[Mapping[str, Worded]] = {
-    "private": Worded("私聊", "written in private", NOTHING),
-    "mention": Worded("被 @", "mentioned", NOTHING),
-    "quote": Worded("引用了我的话", "quoted me", NOTHING),
-    "retry": Worded("上次中断，补答", "asked again after a crash", NOTHING),
-    "name": Worded("叫了我的名字", "called by name", "BOT_NAME, BOT_ALIASES"),
-    "prefix": Worded("用了前缀", "began with a prefix", "BOT_PREFIXES"),
-    "all": Worded("@全体成员", "everybody was mentioned", "BOT_AT_ALL"),
-    "chance": Worded("随机插话", "joined in by chance", CHANCE),
+    "private": Worded(Phrase("私聊", "written in private"), NO_SETTING),
+    "mention": Worded(Phrase("被 @", "mentioned"), NO_SETTING),
+    "quote": Worded(Phrase("引用了我的话", "quoted me"), NO_SETTING),
+    "retry": Worded(Phrase("上次中断，补答", "asked again after a crash"), NO_SETTING),
+    "name": Worded(Phrase("叫了我的名字", "called by name"), "BOT_NAME, BOT_ALIASES"),
+    "prefix": Worded(Phrase("用了前缀", "began with a prefix"), "BOT_PREFIXES"),
+    "all": Worded(Phrase("@全体成员", "everybody was mentioned"), "BOT_AT_ALL"),
+    "chance": Worded(Phrase("随机插话", "joined in by chance"), CHANCE),
 }
 SILENCES: Final[Mapping[str, Worded]] = {
-    Silence.BLOCKED: Worded("对方在不理会的名单上", "the sender is blocked", "BOT_BLOCK"),
-    Silence.NOT_IN_GROUPS: Worded("这个群不在名单上", "the group is not on the list", "BOT_GROUPS"),
-    Silence.NOT_LISTED: Worded("对方不在名单上", "the sender is not on the list", "BOT_USERS"),
+    Silence.BLOCKED: Worded(Phrase("对方在不理会的名单上", "the sender is blocked"), "BOT_BLOCK"),
+    Silence.NOT_IN_GROUPS: Worded(
+        Phrase("这个群不在名单上", "the group is not on the list"), "BOT_GROUPS"
+    ),
+    Silence.NOT_LISTED: Worded(
+        Phrase("对方不在名单上", "the sender is not on the list"), "BOT_USERS"
+    ),
     Silence.ROBOT: Worded(
-        "对方是机器人",
-        "the sender is a robot",
-        (
+        Phrase("对方是机器人", "the sender is a robot"),
+        Phrase(
             "BOT_ROBOTS 里写了，QQ 说它是，或者是我自己的账号（后两种没有设置能改）",
             "BOT_ROBOTS, or QQ says so, or it is an account of mine (no setting undoes those)",
         ),
     ),
     Silence.MUTED: Worded(
-        "我在这里被禁言了",
-        "I am muted here",
-        ("QQ 群管理员的禁言，没有设置决定它", "the group's admins in QQ, no setting"),
+        Phrase("我在这里被禁言了", "I am muted here"),
+        Phrase("QQ 群管理员的禁言，没有设置决定它", "the group's admins in QQ, no setting"),
     ),
     Silence.CLOSED: Worded(
-        "QQ 不收我发到这里的消息",
-        "QQ takes no message of mine here",
-        (
+        Phrase("QQ 不收我发到这里的消息", "QQ takes no message of mine here"),
+        Phrase(
             "QQ 说的（不在群里、不是好友，或者对方不收），没有设置决定它",
             "QQ says so (not in the group, no friend, or the person wants none), no setting",
         ),
     ),
     Silence.LOOP: Worded(
-        "和对方互相回复太多次，先停十分钟",
-        "we answered each other too often: ten minutes of rest",
+        Phrase(
+            "和对方互相回复太多次，先停十分钟",
+            "we answered each other too often: ten minutes of rest",
+        ),
         "BOT_LOOP",
     ),
-    Silence.WORDS: Worded("用了词表里的词", "its words are on a list", "WORDS_FILE"),
-    Silence.SILENCED: Worded("被 /禁声 了", "silenced by /mute", "/mute, /unmute"),
+    Silence.WORDS: Worded(Phrase("用了词表里的词", "its words are on a list"), "WORDS_FILE"),
+    Silence.SILENCED: Worded(Phrase("被 /禁声 了", "silenced by /mute"), "/mute, /unmute"),
     Silence.HELD: Worded(
-        "主人还没让我在这里说话",
-        "no owner lets me speak here",
+        Phrase("主人还没让我在这里说话", "no owner lets me speak here"),
         "BOT_NEW_GROUP, /live, /shadow, /off",
     ),
     Silence.QUIET: Worded(
-        "现在要安静", "it is quiet here now", "BOT_QUIET, BOT_QUIET_MODE, GROUPS_FILE, /quiet"
+        Phrase("现在要安静", "it is quiet here now"),
+        "BOT_QUIET, BOT_QUIET_MODE, GROUPS_FILE, /quiet",
     ),
-    Silence.STALE: Worded("轮到它时已经太久了", "its turn came too late", "BOT_STALE"),
+    Silence.STALE: Worded(Phrase("轮到它时已经太久了", "its turn came too late"), "BOT_STALE"),
     Silence.LATE: Worded(
-        "重连时找到的，已经回答过或太旧", "found after a reconnect, answered or too old", NOTHING
+        Phrase("重连时找到的，已经回答过或太旧", "found after a reconnect, answered or too old"),
+        NO_SETTING,
     ),
-    Silence.UNREAD: Worded("还没看到就被叫停了", "stopped before I read it", "/stop"),
-    Silence.STOPPED: Worded("还没轮到就被叫停了", "stopped before its turn", "/stop"),
+    Silence.UNREAD: Worded(Phrase("还没看到就被叫停了", "stopped before I read it"), "/stop"),
+    Silence.STOPPED: Worded(Phrase("还没轮到就被叫停了", "stopped before its turn"), "/stop"),
     Silence.NOT_HIS: Worded(
-        "叫停的人没有权限停下它", "whoever said stop may not stop that", "BOT_OWNERS"
+        Phrase("叫停的人没有权限停下它", "whoever said stop may not stop that"), "BOT_OWNERS"
     ),
-    Silence.FULL: Worded("排队的问题太多了", "too many questions were waiting", "BOT_LANE"),
-    Silence.USER: Worded("问得太快了", "its sender asks too often", "BOT_USER_RATE"),
+    Silence.FULL: Worded(Phrase("排队的问题太多了", "too many questions were waiting"), "BOT_LANE"),
+    Silence.USER: Worded(Phrase("问得太快了", "its sender asks too often"), "BOT_USER_RATE"),
     Silence.GROUP: Worded(
-        "这会儿群里问得太多", "too many questions of that group", "BOT_GROUP_RATE"
+        Phrase("这会儿群里问得太多", "too many questions of that group"), "BOT_GROUP_RATE"
     ),
-    Silence.DAY: Worded("今天的额度用完了", "nothing is left for today", DAY),
+    Silence.DAY: Worded(Phrase("今天的额度用完了", "nothing is left for today"), DAY),
 }
 STOPS: Final[Mapping[Stop, Worded]] = {
-    Stop.ANSWERED: Worded("回答了", "answered", NOTHING),
+    Stop.ANSWERED: Worded(Phrase("回答了", "answered"), NO_SETTING),
     Stop.SILENT: Worded(
-        "选择不说话",
-        "chose to stay silent",
-        (
+        Phrase("选择不说话", "chose to stay silent"),
+        Phrase(
             "人设（BOT_PERSONA）和模型；TOOLS_DENY=stay_silent 不让它这样选",
             "the persona (BOT_PERSONA) and the model; TOOLS_DENY=stay_silent takes the choice away",
         ),
     ),
     Stop.STOPPED: Worded(  # of what its kind does not say, as older journals have it of all
-        "被叫停", "was stopped", ("/stop，或者它的问题没有了", "/stop, or its question went")
+        Phrase("被叫停", "was stopped"),
+        Phrase("/stop，或者它的问题没有了", "/stop, or its question went"),
     ),
     Stop.DENIED: Worded(
-        "没有得到允许", "was not allowed", f"TOOLS_DENY, TOOLS_APPROVE, {AUDIENCES}"
+        Phrase("没有得到允许", "was not allowed"), f"TOOLS_DENY, TOOLS_APPROVE, {AUDIENCES}"
     ),
-    Stop.FAILED: Worded("失败了", "failed", NOTHING),  # but for what its kind says
+    Stop.FAILED: Worded(Phrase("失败了", "failed"), NO_SETTING),  # but for what its kind says
     Stop.OUT_OF_BUDGET: Worded(
-        "预算用完了", "ran out of budget", f"BOT_RUN_REQUESTS, BOT_RUN_TOKENS, {DAY}"
+        Phrase("预算用完了", "ran out of budget"), f"BOT_RUN_REQUESTS, BOT_RUN_TOKENS, {DAY}"
     ),
-    Stop.INTERRUPTED: Worded("被重启打断", "was interrupted by a restart", NOTHING),
+    Stop.INTERRUPTED: Worded(Phrase("被重启打断", "was interrupted by a restart"), NO_SETTING),
 }
-UNDELIVERED: Final[Mapping[str, Either]] = {
-    Undelivered.NOT_DELIVERED: ("没有送到", "not delivered"),
-    Undelivered.UNCONFIRMED: ("没有得到 QQ 的确认", "not confirmed by QQ"),
+UNDELIVERED: Final[Mapping[str, Phrase]] = {
+    Undelivered.NOT_DELIVERED: Phrase("没有送到", "not delivered"),
+    Undelivered.UNCONFIRMED: Phrase("没有得到 QQ 的确认", "not confirmed by QQ"),
 }
 """The ends of turns whose answers did not arrive, or perhaps; no setting decides those."""
-GOES_ON: Final[Either] = ("还在进行", "goes on")
-WAITS: Final[Either] = ("在等主人答复", "waits for an owner's word")
+GOES_ON: Final = Phrase("还在进行", "goes on")
+WAITS: Final = Phrase("在等主人答复", "waits for an owner's word")
 FALLBACKS: Final = "LLM_FALLBACKS"
-FAILURES: Final[Mapping[str, str | Either]] = {
+FAILURES: Final[Mapping[str, str | Phrase]] = {
     "model": "LLM_MODEL, LLM_FALLBACKS",
     "auth": "LLM_API_KEY",
     "billing": "LLM_API_KEY, LLM_FALLBACKS",
     "rate_limit": "LLM_PARALLEL, LLM_FALLBACKS",
     "overloaded": "LLM_FALLBACKS",
     "context_overflow": "LLM_CONTEXT, BOT_HISTORY_TOKENS",
-    "content_filter": NOTHING,
+    "content_filter": NO_SETTING,
     "tools_unsupported": "LLM_MODEL, LLM_DIALECT",
     "tool_use_failed": "LLM_MODEL",
     "images_unsupported": "LLM_VISION_MODEL",
@@ -197,56 +193,56 @@ FAILURES: Final[Mapping[str, str | Either]] = {
     "transport": "LLM_BASE_URL, LLM_FALLBACKS",
     "stalled": "LLM_FIRST_TOKEN, LLM_FALLBACKS",
     "limit": "BOT_MAX_STEPS",
-    "deadline": NOTHING,
+    "deadline": NO_SETTING,
     "empty": "LLM_MODEL",
     "tool": "TOOLS_DENY",
-    "bug": NOTHING,
+    "bug": NO_SETTING,
 }
 """What decides a failure, by its kind."""
-NO_OTHER: Final[Either] = (
+NO_OTHER: Final = Phrase(
     "没有设置决定它；设了 LLM_FALLBACKS，就会换一个模型再问",
     "no setting; with LLM_FALLBACKS another model would be asked",
 )
 """What decides a failure for which another model would do, where there is none."""
-BREAKS: Final[Mapping[str, str | Either]] = {
-    "hook": ("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
-    "given_up": (
+BREAKS: Final[Mapping[str, str | Phrase]] = {
+    "hook": Phrase("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
+    "given_up": Phrase(
         "没有设置决定它：问题或读到的话被撤回或忘掉了，另起一轮来答，或者重启后没有再问",
-        (
-            "no setting: its question or words it read were recalled or forgotten, "
-            "another turn is for it, or it was not asked again after a restart"
-        ),
+        "no setting: its question or words it read were recalled or forgotten, "
+        "another turn is for it, or it was not asked again after a restart",
     ),
 }
 """What stopped a run, by its kind, where nobody said /stop."""
+CATALOGUE.register(__name__, globals())
+
 OPEN: Final = frozenset({"day_spent"})
 """Kinds that everybody may be told; the others are failures of services."""
 
 REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
 
 
-def words_of(reason: str) -> Either:
+def words_of(reason: str) -> Bilingual:
     """The reason that woke the bot, or kept it silent."""
-    return REASONS[reason].words if reason in REASONS else (reason, reason)
+    return bilingual(REASONS[reason].words if reason in REASONS else reason)
 
 
-def deciding(reason: str) -> Either:
+def deciding(reason: str) -> Bilingual:
     """What decides that reason."""
     return REASONS[reason].deciding if reason in REASONS else NOTHING
 
 
-def end_of(stop: str) -> Either:
+def end_of(stop: str) -> Bilingual:
     """What became of a run (an `Ending`)."""
     if stop in UNDELIVERED:
-        return UNDELIVERED[stop]
+        return UNDELIVERED[stop].fill()
     if stop in {*Unfinished}:
-        return WAITS if stop == Unfinished.WAITING else GOES_ON
-    return STOPS[Stop(stop)].words if stop in STOPS else (stop, stop) if stop else GOES_ON
+        return (WAITS if stop == Unfinished.WAITING else GOES_ON).fill()
+    return bilingual(STOPS[Stop(stop)].words if stop in STOPS else stop or GOES_ON)
 
 
 def deciding_end(
     stop: str, error: str = "", *, is_owner: bool = True, has_fallbacks: bool = True
-) -> Either | None:
+) -> Bilingual | None:
     """What decides that a run ended like this, with this error; None where it was answered or goes
     on, and of a failure whose kind nobody knows, or only an owner may. LLM_FALLBACKS decides
     nothing unless it is set.
@@ -258,24 +254,19 @@ def deciding_end(
         told = FAILURES.get(kind) if is_owner or kind in OPEN else None
         if isinstance(told, str) and not has_fallbacks:
             others = [one for one in told.split(", ") if one != FALLBACKS]
-            return both(", ".join(others)) if others else NO_OTHER
-        return None if told is None else both(told)
+            return bilingual(", ".join(others)) if others else NO_OTHER.fill()
+        return None if told is None else bilingual(told)
     if stop == Stop.STOPPED and kind in BREAKS:
-        return both(BREAKS[kind])
+        return bilingual(BREAKS[kind])
     return STOPS[Stop(stop)].deciding
 
 
-def deciding_denial(name: str, denied: str) -> Either | None:
+def deciding_denial(name: str, denied: str) -> Bilingual | None:
     """What decides that a call of this tool was denied in these words; None where that is who asks,
     what was asked before, what it was called with, or what could not be done just then.
     """
     words = denied.removeprefix(ERROR)
     for begins, decides in DENIED_BY:
         if words.startswith(begins.format(name=name)):
-            return None if decides is None else both(decides)
+            return None if decides is None else bilingual(decides)
     return None
-
-
-def both(told: str | Either) -> Either:
-    """The same in both languages, where it is a name."""
-    return (told, told) if isinstance(told, str) else told

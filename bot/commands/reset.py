@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from bot.commands.phrases import NOT_NOW
-from bot.core.command import Asked, Command, command
+from bot.core.command import NOT_NOW, Asked, Command, command
 from bot.core.journal import ConversationReset
+from bot.core.language import CATALOGUE
 from bot.core.ports import Store
 from bot.memory.history import History
+from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
-DONE = (
+DONE = Phrase(
     "好，从这里重新开始；之前说的我不再带上。",
     "Fine, we begin anew here; I carry nothing on from before.",
 )
+CATALOGUE.register(__name__, globals())
 
 
 def reset_command(store: Store, history: History) -> Command:
@@ -26,8 +28,8 @@ def reset_command(store: Store, history: History) -> Command:
     )
     async def reset(asked: Asked) -> str:
         if not await store.commit(ConversationReset(asked.where)):
-            return asked.either(*NOT_NOW)
+            return NOT_NOW.format(asked.language)
         await history.reread()
-        return asked.either(*DONE)
+        return DONE.format(asked.language)
 
     return reset

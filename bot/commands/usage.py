@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from bot.commands.phrases import money, tokens, used_words
 from bot.core.command import Asked, Command, command
+from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries, UsageSum
 from bot.memory.marks import Whose
 from bot.memory.spending import ALL as EVERYBODY
 from bot.memory.spending import Spending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import NO_CAP
+from frostagent.text.language import Phrase
 
 DAY = 86_400.0
 ME, HERE, ALL = (
@@ -19,7 +21,23 @@ ME, HERE, ALL = (
     frozenset({"group", "here", "群"}),
     frozenset({"all", "全部"}),
 )
-AWAY = ("现在读不到账。", "The books cannot be read now.")
+AWAY = Phrase("现在读不到账。", "The books cannot be read now.")
+OWNERS_ONLY = Phrase("全部的账只给主人看。", "All of it is for the owner.")
+TODAY = Phrase("今天", "today")
+WEEK = Phrase("7 天", "7 days")
+MONTH = Phrase("30 天", "30 days")
+IN_ALL = Phrase("合计", "all")
+THIS_GROUP = Phrase("本群", "this group")
+YOU = Phrase("你", "you")
+YOURS_TOOK = Phrase("你问的问题用了：", "Your questions took:")
+ALL_TOOK = Phrase("总共用了：", "In all:")
+CHAT_TOOK = Phrase("这里用了：", "This chat took:")
+SPENT = Phrase(
+    "{name}：{requests} 次请求，{read} token（缓存 {cached}），{spent}",
+    "{name}: {requests} requests, {read} tokens ({cached} cached), {spent}",
+)
+SPENT_ONE = Phrase(SPENT.zh, "{name}: {requests} request, {read} tokens ({cached} cached), {spent}")
+CATALOGUE.register(__name__, globals())
 
 
 def usage_command(books: JournalQueries, spending: Spending) -> Command:
@@ -33,12 +51,12 @@ def usage_command(books: JournalQueries, spending: Spending) -> Command:
         where = None if whose in ALL or whose in ME else asked.where
         asker = asked.asker.user_id if whose in ME else None
         if whose in ALL and not asked.asker.is_owner:
-            return asked.either("全部的账只给主人看。", "All of it is for the owner.")
+            return OWNERS_ONLY.format(asked.language)
         lines = [_heading(asked, whose)]
         for name, since in _periods(asked):
             spent = await books.usage(since=since, where=where, asker=asker)
             if spent is None:
-                return asked.either(*AWAY)
+                return AWAY.format(asked.language)
             lines.append(_line(asked, name, spent))
         for name, key in _holders(asked, whose):
             if (cap := spending.cap(key)) != NO_CAP:
@@ -52,36 +70,37 @@ def _periods(asked: Asked) -> tuple[tuple[str, float], ...]:
     today = midnight(asked.now)
     week, month = asked.now - 7 * DAY, asked.now - 30 * DAY
     return (
-        (asked.either("今天", "today"), today),
-        (asked.either("7 天", "7 days"), week),
-        (asked.either("30 天", "30 days"), month),
+        (TODAY.format(asked.language), today),
+        (WEEK.format(asked.language), week),
+        (MONTH.format(asked.language), month),
     )
 
 
 def _holders(asked: Asked, whose: str) -> Iterator[tuple[str, Whose]]:
     """Whose limits count; an owner has none of his own."""
     if whose in ALL:
-        yield asked.either("合计", "all"), EVERYBODY
+        yield IN_ALL.format(asked.language), EVERYBODY
         return
     if whose not in ME and asked.where.is_group:
-        yield asked.either("本群", "this group"), asked.where
+        yield THIS_GROUP.format(asked.language), asked.where
     if not asked.asker.is_owner:
-        yield asked.either("你", "you"), asked.asker.user_id
+        yield YOU.format(asked.language), asked.asker.user_id
 
 
 def _heading(asked: Asked, whose: str) -> str:
     if whose in ME:
-        return asked.either("你问的问题用了：", "Your questions took:")
+        return YOURS_TOOK.format(asked.language)
     if whose in ALL:
-        return asked.either("总共用了：", "In all:")
-    return asked.either("这里用了：", "This chat took:")
+        return ALL_TOOK.format(asked.language)
+    return CHAT_TOOK.format(asked.language)
 
 
 def _line(asked: Asked, name: str, spent: UsageSum) -> str:
-    read, plural = tokens(spent.prompt + spent.completion), "" if spent.requests == 1 else "s"
-    cached = f"{100 * spent.cached // spent.prompt}%" if spent.prompt else "0%"
-    return asked.either(
-        f"{name}：{spent.requests} 次请求，{read} token（缓存 {cached}），{money(spent)}",
-        f"{name}: {spent.requests} request{plural}, {read} tokens ({cached} cached),"
-        f" {money(spent)}",
+    return (SPENT_ONE if spent.requests == 1 else SPENT).format(
+        asked.language,
+        name=name,
+        requests=spent.requests,
+        read=tokens(spent.prompt + spent.completion),
+        cached=f"{100 * spent.cached // spent.prompt}%" if spent.prompt else "0%",
+        spent=money(spent),
     )

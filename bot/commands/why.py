@@ -4,61 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.commands.phrases import AWAY, at_time, money, tokens
+from bot.commands.phrases import AWAY, money, tokens
 from bot.commands.reasons import (
     CALLED_BY,
     NOTHING,
-    Either,
-    both,
     deciding,
     deciding_denial,
     deciding_end,
     end_of,
     words_of,
 )
-from bot.core.command import Asked, Command, command
+from bot.core.command import Asked, Command, at_time, command
+from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
+from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 
-WAITS = (
-    "还没轮到，已经等了 {seconds:.0f} 秒",
-    "its turn has not come, it waits for {seconds:.0f} s",
+WAITS = Phrase(
+    "还没轮到，已经等了 {seconds:.0f} 秒", "its turn has not come, it waits for {seconds:.0f} s"
 )
-ASKS = (
-    "在等主人答复，最多再等 {seconds:.0f} 秒",
-    "waits for an owner's word, {seconds:.0f} s at most",
+ASKS = Phrase(
+    "在等主人答复，最多再等 {seconds:.0f} 秒", "waits for an owner's word, {seconds:.0f} s at most"
 )
-UNSAID = (
+UNSAID = Phrase(
     "最后的话没有发：前面已经说过，或者用了词表里的词",
     "its last words were not sent: said before, or on a list",
 )
-LOSS = ("没发出去：{}", "not sent: {}")
+LOSS = Phrase("没发出去：{reason}", "not sent: {reason}")
 NOWHERE = Conversation(0, "private", 0)
-UNKNOWN = (
-    (
-        "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
-        "BOT_ROBOTS），或者已经清掉了。"
-    ),
-    (
-        "I have no record of that message: the answer to a command, said before I came, or by "
-        "somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since."
-    ),
+UNKNOWN = Phrase(
+    "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
+    "BOT_ROBOTS），或者已经清掉了。",
+    "I have no record of that message: the answer to a command, said before I came, or by "
+    "somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since.",
 )
-NO_TURN = (
+NO_TURN = Phrase(
     "这里我还没答过什么。引用一条消息再问，就说它为什么没有回答。",
     "I have answered nothing here yet. Quote a message to hear why it was not answered.",
 )
-OVERHEARD = (
+OVERHEARD = Phrase(
     "没有回答：没有人叫我（没有 @、引用我、叫我的名字，也没用前缀）",
     "not answered: nobody called me (no mention, no quote of mine, not my name, no prefix)",
 )
-GONE = (
+GONE = Phrase(
     "没有交给模型：是命令、对申请的答复，或者已经撤回",
     "not for a model: a command, a word on a request, or recalled since",
 )
-DECIDED = ("由此决定：{}", "decided by: {}")
-UNTIL = ("，到 {}", ", until {}")
+TOOLS = Phrase("工具", "tools")
+TOKENS = Phrase("token", "tokens")
+CACHED = Phrase("缓存", "cached")
+SHADOWED = Phrase("影子：留作草稿 {kept}", "shadow: kept as draft {kept}")
+SENT = Phrase("发出 {sends} 条", "{sends} sent")
+FAILED = Phrase("，没发出去 {failed} 条", ", {failed} not")
+RUN = Phrase("编号", "run")
+AN_OWNER = Phrase("主人", "an owner")
+CHANGED = Phrase("D{number}：{by} 改了再发的", "D{number}: changed and published by {by}")
+PUBLISHED = Phrase("D{number}：{by} 发的", "D{number}: published by {by}")
+NOT_RECORDED = Phrase("没有记下为什么被唤醒", "what woke me was not written down")
+WEAK = Phrase("（不确定是在叫我）", " (perhaps not meant for me)")
+WOKEN = Phrase("唤醒：{reason}{weak}", "woken: {reason}{weak}")
+NOT_ANSWERED = Phrase("没有回答：{reason}", "not answered: {reason}")
+DECIDED = Phrase("由此决定：{what}", "decided by: {what}")
+UNTIL = Phrase("，到 {time}", ", until {time}")
+TOOK = Phrase(
+    "等了 {waited:.1f} 秒，用了 {took:.1f} 秒，{steps} 步，{ended}",
+    "waited {waited:.1f} s, took {took:.1f} s, {steps} steps, {ended}",
+)
+TOOK_ONE_STEP = Phrase(TOOK.zh, "waited {waited:.1f} s, took {took:.1f} s, {steps} step, {ended}")
+CATALOGUE.register(__name__, globals())
 SHOWN = 5  # calls of one answer
 
 
@@ -69,9 +83,9 @@ def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command
     async def why(asked: Asked) -> str:
         story = await books.story(asked.where, asked.quoted)
         if story is None:
-            return asked.either(*AWAY)
+            return AWAY.format(asked.language)
         if not story.is_known:
-            return asked.either(*(UNKNOWN if asked.quoted else NO_TURN))
+            return (UNKNOWN if asked.quoted else NO_TURN).format(asked.language)
         return "\n".join(explain_turn(asked, story, has_fallbacks=has_fallbacks))
 
     return why
@@ -90,15 +104,15 @@ class Explanations:
 
     def reason(self, reason: str, *, chinese: bool) -> str:
         """The reason that woke the bot, or kept it silent."""
-        return words_of(reason)[0 if chinese else 1]
+        return text_in(_language(chinese), words_of(reason))
 
     def ending(self, stop: str, *, chinese: bool) -> str:
         """How a run ended."""
-        return end_of(stop)[0 if chinese else 1]
+        return text_in(_language(chinese), end_of(stop))
 
     def setting(self, reason: str, *, chinese: bool) -> str:
         """What decides that reason."""
-        return deciding(reason)[0 if chinese else 1]
+        return text_in(_language(chinese), deciding(reason))
 
     def _asked(self, *, chinese: bool) -> Asked:
         owner = Asker(0, is_owner=True)
@@ -113,79 +127,73 @@ def explain_turn(asked: Asked, story: Story, *, has_fallbacks: bool = True) -> l
     """
     lines = _verdict(asked, story)
     if story.waits:
-        lines.append(asked.either(*WAITS).format(seconds=max(0.0, asked.now - story.taken)))
+        lines.append(WAITS.format(asked.language, seconds=max(0.0, asked.now - story.taken)))
     if not story.turn_id:
         return lines
     waited = max(0.0, story.opened - story.taken) if story.taken else 0.0
     took = max(0.0, (story.closed or asked.now) - story.opened)
-    ended = asked.either(*end_of(story.stop))
+    ended: str = end_of(story.stop)
     if story.expires:
-        ended = asked.either(*ASKS).format(seconds=max(0.0, story.expires - asked.now))
-    steps = "step" if story.steps == 1 else "steps"
+        ended = ASKS.format(asked.language, seconds=max(0.0, story.expires - asked.now))
     lines.append(
-        asked.either(
-            f"等了 {waited:.1f} 秒，用了 {took:.1f} 秒，{story.steps} 步，{ended}",
-            f"waited {waited:.1f} s, took {took:.1f} s, {story.steps} {steps}, {ended}",
+        (TOOK_ONE_STEP if story.steps == 1 else TOOK).format(
+            asked.language, waited=waited, took=took, steps=story.steps, ended=ended
         )
     )
     lines += _of_end(asked, story, has_fallbacks=has_fallbacks)
     if story.calls:
         shown = ", ".join(map(_call, story.calls[:SHOWN]))
         more = len(story.calls) - SHOWN
-        lines.append(f"{asked.either('工具', 'tools')}: {shown}{f' +{more}' if more > 0 else ''}")
+        lines.append(f"{TOOLS.format(asked.language)}: {shown}{f' +{more}' if more > 0 else ''}")
     denials = [deciding_denial(call.name, call.denied) for call in story.calls]
     lines += [_decided(asked, one) for one in dict.fromkeys(filter(None, denials))]
     if story.usage.requests:
         used, cached = story.usage.prompt + story.usage.completion, story.usage.cached
         lines.append(
-            f"{', '.join(story.models)} · {tokens(used)} {asked.either('token', 'tokens')} "
-            f"({asked.either('缓存', 'cached')} {tokens(cached)}) · {money(story.usage)}"
+            f"{', '.join(story.models)} · {tokens(used)} {TOKENS.format(asked.language)} "
+            f"({CACHED.format(asked.language)} {tokens(cached)}) · {money(story.usage)}"
         )
     if story.unsaid:
-        lines.append(asked.either(*UNSAID))
+        lines.append(UNSAID.format(asked.language))
     if story.drafts:
         kept = ", ".join(f"D{number}" for number in story.drafts)
-        lines.append(asked.either(f"影子：留作草稿 {kept}", f"shadow: kept as draft {kept}"))
+        lines.append(SHADOWED.format(asked.language, kept=kept))
     if asked.asker.is_owner:
         lines += [_published(asked, one) for one in story.published]
-    sent = asked.either(f"发出 {story.sends} 条", f"{story.sends} sent")
-    failed = asked.either(f"，没发出去 {story.failed} 条", f", {story.failed} not")
+    sent = SENT.format(asked.language, sends=story.sends)
+    failed = FAILED.format(asked.language, failed=story.failed)
     lines.append(
-        f"{sent}{failed if story.failed else ''} · {asked.either('编号', 'run')} {story.turn_id}"
+        f"{sent}{failed if story.failed else ''} · {RUN.format(asked.language)} {story.turn_id}"
     )
     if story.loss and asked.asker.is_owner:
-        lines.append(asked.either(*LOSS).format(story.loss[:200]))
+        lines.append(LOSS.format(asked.language, reason=story.loss[:200]))
     if story.error and asked.asker.is_owner:
         lines.append(story.error[:200])
     return lines
 
 
 def _published(asked: Asked, one: Publication) -> str:
-    by = one.by or asked.either("主人", "an owner")
+    by = one.by or AN_OWNER.format(asked.language)
     if one.changed:
-        return asked.either(
-            f"D{one.number}：{by} 改了再发的", f"D{one.number}: changed and published by {by}"
-        )
-    return asked.either(f"D{one.number}：{by} 发的", f"D{one.number}: published by {by}")
+        return CHANGED.format(asked.language, number=one.number, by=by)
+    return PUBLISHED.format(asked.language, number=one.number, by=by)
 
 
 def _verdict(asked: Asked, story: Story) -> list[str]:
     """What woke the bot or kept it silent, and what decides that."""
     if not story.turn_id and (story.wakes is None or (story.wakes and story.is_gone)):
-        why, decided = (GONE, NOTHING) if story.is_gone else (OVERHEARD, both(CALLED_BY))
-        return [asked.either(*why), _decided(asked, decided)]
+        why, decided = (GONE, NOTHING) if story.is_gone else (OVERHEARD, bilingual(CALLED_BY))
+        return [why.format(asked.language), _decided(asked, decided)]
     if story.wakes is None:
-        return [asked.either("没有记下为什么被唤醒", "what woke me was not written down")]
-    reason, decided = asked.either(*words_of(story.reason)), deciding(story.reason)
+        return [NOT_RECORDED.format(asked.language)]
+    reason, decided = text_in(asked.language, words_of(story.reason)), deciding(story.reason)
     if story.wakes:
-        weak = (
-            asked.either("（不确定是在叫我）", " (perhaps not meant for me)") if story.weak else ""
-        )
-        line = asked.either(f"唤醒：{reason}{weak}", f"woken: {reason}{weak}")
+        weak = WEAK.format(asked.language) if story.weak else ""
+        line = WOKEN.format(asked.language, reason=reason, weak=weak)
         return [line] if decided == NOTHING else [line, _decided(asked, decided)]
     if story.until:
-        reason += asked.either(*UNTIL).format(at_time(story.until, asked.now))
-    line = asked.either(f"没有回答：{reason}", f"not answered: {reason}")
+        reason += UNTIL.format(asked.language, time=at_time(story.until, asked.now))
+    line = NOT_ANSWERED.format(asked.language, reason=reason)
     return [line, _decided(asked, decided)]
 
 
@@ -202,8 +210,12 @@ def _of_end(asked: Asked, story: Story, *, has_fallbacks: bool) -> list[str]:
     return [] if decided is None else [_decided(asked, decided)]
 
 
-def _decided(asked: Asked, decided: Either) -> str:
-    return asked.either(*DECIDED).format(asked.either(*decided))
+def _decided(asked: Asked, decided: Bilingual) -> str:
+    return DECIDED.format(asked.language, what=decided)
+
+
+def _language(chinese: bool) -> Language:
+    return Language.CHINESE if chinese else Language.ENGLISH
 
 
 def _call(call: StoryCall) -> str:

@@ -17,11 +17,10 @@ from bot.core.console_views import Doctor, Finding
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TRIED, Trial, TrialOptions
-from bot.memory.kept_settings import NOWHERE
-from bot.memory.quiet_overrides import QuietOverride
 from bot.memory.window import weigh
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import LimitLevel
+from bot.settings_store import NOWHERE
 from bot.trial.trial_budget import TrialBudget
 from bot.trial.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
@@ -184,7 +183,7 @@ def build_sources(
     """Everything that the pages show and do."""
     from adapters.console.sources import Sources
 
-    clock, personas, quiet_overrides = app.clock, app.personas, app.quiet_overrides
+    clock, personas = app.clock, app.personas
 
     def charge(model: str, usage: Usage) -> None:
         """Count a request that belongs to no turn."""
@@ -207,8 +206,8 @@ def build_sources(
         rendered=cluster.render_context,
         retell=personas.change,
         untell=personas.go_back,
-        pause=lambda where: quiet_overrides.keep(where, QuietOverride(is_mute=True)),
-        resume=quiet_overrides.end,
+        pause=app.quiet_hours.mute,
+        resume=app.quiet_hours.end_override,
         forget=app.forgetting.chat,
         settle=cluster.decide,
         waiting=cluster.count_waiting,

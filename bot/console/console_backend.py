@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from bot.approvals.decision import MAX_REASON, Choice, Reply
+from bot.approvals.join_requests import DAYS
 from bot.build import App
-from bot.conversation.approval.join_request_store import DAYS
 from bot.core.actions import plain_words
 from bot.core.cluster_queries import (
     ClusterQuery,
@@ -31,17 +32,18 @@ from bot.core.console_views import (
 )
 from bot.core.drafts import draft_id
 from bot.core.journal import SendState
+from bot.core.language import CATALOGUE
 from bot.core.settlement import Settled
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.personas import Personas
-from bot.policy.approval import MAX_REASON, Answer
-from bot.policy.drafts import DraftWord
-from bot.speaking.sends import Send
+from bot.outbox.sends import Send
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 
 DRAFTS = 20  # that are shown on a page
-BY = ("控制台", "the console")  # the author of a decision, as owners in QQ read it
+BY = Phrase("控制台", "the console")  # the author of a decision, as owners in QQ read it
+CATALOGUE.register(__name__, globals())
 
 
 async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
@@ -59,25 +61,22 @@ async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
 
 async def decide(app: App, decision: OwnerDecision) -> Settled:
     """Apply an owner's decision on a call, a join request or a draft."""
-    number, reason, by = decision.number, decision.reason.strip(), BY[app.owner.tongue]
-    if decision.kind == "D":
-        publishing = app.publishing
-        if not decision.allows:
-            return await publishing.leave(number, by=by)
-        said = DraftWord(number, changes=bool(reason), words=reason)
-        return await publishing.settle(said, by=by)
-    reason = "" if decision.allows else " ".join(reason.split())[:MAX_REASON]
-    answer = Answer(decision.allows, number, reason)
-    if decision.kind == "A":
-        return app.approval_replies.settle(number, answer, by=by)
-    return await app.join_requests.settle(number, answer, by=by)
+    kind, number, words = decision.kind, decision.number, decision.reason.strip()
+    choice: Choice
+    if kind == "D":
+        choice = ("edit" if words else "publish") if decision.allows else "discard"
+    else:
+        choice = "approve" if decision.allows else "deny"
+        words = "" if decision.allows else " ".join(words.split())[:MAX_REASON]
+    reply = Reply(choice, number, words)
+    return await app.decisions.settle(kind, number, reply, by=BY.format(app.owner.tongue))
 
 
 async def read_status(app: App, *, with_drafts: bool) -> PartitionStatus:
     """The status of this bot now; the words of drafts only `with_drafts`."""
     drafts, more = await read_drafts(app) if with_drafts else ((), 0)
     personas = {one.key: one.chats for one in list_personas(app.personas)}
-    waits = app.pending.count()
+    waits = app.decisions.count()
     partition, state = app.journal.share.partition, read_state(app)
     waiting = count_decisions(app)
     return PartitionStatus(partition, state, waiting, drafts, more, personas, waits)
@@ -97,19 +96,19 @@ def list_calls(app: App) -> tuple[WaitingCall, ...]:
             one.question.group_name,
             *one.parts,
         )
-        for one in app.requests.open.values()
+        for one in app.decisions.calls.open.values()
     )
 
 
 def count_decisions(app: App) -> int:
     """How many decisions wait that can be made on the page of approvals: all but new groups."""
-    waiting = app.pending.count()
+    waiting = app.decisions.count()
     return sum(waiting.values()) - waiting["group"]
 
 
 async def read_drafts(app: App) -> tuple[tuple[WaitingDraft, ...], int]:
     """The newest DRAFTS drafts that wait, and the number of the others."""
-    waiting = [*app.shadow.drafts.open.values()][::-1]
+    waiting = [*app.decisions.drafts.open.values()][::-1]
     told = [await read_draft(app, where, one) for where, one in waiting[:DRAFTS]]
     return tuple(one for one in told if one is not None), max(0, len(waiting) - DRAFTS)
 
@@ -143,7 +142,7 @@ def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
             one.since + DAYS * 86_400,
             one.account,
         )
-        for one in app.join_requests.open
+        for one in app.decisions.join_requests.open
     )
 
 
@@ -211,7 +210,7 @@ def read_state(app: App) -> State:
         calls=list_calls(app),
         petitions=list_join_requests(app),
         failures=tuple(Failure(*one) for one in reversed(app.failures.last)),
-        paused=tuple(filter(app.journal.share.has_place, app.quiet_overrides.muted)),
+        paused=tuple(filter(app.journal.share.has_place, app.quiet_hours.muted)),
         outbox=group_open_sends(app.outbox.open_sends),
         ignored=tuple(app.message_log.ignored),
     )

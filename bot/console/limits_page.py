@@ -6,9 +6,11 @@ from typing import Final
 
 from bot.commands.phrases import tokens
 from bot.core.console_views import LimitState
+from bot.core.language import CATALOGUE
 from bot.memory.own_limits import OwnLimits
 from bot.policy.day_limits import LimitOverride
 from config.settings import Settings
+from frostagent.text.language import Phrase
 
 LIMIT_SETTINGS: Final = (
     "bot_user_rate",
@@ -32,6 +34,8 @@ LIMIT_SETTINGS: Final = (
 BY_COMMAND: Final = "/limit"
 BY_FILE: Final = "GROUPS_FILE"
 MANY_TOKENS: Final = 10_000
+RATE: Final = Phrase("{seconds:g} 秒内 {calls} 次", "{calls} / {seconds:g} s")
+CATALOGUE.register(__name__, globals())
 
 
 def list_limits(settings: Settings, overrides: OwnLimits) -> tuple[LimitState, ...]:
@@ -55,7 +59,7 @@ def list_limits(settings: Settings, overrides: OwnLimits) -> tuple[LimitState, .
 def _format(name: str, value: object) -> str:
     match value:
         case (int() as number, float() as seconds):
-            return f"{number} / {seconds:g} s"
+            return RATE.fill(calls=number, seconds=seconds)
         case int() | float() if value and "cost" in name:
             return f"${value:g}"
         case int() if value >= MANY_TOKENS:

@@ -1,7 +1,7 @@
 """The actions we ask a OneBot server for, and what came of a send.
 
 The id of a send that belongs to no turn begins with the person or the turn it is about, so that
-erasure finds it (`send_prefix`); two parts without a `-` follow (`bot/speaking/sends`). Other ids
+erasure finds it (`send_prefix`); two parts without a `-` follow (`bot/outbox/sends`). Other ids
 have no such prefix.
 """
 

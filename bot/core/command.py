@@ -10,17 +10,23 @@ A file of an operator's own in TOOLS_DIR may hold such a function, as it may hol
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
 
 LONGEST_NAME = 32
 WITHIN = 10.0  # seconds for an answer
+NOT_NOW = Phrase("现在做不到，稍后再试。", "Not now, try again later.")
+CATALOGUE.register(__name__, globals())
+"""What a command answers if the journal cannot be written."""
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -37,6 +43,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     now: float
     chinese: bool
     said: float = math.inf
+
+    @property
+    def language(self) -> Language:
+        """The asker's language."""
+        return Language.CHINESE if self.chinese else Language.ENGLISH
 
     def either(self, zh: str, en: str) -> str:
         """The one in the asker's language."""
@@ -85,3 +96,10 @@ def command(
         )
 
     return of
+
+
+def at_time(moment: float, now: float) -> str:
+    """The time of day, with the day where it is another one."""
+    there, here = time.localtime(moment), time.localtime(now)
+    same = there[:3] == here[:3]
+    return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)

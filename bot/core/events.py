@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from bot.core.segments import Segment
 from frostagent.types.conversation import Conversation, read_number
+from frostagent.types.speech import Quote, Text
 
 Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]
 MemberChange: TypeAlias = Literal["joined", "left", "promoted", "demoted"]
@@ -113,6 +114,18 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
             return self.time < other.time
         own, others = self.message_seq, other.message_seq
         return own.isdecimal() and others.isdecimal() and int(own) < int(others)
+
+
+def quote_in(message: MessageReceived) -> str:
+    """The id of the message it quotes; empty if it quotes none."""
+    return next(
+        (segment.message_id for segment in message.segments if isinstance(segment, Quote)), ""
+    )
+
+
+def message_words(message: MessageReceived) -> str:
+    """The words of a message, without what it quotes."""
+    return "".join(segment.text for segment in message.segments if isinstance(segment, Text))
 
 
 class MessageWaited(_Event, frozen=True, kw_only=True, tag="message_waited"):

@@ -1,13 +1,16 @@
-"""The drafts that wait for an owner's word: their numbers and turns, kept over restarts.
+"""The drafts that wait for an owner's decision: their numbers and turns, kept over restarts, and
+how owners are shown one.
 
 The words are in the journal as sends of their turn that were never queued, so that they leave it
-with the turn; here is what a number means, in a row for each group.
+with the turn; here is what a number means, in a row for each group. Only we write at the beginning
+of a line that owners are shown; what others wrote is indented, or in one line.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator, Mapping
 
 from cachetools import LRUCache
@@ -18,8 +21,12 @@ from bot.core import codec
 from bot.core.actions import MAX_SOURCE, SendMessage
 from bot.core.drafts import DraftMedia
 from bot.core.journal import PlaceSet
+from bot.core.language import CATALOGUE
 from bot.core.ports import Store
 from bot.core.query_results import Choices
+from bot.prompt.render import INNER_QUOTES
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Attachment
@@ -31,6 +38,34 @@ LASTS = 86_400.0  # seconds that one waits
 MOST = 50  # of one group that wait: the oldest leave
 MAX_PAST = 200  # ended ones of which it is known how
 MEDIA = 32 * 1024 * 1024  # characters of media that are in memory, and of one that is kept at all
+MAX_GROUP = 24  # characters of a group's name
+MAX_QUESTION = 80
+MAX_CALL = 200  # characters of a call that was not run
+
+HEAD = Phrase("[草稿 D{number} {group}]", "[Draft D{number} {group}]")
+SHADOW = Phrase("[影子 {group}]", "[Shadow {group}]")
+HOW = Phrase(
+    "回复「发 D{number}」发出去，或「改 D{number} 新的话」；不回复就不发。",
+    'Answer "send D{number}" to publish it, or "edit D{number} other words"; else it stays here.',
+)
+NOT_RUN = Phrase("没有做：{call}", "Not done: {call}")
+UNSHOWN = Phrase(
+    "一小时内的草稿太多，有 {count} 条没有给你看。",
+    "Too many drafts in an hour: {count} were not shown to you.",
+)
+TAKEN_BACK = Phrase("提问撤回了，没有发", "its question was recalled, it was left")
+RECALLED = Phrase(
+    "D{number} 不用管了：提问撤回了，没有发。",
+    "D{number} needs no word any more: its question was recalled. It is not published.",
+)
+FORGOTTEN = Phrase("记录删掉了，没有发", "its words are forgotten, it was left")
+LEFT = Phrase("没有发", "it was left")
+GIVEN_UP = Phrase(
+    "群 {group} 不再是影子，还在等的 {count} 条草稿不发了。",
+    "Group {group} is no shadow any more: {count} drafts that waited are given up.",
+)
+CATALOGUE.register(__name__, globals())
+NUMBERED = re.compile(r"\[(?:草稿|Draft) D([0-9]{1,9}) ")
 
 
 class KeptDraft(Struct, frozen=True):
@@ -275,3 +310,39 @@ def _unpacked(content: bytes) -> tuple[SendMessage, ...]:
     except codec.Unreadable:
         return ()
     return actions
+
+
+# --- how owners are shown one ---------------------------------------------------------------------
+
+
+def draft_number_in(text: str) -> int | None:
+    """The number of the draft that a line of ours shows; None for any other text."""
+    match = NUMBERED.match(text)
+    return int(match[1]) if match else None
+
+
+def shadow_notice(group: str, calls: tuple[str, ...], *, tongue: Language) -> str:
+    """The line about what would have been done there, where nothing would have been said."""
+    return "\n".join([SHADOW.format(tongue, group=_group_name(group)), *_not_run(calls, tongue)])
+
+
+def draft_text(
+    number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, tongue: Language
+) -> str:
+    """The line to an owner: the group, the question `asked` there, the words, and what would have
+    been done beside them.
+    """
+    lines = [HEAD.format(tongue, number=number, group=_group_name(group))]
+    if asked:
+        lines.append(in_one_line(asked, MAX_QUESTION).translate(INNER_QUOTES))
+    lines += [f"  {line}" for line in words.splitlines()]
+    lines += _not_run(calls, tongue)
+    return "\n".join([*lines, HOW.format(tongue, number=number)])
+
+
+def _group_name(group: str) -> str:
+    return in_one_line(group, MAX_GROUP).replace("]", "］")
+
+
+def _not_run(calls: tuple[str, ...], tongue: Language) -> list[str]:
+    return [NOT_RUN.format(tongue, call=in_one_line(call, MAX_CALL)) for call in calls]

@@ -26,7 +26,6 @@ from bot.core.journal import (
     LogQuery,
     MessageErased,
     MessageObserved,
-    PlaceSet,
     RequestPurpose,
     TurnClosed,
     TurnOpened,
@@ -34,19 +33,18 @@ from bot.core.journal import (
 )
 from bot.core.memories import MemoriesForgotten, StoredFact
 from bot.core.ports import Store
-from bot.core.query_results import Choices
 from bot.core.task_context import current_errand, current_run
-from bot.memory.kept_settings import KeptSettings
 from bot.memory.lru import LRU, DefaultLRU
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts
 from bot.prompt.render import View, plain
+from bot.runtime.background import retry_until_loaded
+from bot.settings_store import PlaceSetting, SettingsStore
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ModelError
 from frostagent.types.ports import ChatModel, Clock
 
-SETTING: Final = "talk"
 RECENT: Final = 24 * 3600.0  # seconds for which a talk is still worth looking for
 
 
@@ -60,49 +58,57 @@ class OpenTalk(Struct, frozen=True):
         return f"{self.since:.0f} {self.turn_id}"
 
 
-class OpenTalks(KeptSettings[OpenTalk]):
-    """Keeps one for each conversation at most."""
+def _read(text: str) -> OpenTalk | None:
+    since, _, turn_id = text.partition(" ")
+    return OpenTalk(turn_id, float(since)) if since.isdecimal() and turn_id else None
 
-    def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
-        super().__init__(SETTING, read=_read, store=store, choices=choices, clock=clock)
+
+OPEN_TALK: Final = PlaceSetting[OpenTalk]("talk", read=_read)
+
+
+class OpenTalks:
+    """Keeps one for each conversation at most, over restarts."""
+
+    def __init__(self, *, settings: SettingsStore, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+
+    async def load(self) -> None:
+        """Return once those of an earlier process are known."""
+        await retry_until_loaded(lambda: self._settings.load(OPEN_TALK), self._clock)
 
     def begin(self, where: Conversation, talk: OpenTalk) -> None:
         """A talk goes on there, unless one did."""
-        if where not in self._values:
+        if self.of(where) is None:
             self.resume(where, talk)
 
     def resume(self, where: Conversation, talk: OpenTalk) -> None:
         """A talk goes on there that began before whatever goes on there now."""
-        self._put(where, talk, str(talk))
+        self._settings.put(OPEN_TALK, where, talk)
 
     def end(self, where: Conversation) -> None:
         """Nothing of it is to be looked through any more."""
-        self._values.pop(where, None)
-        self._store.put(PlaceSet(where, SETTING, ""))
+        self._settings.put(OPEN_TALK, where, None)
 
     def end_all(self) -> None:
         """The same everywhere."""
-        for where in tuple(self._values):
+        for where in tuple(self._settings.all(OPEN_TALK)):
             self.end(where)
 
     def of(self, where: Conversation) -> OpenTalk | None:
         """The one that goes on there."""
-        return self._values.get(where)
+        return self._settings.get(OPEN_TALK, where)
 
     def recent(self, most: int) -> dict[Conversation, OpenTalk]:
         """The latest of those that go on, or did not long ago, oldest first; older ones are
         over.
         """
         begin = self._clock.now() - RECENT
-        for where, talk in tuple(self._values.items()):
+        for where, talk in tuple(self._settings.all(OPEN_TALK).items()):
             if talk.since < begin:
                 self.end(where)
-        return dict(sorted(self._values.items(), key=lambda one: one[1].since)[-most:])
-
-
-def _read(text: str) -> OpenTalk | None:
-    since, _, turn_id = text.partition(" ")
-    return OpenTalk(turn_id, float(since)) if since.isdecimal() and turn_id else None
+        talks = self._settings.all(OPEN_TALK).items()
+        return dict(sorted(talks, key=lambda one: one[1].since)[-most:])
 
 
 ROUNDS = 8  # of the bot's, until facts are looked for
@@ -248,8 +254,7 @@ class Extraction:
     async def _find_again(self) -> None:
         """Talks of an earlier process: each is due once it is quiet here, or after more rounds."""
         forgotten = self._times_forgotten
-        if not await self._open.start():
-            await self._open.run()
+        await self._open.load()
         if forgotten != self._times_forgotten:
             self._open.end_all()  # what was read may be older than that
         for where, known in self._open.recent(PLACES).items():

@@ -7,38 +7,36 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, TypeAlias
 
-from bot.core.language import join_pairs
+from bot.core.language import CATALOGUE, MORE_PEOPLE, join_lines
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import Amount, percent_of
-from frostagent.text.language import NotifyOwners, Pair, fill_pair
+from frostagent.text.language import Bilingual, NotifyOwners, Phrase
 from frostagent.types.conversation import Conversation
 
 TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
 
-NEAR: Final = (
+NEAR: Final = Phrase(
     "{whose}今天的额度用了 {percent}%（{amount}）：{then}",
     "{whose}: {percent} % of what may be spent today is spent ({amount}). {then}",
 )
-THEN: Final = (
-    "用满就不再回答，到零点重新算起。",
-    "Once all is, nobody there is answered until midnight.",
+THEN: Final = Phrase(
+    "用满就不再回答，到零点重新算起。", "Once all is, nobody there is answered until midnight."
 )
-OVER: Final = ("今天不再回答，到零点重新算起。", "Nobody there is answered until midnight.")
-GROUP: Final = ("群 {group} ", "Group {group}")
-EVERYWHERE: Final = ("所有会话", "All conversations")
+OVER: Final = Phrase("今天不再回答，到零点重新算起。", "Nobody there is answered until midnight.")
+GROUP: Final = Phrase("群 {group} ", "Group {group}")
+EVERYWHERE: Final = Phrase("所有会话", "All conversations")
 
-PEOPLE: Final = (
+PEOPLE: Final = Phrase(
     "个人一天的额度快用完或已用完的：{people}。用完的人到零点前不再得到回答。",
-    (
-        "These people have used most of what each may take in a day: {people}. Who has used all "
-        "of it is not answered until midnight."
-    ),
+    "These people have used most of what each may take in a day: {people}. Who has used all "
+    "of it is not answered until midnight.",
 )
-YESTERDAY: Final = (
+YESTERDAY: Final = Phrase(
     "昨天个人一天的额度快用完或已用完的：{people}。",
     "Yesterday these people used most of what each may take in a day: {people}.",
 )
-PERSON: Final = ("{user}（{percent}%）", "{user} ({percent} %)")
+PERSON: Final = Phrase("{user}（{percent}%）", "{user} ({percent} %)")
+CATALOGUE.register(__name__, globals())
 
 Whose: TypeAlias = int | Conversation | str
 """Whose sum: a person's, a group's, or that of all."""
@@ -79,26 +77,24 @@ class Marks:
             if key not in self._owners:
                 self._people[key] = share, self._now()
             return
-        whose, then = EVERYWHERE, OVER if share >= 1 else THEN
+        whose, then = EVERYWHERE.fill(), OVER if share >= 1 else THEN
         if isinstance(key, Conversation):
-            whose = fill_pair(GROUP, group=key.session_id)
+            whose = GROUP.fill(group=key.session_id)
         told_of = told_amount(amount)
-        self._tell(
-            fill_pair(NEAR, whose=whose, percent=percent_of(share), amount=told_of, then=then)
-        )
+        self._tell(NEAR.fill(whose=whose, percent=percent_of(share), amount=told_of, then=then))
 
-    def people(self) -> Pair | None:
+    def people(self) -> Bilingual | None:
         """A line of the people who reached a mark since it was asked last, of those of the day
         before first; None where nobody did.
         """
         begin = midnight(self._now())
         before = [who for who, (_, at) in self._people.items() if at < begin]
         told = [
-            fill_pair(PERSON, user=who, percent=percent_of(self._people.pop(who)[0]))
+            PERSON.fill(user=who, percent=percent_of(self._people.pop(who)[0]))
             for who in before or [*self._people]
         ]
         line = YESTERDAY if before else PEOPLE
-        return fill_pair(line, people=join_pairs(told, measure="位")) if told else None
+        return line.fill(people=join_lines(told, more=MORE_PEOPLE)) if told else None
 
 
 def told_amount(amount: Amount) -> str:

@@ -3,56 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
 
-from bot.core.ports import Store
+from bot.core.language import CATALOGUE
 from bot.core.query_results import Choices
-from bot.memory.kept_settings import KeptSettings
-from bot.policy.new_groups import Mode
+from bot.settings_store import PlaceSetting, SettingsStore
+from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
-from frostagent.types.ports import Clock
 
-SETTING = "mode"
-OPEN = frozenset({Mode.ASKING, Mode.ASKED})
+
+class Mode(StrEnum):
+    """How the bot is in a group. ASKING: no owner has decided, nor may have heard of it; ASKED: one
+    has heard. It only observes in both, and where it is OFF. In a SHADOW what it would say is a
+    draft for the owners.
+    """
+
+    LIVE = "live"
+    SHADOW = "shadow"
+    OFF = "off"
+    ASKING = "asking"
+    ASKED = "asked"
+
+
+OPEN: Final = frozenset({Mode.ASKING, Mode.ASKED})
+SPEAKING: Final = frozenset({Mode.LIVE, Mode.SHADOW})
+
+NAMES: Final = {
+    Mode.LIVE: Phrase("上线", "live"),
+    Mode.SHADOW: Phrase("影子", "shadow"),
+    Mode.OFF: Phrase("忽略", "off"),
+    Mode.ASKING: Phrase("等主人的话，还没问到", "waits for an owner, none was reached"),
+    Mode.ASKED: Phrase("等主人的话", "waits for an owner"),
+}
+CATALOGUE.register(__name__, globals())
+
+
+def mode_of_new_groups(setting: str, *, has_owners: bool, has_listed_groups: bool) -> Mode:
+    """How the bot is in groups that it does not know, by BOT_NEW_GROUP. If only some groups are
+    listed they are live, and without owners nobody can be asked.
+    """
+    if has_listed_groups or (setting == "ask" and not has_owners):
+        return Mode.LIVE
+    return Mode.ASKING if setting == "ask" else Mode(setting)
 
 
 def _read(value: str) -> Mode | None:
     return Mode(value) if value in {mode.value for mode in Mode} else None
 
 
-class Modes(KeptSettings[Mode]):
-    """Keeps them, over restarts. Where anybody is to hear of new groups, those that the journal
-    knows already are none; `told` says so where they are live at once.
+MODE: Final = PlaceSetting[Mode]("mode", read=_read, write=lambda mode: mode.value)
+
+
+class Modes:
+    """The modes of groups. If anybody is to hear of new groups, those that the journal knows
+    already are not new; `told` says so where new groups are live at once.
     """
 
     def __init__(
         self,
         *,
-        store: Store,
+        settings: SettingsStore,
         choices: Choices,
-        clock: Clock,
         usual: Mode = Mode.LIVE,
         told: bool = False,
     ) -> None:
-        super().__init__(SETTING, read=_read, store=store, choices=choices, clock=clock)
+        self._settings = settings
+        self._choices = choices
         self._usual = usual
         self._tells = told or usual is not Mode.LIVE
-
-    async def start(self) -> bool:
-        """Read what was decided, and which groups are known; False where that cannot be read:
-        `run` goes on trying.
-        """
-        if not await super().start():
-            return False
-        if self._usual is Mode.LIVE:  # nobody is asked any more, so nobody is waited for
-            for where in self.open:
-                del self._values[where]
-        if not self._tells:
-            return True
+        self._known: set[Conversation] = set()  # groups of the journal: live, unless decided
+        self._dropped: set[Conversation] = set()  # asked about before, and nobody is asked any more
         self._is_read = False
-        if (known := await self._choices.groups()) is None:
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all decisions, and all known groups, are read."""
+        return self._is_read
+
+    async def load(self) -> bool:
+        """Read what was decided, and which groups are known. Returns False if that cannot be read
+        now; call again then.
+        """
+        if self._is_read:
+            return True
+        if not await self._settings.load(MODE):
             return False
-        for where in known:
-            self._values.setdefault(where, Mode.LIVE)
+        if self._tells:
+            if (known := await self._choices.groups()) is None:
+                return False
+            self._known.update(known)
+        if self._usual is Mode.LIVE:
+            self._dropped.update(self.open)
         self._is_read = True
         return True
 
@@ -60,11 +102,16 @@ class Modes(KeptSettings[Mode]):
         """How it is there; in private it always speaks."""
         if not where.is_group:
             return Mode.LIVE
-        return self._values.get(where, self._usual) if self._values else self._usual
+        decided = self._decided(where)
+        return self._usual if decided is None else decided
+
+    def is_held(self, where: Conversation) -> bool:
+        """Whether no owner has let the bot speak there."""
+        return self.of(where) not in SPEAKING
 
     def is_new(self, where: Conversation) -> bool:
         """Whether nothing is known of a group; never before all that is known was read."""
-        return self._is_read and where not in self._values
+        return self._is_read and self._decided(where) is None
 
     def is_news(self, where: Conversation) -> bool:
         """Whether it is a new group of which somebody is to hear."""
@@ -73,12 +120,23 @@ class Modes(KeptSettings[Mode]):
     @property
     def open(self) -> Mapping[Conversation, Mode]:
         """The groups that wait for an owner's word."""
-        return {where: mode for where, mode in self._values.items() if mode in OPEN}
+        modes = self._settings.all(MODE).items()
+        return {where: mode for where, mode in modes if mode in OPEN and where not in self._dropped}
 
     def put(self, where: Conversation, mode: Mode) -> None:
         """So it is there from now on; written down before all that is written after it."""
-        self._put(where, mode, mode.value)
+        self._dropped.discard(where)
+        self._settings.put(MODE, where, mode)
 
     async def keep(self, where: Conversation, mode: Mode) -> bool:
         """The same, once it is written down. False where that cannot be: nothing is changed."""
-        return await self._commit(where, mode, mode.value)
+        is_kept = await self._settings.set(MODE, where, mode)
+        if is_kept:
+            self._dropped.discard(where)
+        return is_kept
+
+    def _decided(self, where: Conversation) -> Mode | None:
+        mode = self._settings.get(MODE, where)
+        if mode is None or where in self._dropped:
+            return Mode.LIVE if where in self._known else None
+        return mode

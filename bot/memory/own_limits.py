@@ -10,15 +10,10 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.core.cluster_messages import ClusterPeers
-from bot.core.ports import Store
-from bot.core.query_results import Choices
-from bot.memory.kept_settings import Row
 from bot.policy.day_limits import Cap, DayLimits, LimitOverride
+from bot.settings_store import SettingsStore, TableSetting
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
-
-SETTING: Final = "limits"
 
 Holder: TypeAlias = int | Conversation
 """Whose limit: a person's, or a group's."""
@@ -36,32 +31,33 @@ class LimitsSet(Struct, frozen=True):
         return self.today if self.today is not None and now < self.until else self.good
 
 
-class OwnLimits(Row[Holder, LimitsSet]):
-    """Keeps them."""
+def _holder(key: str) -> Holder:
+    return int(key) if key.isdecimal() else Conversation.parse(key)
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        choices: Choices,
-        clock: Clock,
-        neighbours: ClusterPeers | None = None,
-    ) -> None:
+
+LIMITS: Final = TableSetting[Holder, LimitsSet](
+    "limits",
+    dict[str, LimitsSet],
+    key=_holder,
+    lasts=lambda own, now: own.good is not None or own.at(now) is not None,
+)
+
+
+class OwnLimits:
+    """The limits that hold for people and groups now."""
+
+    def __init__(self, *, settings: SettingsStore, clock: Clock) -> None:
+        self._settings = settings
         self._clock = clock
         self.filed: Callable[[], Mapping[int, LimitOverride]] = dict  # by the group's number
-        super().__init__(
-            SETTING,
-            dict[str, LimitsSet],
-            key=_holder,
-            lasts=self._lasts_on,
-            store=store,
-            choices=choices,
-            neighbours=neighbours,
-        )
+
+    async def load(self) -> bool:
+        """Read those set by command. Returns False if they cannot be read now."""
+        return await self._settings.load(LIMITS)
 
     def of(self, whose: Holder) -> LimitOverride | None:
         """The limits that hold for them now; None where that is the usual."""
-        own = self._values.get(whose) if self._values else None
+        own = self._settings.get(LIMITS, whose)
         return own.at(self._clock.now()) if own is not None else None
 
     def cap(self, whose: Holder, limits: DayLimits) -> Cap:
@@ -75,11 +71,11 @@ class OwnLimits(Row[Holder, LimitsSet]):
     @property
     def are_some(self) -> bool:
         """Whether there is any."""
-        return bool(self._values or self.filed())
+        return bool(self._settings.all(LIMITS) or self.filed())
 
     def all(self) -> Mapping[Holder, LimitOverride]:
         """All that hold now."""
-        now, own = self._clock.now(), self._values.items()
+        now, own = self._clock.now(), self._settings.all(LIMITS).items()
         return {whose: cap for whose, one in own if (cap := one.at(now)) is not None}
 
     async def keep(self, whose: Holder, cap: LimitOverride | None, *, until: float = 0.0) -> bool:
@@ -90,11 +86,4 @@ class OwnLimits(Row[Holder, LimitsSet]):
         def renewed(own: LimitsSet | None) -> LimitsSet:
             return replace(own or LimitsSet(), today=cap, until=until) if until else LimitsSet(cap)
 
-        return await self._renew(whose, renewed)
-
-    def _lasts_on(self, own: LimitsSet) -> bool:
-        return own.good is not None or own.at(self._clock.now()) is not None
-
-
-def _holder(key: str) -> Holder:
-    return int(key) if key.isdecimal() else Conversation.parse(key)
+        return await self._settings.update(LIMITS, whose, renewed)

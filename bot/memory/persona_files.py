@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import starmap
 
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.policy.day_limits import AS_USUAL, LimitOverride
-from bot.policy.quiet import Hours, Quiet
+from bot.quiet.rule import read_change
 from bot.runtime.reloading import Reload
 from config.persona_files import PersonaFile, by_group, read_personas
 from config.settings import Settings, read_persona
@@ -95,8 +94,7 @@ class PersonaFiles:
             rules=row.rules,
             chance=row.chance,
             audiences=self._audiences(row.tools_audience),
-            quiet=None if row.quiet is None else tuple(starmap(Hours, row.quiet)),
-            quiet_mode=None if row.quiet_mode is None else Quiet(row.quiet_mode),
+            quiet=read_change(row.quiet, row.quiet_mode),
             day=None if (day := LimitOverride(row.day_cost, row.day_tokens)) == AS_USUAL else day,
         )
 

@@ -10,57 +10,24 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from bot.core.cluster_messages import ClusterPeers
-from bot.core.journal import PersonaChosen
-from bot.core.ports import Store
-from bot.core.query_results import Choices
-from bot.memory.kept_settings import Row
 from bot.policy.day_limits import LimitOverride
-from bot.policy.quiet import Hours, Quiet
 from bot.policy.wake import Rules
+from bot.quiet.rule import AS_EVERYWHERE, QuietChange
+from bot.settings_store import PERSONA, SettingsStore, TableSetting
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message
-from frostagent.types.ports import ChatModel, Clock
+from frostagent.types.ports import ChatModel
 from frostagent.types.traits import Audience
 
-SETTING: Final = "persona_texts"
 KEPT: Final = 10  # texts of a persona
+PERSONA_TEXTS: Final = TableSetting[str, tuple[str, ...]](
+    "persona_texts",
+    dict[str, tuple[str, ...]],
+    key=str,
+    lasts=lambda texts, _now: bool(texts),
+)
+"""Texts given to a persona on a page, by its key: empty for the usual one. The last counts."""
 
-
-class PersonaTexts(Row[str, tuple[str, ...]]):
-    """Keeps them, by the key of the persona; the usual one has an empty key."""
-
-    def __init__(
-        self, *, store: Store, choices: Choices, neighbours: ClusterPeers | None = None
-    ) -> None:
-        kind = dict[str, tuple[str, ...]]
-        super().__init__(
-            SETTING,
-            kind,
-            key=str,
-            lasts=bool,
-            store=store,
-            choices=choices,
-            neighbours=neighbours,
-        )
-
-    @property
-    def latest(self) -> Mapping[str, str]:
-        """The text that counts, of each persona that has one."""
-        return {key: texts[-1] for key, texts in self._values.items()}
-
-    async def change(self, key: str, text: str) -> bool:
-        """Say this from now on. False where that cannot be written down now: nothing is changed
-        then.
-        """
-        return await self._renew(key, lambda texts: (*(texts or ()), text)[-KEPT:])
-
-    async def go_back(self, key: str) -> bool:
-        """Say again what was said before; False as for `change`, and where nothing was changed."""
-        return await self._renew(key, lambda texts: texts[:-1] if texts else None)
-
-
-LOOK = 2.0  # seconds between two looks at choices that could not be read
 MAX_PLACES = 2000
 
 
@@ -99,8 +66,7 @@ class House:
     rules: str = ""
     chance: float | None = None
     audiences: Mapping[str, Audience] = field(default_factory=dict)
-    quiet: tuple[Hours, ...] | None = None
-    quiet_mode: Quiet | None = None
+    quiet: QuietChange = AS_EVERYWHERE
     day: LimitOverride | None = None
 
     def changed(self, rules: Rules) -> Rules:
@@ -108,8 +74,7 @@ class House:
         return dataclasses.replace(
             rules,
             chance=rules.chance if self.chance is None else self.chance,
-            quiet=rules.quiet if self.quiet is None else self.quiet,
-            quiet_mode=rules.quiet_mode if self.quiet_mode is None else self.quiet_mode,
+            quiet=self.quiet.over(rules.quiet),
         )
 
 
@@ -139,26 +104,15 @@ class _Here:
 class Personas:
     """Who the bot is, where; `become` changes that from the next turn on."""
 
-    def __init__(
-        self,
-        cast: Cast,
-        *,
-        store: Store,
-        choices: Choices,
-        clock: Clock,
-        neighbours: ClusterPeers | None = None,
-    ) -> None:
+    def __init__(self, cast: Cast, *, settings: SettingsStore) -> None:
         self._cast = cast
         self._days = _days_of(cast)
-        self._store = store
-        self._choices = choices
-        self._clock = clock
-        self._texts = PersonaTexts(store=store, choices=choices, neighbours=neighbours)
-        self._chosen: dict[Conversation, str] = {}
-        self._is_read = False
+        self._settings = settings
         self._rules: dict[tuple[str, int], Rules] = {}
         # A message asks a dozen times; whatever changes the answer calls `_look_anew`.
         self._here = lru_cache(MAX_PLACES)(self._look)
+        settings.follow(PERSONA, self._look_anew)
+        settings.follow(PERSONA_TEXTS, self._look_anew)
 
     @property
     def cast(self) -> Cast:
@@ -168,7 +122,7 @@ class Personas:
     @property
     def chosen(self) -> Mapping[Conversation, str]:
         """The choices by command, where; empty keys: as the files say."""
-        return self._chosen
+        return self._settings.all(PERSONA)
 
     def days(self) -> Mapping[int, LimitOverride]:
         """The limits of a day of a group by the operator's file, by the group's number."""
@@ -180,70 +134,39 @@ class Personas:
         self._days = _days_of(cast)
         self._look_anew()
 
-    async def start(self) -> bool:
-        """Read what was chosen and changed before; False where it cannot be read: `run` goes on
-        trying.
-        """
-        if not await self._texts.start():
-            return False
-        if (chosen := await self._choices.choices()) is None:
-            return False
-        self._chosen = {**chosen, **self._chosen}
-        self._is_read = True
-        self._look_anew()
-        return True
-
-    async def run(self) -> None:
-        """Read it once that can be done, unless it was."""
-        while not self._is_read:
-            await self._clock.sleep(LOOK)
-            await self.start()
-
-    def hear(self, value: str) -> None:
-        """Another bot of the cluster has changed texts."""
-        self._texts.hear(value)
-        self._look_anew()
-
-    async def reread(self) -> None:
-        """Another bot may have."""
-        await self._texts.reread()
-        self._look_anew()
-
     async def choose(self, where: Conversation, key: str) -> bool:
         """Be the persona of this key there, over restarts; as the files say where it is empty.
         False where that cannot be written down now: nothing is changed then.
         """
-        if not await self._store.commit(PersonaChosen(where, key)):
-            return False
-        self._chosen[where] = key
-        self._look_anew()
-        return True
+        return await self._settings.set(PERSONA, where, key)
 
     def text(self, key: str) -> str:
         """The text that the persona of this key has now; of one there is not, the usual's."""
         filed = self._cast.others.get(key, self._cast.usual).prompt
-        return self._texts.latest.get(key, filed)
+        changed = self._changed_text(key)
+        return filed if changed is None else changed
 
     def is_changed(self, key: str) -> bool:
         """Whether it is told something else than its file says."""
-        return key in self._texts.latest
+        return self._changed_text(key) is not None
 
     async def change(self, key: str, text: str) -> bool:
         """Tell a persona to be this, whatever its file says, over restarts. False where that cannot
         be written down now, and for a key there is not.
         """
-        is_one = not key or key in self._cast.others
-        is_changed = is_one and await self._texts.change(key, text)
-        self._look_anew()
-        return is_changed
+        if key and key not in self._cast.others:
+            return False
+        return await self._settings.update(
+            PERSONA_TEXTS, key, lambda texts: (*(texts or ()), text)[-KEPT:]
+        )
 
     async def go_back(self, key: str) -> bool:
         """Tell it what it was told before, in the end what its file says. False as for `change`,
         and where nothing was changed.
         """
-        is_changed = await self._texts.go_back(key)
-        self._look_anew()
-        return is_changed
+        return await self._settings.update(
+            PERSONA_TEXTS, key, lambda texts: texts[:-1] if texts else None
+        )
 
     def key(self, where: Conversation) -> str:
         """The key of the persona there, empty for the usual one; one that is gone is passed by."""
@@ -275,19 +198,23 @@ class Personas:
         group = where.session_id if where.is_group else 0
         house = self._cast.houses.get(group)
         keys = (
-            self._chosen.get(where, ""),
+            self._settings.get(PERSONA, where) or "",
             "" if house is None else house.persona,
             self._cast.claimed.get(group, ""),
         )
         key = next((key for key in keys if key in self._cast.others), "")
         who = self._cast.others.get(key, self._cast.usual)
-        if (text := self._texts.latest.get(key)) is not None:
+        if (text := self._changed_text(key)) is not None:
             who = dataclasses.replace(who, prompt=text)
         told = who
         if house is not None and house.rules:
             prompt = f"{who.prompt.strip()}\n\n{house.rules.strip()}"
             told = dataclasses.replace(who, prompt=prompt)
         return _Here(key, told, who.names, house)
+
+    def _changed_text(self, key: str) -> str | None:
+        texts = self._settings.get(PERSONA_TEXTS, key)
+        return texts[-1] if texts else None
 
     def _look_anew(self) -> None:
         self._here.cache_clear()

@@ -16,6 +16,7 @@ from cachetools import LRUCache
 from msgspec.structs import replace
 
 from bot.core.events import Sender
+from bot.core.language import CATALOGUE
 from bot.core.memories import (
     Kind,
     Memories,
@@ -45,14 +46,15 @@ from bot.policy.memory_rules import (
 from bot.policy.permissions import WAIT
 from bot.prompt.render import View, speaker
 from frostagent.engine.authority import led_by
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import ToolContext
 
-EVERYWHERE = ("到处都记住：{line}", "Remember everywhere: {line}")
+EVERYWHERE = Phrase("到处都记住：{line}", "Remember everywhere: {line}")
+CATALOGUE.register(__name__, globals())
 MAX_FORGOTTEN = 10_000
 KEPT = 180 * 86_400.0  # seconds since a fact was told last
 NOT_THEIRS = "only that person, or an owner of the bot, may have something remembered about them"
@@ -174,7 +176,7 @@ class Remembering:
         if wrong := fact_problem(line):
             raise InvalidArguments(f"text: {wrong}")
         if everywhere and led_by(asker) and not context.allowed:
-            raise Suspend(EVERYWHERE[self._tongue].format(line=line), seconds=WAIT)
+            raise Suspend(EVERYWHERE.format(self._tongue, line=line), seconds=WAIT)
         kept = await self.keep(
             StoredFact(
                 memory_id="",

@@ -113,7 +113,6 @@ class DaySums:
 
 
 ALL: Final = "all"
-LOOK: Final = 2.0  # seconds between two looks at a journal that could not be read
 TURNS: Final = 5000  # whose payers are known
 SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
 
@@ -179,11 +178,11 @@ class Spending:
         self._begin = self._end = 0.0
         self._is_read = self._is_behind = False
 
-    async def start(self) -> bool:
+    async def load(self) -> bool:
         """Read what was taken today before this process; False where it cannot be read now."""
         if self._is_read:
             return True
-        if not await self.own.start():
+        if not await self.own.load():
             return False
         self._turn_over()
         begin = self._begin
@@ -225,11 +224,6 @@ class Spending:
                 self._reading.hear(payer.keys, note)
             self._sums.add(payer.keys, self._rows.lacking(note))
             self.marks.know(settled_of(self._sums, payer.keys, self._pending.values(), self._begin))
-
-    async def run(self) -> None:
-        """Read it once that can be done, unless it was."""
-        while not await self.start():
-            await self._clock.sleep(LOOK)
 
     def see(self, entry: Entry) -> None:
         """Count what an entry says of requests."""

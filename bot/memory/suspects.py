@@ -6,7 +6,7 @@ from bot.core import codec
 from bot.core.journal import PlaceSet
 from bot.core.ports import Store
 from bot.core.query_results import Choices
-from bot.memory.kept_settings import NOWHERE
+from bot.settings_store import NOWHERE
 
 
 class Suspects:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bot.core.actions import MergedForward, SendMessage, SentSegment
 from bot.core.blocked_words import LONGEST, fold_text
 from bot.core.events import MessageReceived
+from bot.core.language import CATALOGUE
 from bot.core.segments import (
     Card,
     Contact,
@@ -32,10 +33,11 @@ from bot.core.segments import (
     Unsupported,
     Video,
 )
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
 
-POLITE = ("（这句不方便说。）", "(I would rather not say that.)")
+POLITE = Phrase("（这句不方便说。）", "(I would rather not say that.)")
+CATALOGUE.register(__name__, globals())
 SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")
 
 
@@ -101,7 +103,7 @@ def screen_messages(
     """
 
     def polite(action: SendMessage) -> str:
-        return POLITE[tongue_of(sent_words(action))]
+        return POLITE.format(tongue_of(sent_words(action)))
 
     kept = tuple(
         _screened(action, withholds, polite(action)) if withholds(sent_words(action)) else action
@@ -124,7 +126,7 @@ def screen_continuation(
     told, tail = tuple(actions), fold_text(earlier)[-LONGEST:]
 
     def polite(action: SendMessage) -> str:
-        return POLITE[tongue_of(sent_words(action))]
+        return POLITE.format(tongue_of(sent_words(action)))
 
     def is_withheld() -> bool:
         return bool(withholds(tail + "".join(map(sent_words, told))))

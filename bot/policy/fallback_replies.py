@@ -9,62 +9,83 @@ from typing import Final
 
 from bot.core.actions import SendMessage
 from bot.core.events import MessageReceived
+from bot.core.language import CATALOGUE
 from bot.core.refusals import is_muted, is_too_long
-from frostagent.engine.notices import ENGLISH_NOTICES, TRACE, without_run_id
-from frostagent.text.language import Language
+from frostagent.engine.answer_filter import TRACE, without_run_id
+from frostagent.engine.run_state import ENGLISH_NOTICES
+from frostagent.text.language import Language, Phrase
 from frostagent.types.speech import Quote, Refused, Text
 
-SORRY: Final = "刚才重启了一下，没能答完，请再问一次。"
-LOST: Final = "刚才的回答没能发出来，请再问一次。"
-REST: Final = "后面的话没能发出来，要接着看的话请再问一次。"
-UNANSWERED: Final = "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）"
-TOO_LONG: Final = "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。"
-NO_CONCLUSION: Final = "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？"
-SLOW_DOWN: Final = "问得有点快，我歇一会儿，过一分钟再问我吧。"
-CROWDED: Final = "这会儿群里问我的人太多，过一分钟再问我吧。"
-NO_MORE: Final = "今天的额度用完了，明天再来问我吧。"
+SORRY: Final = Phrase(
+    "刚才重启了一下，没能答完，请再问一次。",
+    "I was restarted just now and did not finish: please ask again.",
+)
+LOST: Final = Phrase(
+    "刚才的回答没能发出来，请再问一次。",
+    "My last answer could not be delivered: please ask again.",
+)
+REST: Final = Phrase(
+    "后面的话没能发出来，要接着看的话请再问一次。",
+    "The rest of my answer could not be delivered: please ask again if you need it.",
+)
+UNANSWERED: Final = Phrase(
+    "抱歉，这次没能回答上来，请稍后再试。（编号 {trace}）",
+    "Sorry, I could not answer that. Please try again later. (run {trace})",
+)
+TOO_LONG: Final = Phrase(
+    "抱歉，回答太长，QQ 没让我发出来。请让我说得短一些，再问一次。",
+    "Sorry, QQ did not take so long an answer. Please ask for a shorter one.",
+)
+NO_CONCLUSION: Final = Phrase(
+    "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？",
+    ENGLISH_NOTICES.no_conclusion,
+)
+SLOW_DOWN: Final = Phrase(
+    "问得有点快，我歇一会儿，过一分钟再问我吧。",
+    "That was a bit fast for me: please ask again in a minute.",
+)
+CROWDED: Final = Phrase(
+    "这会儿群里问我的人太多，过一分钟再问我吧。",
+    "Too many people are asking me just now: please ask again in a minute.",
+)
+NO_MORE: Final = Phrase(
+    "今天的额度用完了，明天再来问我吧。",
+    "All I may spend today is spent: please ask again tomorrow.",
+)
+CATALOGUE.register(__name__, globals())
 
-ENGLISH: Final = {
-    SORRY: "I was restarted just now and did not finish: please ask again.",
-    LOST: "My last answer could not be delivered: please ask again.",
-    REST: "The rest of my answer could not be delivered: please ask again if you need it.",
-    UNANSWERED: "Sorry, I could not answer that. Please try again later. (run {trace})",
-    TOO_LONG: "Sorry, QQ did not take so long an answer. Please ask for a shorter one.",
-    NO_CONCLUSION: ENGLISH_NOTICES.no_conclusion,
-    SLOW_DOWN: "That was a bit fast for me: please ask again in a minute.",
-    CROWDED: "Too many people are asking me just now: please ask again in a minute.",
-    NO_MORE: "All I may spend today is spent: please ask again tomorrow.",
-}
-OURS: Final = (*ENGLISH, *ENGLISH.values())
+LINES: Final = (
+    *(SORRY, LOST, REST, UNANSWERED, TOO_LONG, NO_CONCLUSION),
+    *(SLOW_DOWN, CROWDED, NO_MORE),
+)
+OURS: Final = (*(line.zh for line in LINES), *(line.en for line in LINES))
 """None of these is a model's: people quote them, and a small model says back what it reads."""
 WITHOUT_TRACE: Final = frozenset(TRACE.sub("", line) for line in OURS)
-ASK_AGAIN: Final = frozenset(
-    (*(SORRY, LOST, REST), *(ENGLISH[line] for line in (SORRY, LOST, REST)))
-)
+ASK_AGAIN: Final = frozenset(text for line in (SORRY, LOST, REST) for text in (line.zh, line.en))
 CJK: Final = re.compile(r"[\u3400-\u9fff]")
 LATIN: Final = re.compile(r"[A-Za-z]")
 ADDRESS: Final = re.compile(r"https?://\S+")  # of no language: people send links without a word
 FEW: Final = 8  # letters: "ok?" is said in every language
 
 
-def apology(question: MessageReceived, words: str) -> SendMessage:
+def apology(question: MessageReceived, words: Phrase) -> SendMessage:
     """The words where the question was asked, in its language; in a group they quote it."""
     quote = (Quote(question.message_id),) if is_quoted(question) else ()
     return SendMessage(question.conversation, (*quote, Text(in_question_language(words, question))))
 
 
-def refusal_reply(refused: Refused, *, is_part: bool) -> str:
-    """What its asker reads as QQ did not take an answer, or the rest of it; empty if QQ would not
+def refusal_reply(refused: Refused, *, is_part: bool) -> Phrase | None:
+    """What its asker reads as QQ did not take an answer, or the rest of it; None if QQ would not
     take that either.
     """
     if not refused.by_qq or refused.blocks_place or is_muted(refused.reason):
-        return ""
+        return None
     return TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST
 
 
-def in_question_language(words: str, question: MessageReceived) -> str:
+def in_question_language(words: Phrase, question: MessageReceived, **values: object) -> str:
     """One of our lines in the language of a question."""
-    return words if language_of(question) is Language.CHINESE else ENGLISH[words]
+    return words.format(language_of(question), **values)
 
 
 def language_of(question: MessageReceived) -> Language:

@@ -18,9 +18,10 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from bot.core.events import MessageReceived, Sender
+from bot.core.language import CATALOGUE
 from bot.core.segments import Card, File, Link, Markdown, Transfer
 from frostagent.engine.authority import lowest_authority, may_call
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
@@ -139,16 +140,17 @@ def may_mention_all(asker: Asker, *, where: Conversation) -> bool:
 WAIT = 600.0  # seconds an owner has to answer
 
 MEDIA = {
-    "image": ("图片", "picture"),
-    "record": ("语音", "voice"),
-    "video": ("视频", "video"),
-    "file": ("文件", "file"),
+    "image": Phrase("图片", "picture"),
+    "record": Phrase("语音", "voice"),
+    "video": Phrase("视频", "video"),
+    "file": Phrase("文件", "file"),
 }
-TO_GROUP = ("发到群 {place}：{said}", "Say in group {place}: {said}")
-TO_PERSON = ("发到私聊 {place}：{said}", "Say to {place} in private: {said}")
-TO_ALL = ("@全体成员 ", "@all ")
-QUOTING = ("[引用 {id}]", "[quote {id}]")
-FACE = ("[表情 {id}]", "[face {id}]")
+TO_GROUP = Phrase("发到群 {place}：{said}", "Say in group {place}: {said}")
+TO_PERSON = Phrase("发到私聊 {place}：{said}", "Say to {place} in private: {said}")
+TO_ALL = Phrase("@全体成员 ", "@all ")
+QUOTING = Phrase("[引用 {id}]", "[quote {id}]")
+FACE = Phrase("[表情 {id}]", "[face {id}]")
+CATALOGUE.register(__name__, globals())
 NOT_THERE = (
     "only the bot's owner may have messages sent to other chats, and only in his own words alone; "
     "leave session out to speak here"
@@ -190,9 +192,11 @@ def confirmation_text(
     segments: Iterable[SendSegment], target: Conversation, *, tongue: Language = Language.CHINESE
 ) -> str:
     """The text that shows people what is to be said where: `发到群 4242：words [图片 cat.png]`."""
-    line = (TO_GROUP if target.is_group else TO_PERSON)[tongue]
+    line = TO_GROUP if target.is_group else TO_PERSON
     return line.format(
-        place=target.session_id, said="".join(_shown(segment, tongue) for segment in segments)
+        tongue,
+        place=target.session_id,
+        said="".join(_shown(segment, tongue) for segment in segments),
     )
 
 
@@ -203,13 +207,13 @@ def _shown(segment: SendSegment, tongue: Language) -> str:
         case Mention(user_id=user_id):
             return f"@{user_id} "
         case MentionAll():
-            return TO_ALL[tongue]
+            return TO_ALL.format(tongue)
         case Quote(message_id=message_id):
-            return QUOTING[tongue].format(id=message_id)
+            return QUOTING.format(tongue, id=message_id)
         case Face(id=number):
-            return FACE[tongue].format(id=number)
+            return FACE.format(tongue, id=number)
         case Attachment(kind=kind, source=source, name=name):
             shown = source if source.startswith(("http://", "https://")) else name
-            return f"[{MEDIA[kind][tongue]} {shown}]"
+            return f"[{MEDIA[kind].format(tongue)} {shown}]"
         case _:
             assert_never(segment)

@@ -12,7 +12,7 @@ from unicodedata import category, normalize
 from msgspec import Struct
 
 from bot.core.events import MessageReceived, account_of
-from bot.policy.quiet import Hours, Quiet
+from bot.quiet.rule import NEVER_QUIET, QuietRule
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Mention, MentionAll, Quote, Text
 from frostagent.types.traits import Rate
@@ -52,7 +52,7 @@ class Rules:
     too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
     nobody; a question is `stale` after so many seconds, and so many quick wakes of one sender are a
     `loop`; never where that is 0. The rates are those of questions, None without limit.
-    In `quiet` hours it answers fewer, as their mode says.
+    In `quiet` hours it answers fewer.
     """
 
     names: tuple[str, ...] = ()
@@ -68,8 +68,7 @@ class Rules:
     loop: int = 0
     user_rate: Rate | None = None
     group_rate: Rate | None = None
-    quiet: tuple[Hours, ...] = ()
-    quiet_mode: Quiet = Quiet.WEAK
+    quiet: QuietRule = NEVER_QUIET
 
 
 Called: TypeAlias = Literal[

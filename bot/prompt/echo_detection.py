@@ -19,7 +19,7 @@ from msgspec.structs import force_setattr
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
-from frostagent.engine.known_texts import CJK, ECHO, LONG_ENOUGH
+from frostagent.engine.answer_filter import CJK, ECHO, LONG_ENOUGH
 from frostagent.text.similarity import already_said, cached_letters, is_similar, letters_only
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 

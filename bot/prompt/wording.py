@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from frostagent.engine.notices import Notices
+from frostagent.engine.run_state import Notices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

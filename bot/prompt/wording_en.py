@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bot.policy.fallback_replies import OURS
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
-from frostagent.engine.notices import ENGLISH_NOTICES
+from frostagent.engine.run_state import ENGLISH_NOTICES
 
 RULES = """\
 How this chat works

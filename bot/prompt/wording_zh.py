@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.policy.fallback_replies import NO_CONCLUSION, OURS
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
-from frostagent.engine.notices import Notices
+from frostagent.engine.run_state import Notices
 
 RULES = """\
 关于这个聊天
@@ -146,7 +146,7 @@ ZH = Wording(
     notices=Notices(
         last_step="工具不能再用了。不要再调用任何工具：现在就根据已经查到的内容用文字回答，还缺什么就说明。",
         empty="你上一次的回答是空的。现在用文字回答。",
-        no_conclusion=NO_CONCLUSION,
+        no_conclusion=NO_CONCLUSION.zh,
         fallbacks=OURS,
     ),
 )

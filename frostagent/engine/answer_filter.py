@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from typing import Final
 
 from msgspec.structs import replace
 
-from frostagent.engine.known_texts import KnownTexts, is_call_error
-from frostagent.engine.notices import Notices, without_run_id
-from frostagent.engine.run_state import Run, RunState
+from frostagent.engine.run_state import Notices, Run, RunState
 from frostagent.models.request_repairs import is_told_call, with_notice
-from frostagent.text.similarity import letters_only
+from frostagent.text.similarity import comparable_lengths, is_similar_to_any, letters_only
+from frostagent.types.errors import ERROR
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from frostagent.types.runs import Outcome, Stop
 from frostagent.types.speech import SEND, SENT
@@ -70,21 +70,16 @@ def filter_answer(
     if run.silence is not None and run.silence(tidied.text, state.silence):
         state.silence = tidied.text
         return replace(tidied, text=""), False
-    own = tidied if tidied.tool_calls else _own(run, state, tidied)
-    return own, own is not message
-
-
-def _own(run: Run, state: RunState, tidied: AssistantMessage) -> AssistantMessage:
-    if _is_said_back(run, state, without_run_id(tidied.text)):
-        return replace(tidied, text="")
-    if run.was_heard() and is_receipt(tidied.text) and _only_spoke_here(state):
-        return replace(tidied, text="")
-    if state.is_spoilt or run.was_heard():
-        return tidied
-    if run.doubts is not None and run.doubts(tidied.text):
-        state.doubted = tidied.text
-        return replace(tidied, text="")
-    return tidied
+    if tidied.tool_calls:
+        return tidied, tidied is not message
+    heard, text = run.was_heard(), tidied.text
+    is_receipt_alone = heard and is_receipt(text) and _only_spoke_here(state)
+    if is_receipt_alone or _is_said_back(run, state, without_run_id(text)):
+        return replace(tidied, text=""), True
+    if run.doubts is not None and not (state.is_spoilt or heard) and run.doubts(text):
+        state.doubted = text
+        return replace(tidied, text=""), True
+    return tidied, tidied is not message
 
 
 def doubted_answer(run: Run, state: RunState) -> str:
@@ -136,3 +131,54 @@ def _session(call: ToolCall) -> bool:
 def _notices(notices: Notices) -> KnownTexts:
     """All that we tell a model in its run's language, and people in any."""
     return KnownTexts(notices.last_step, notices.empty, notices.no_conclusion, *notices.fallbacks)
+
+
+# --- what it was told ---------------------------------------------------------------------------
+
+ECHO = 90.0  # percent
+LONG_ENOUGH = 8  # letters and digits: people greet in fewer, and are greeted back in the same words
+LETTERS = 3  # that say as much as a Chinese character: "Delivered." is an answer, and in our lines
+CJK = re.compile(r"[\u3400-\u9fff]")
+
+
+OUR_ERROR = re.compile(rf"\s*{ERROR}.*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
+"""A failed call, in the words a model is told of it."""
+
+
+class KnownTexts:
+    """What we told a model ourselves, to look for in what it says: made once for texts that are
+    always told, as each answer is looked at.
+    """
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = tuple(map(letters_only, texts))
+        self._all = "\n".join(self._texts)
+        self._longest = max(map(len, self._texts), default=0)
+        self._near: dict[int, tuple[str, ...]] = {}  # by the length of what is said
+
+    def has(self, text: str) -> bool:
+        """Whether the text is nothing but a part of one of these, or nearly all of one."""
+        words = letters_only(text)
+        if words in self._all or is_similar_to_any(words, self._like(len(words)), least=ECHO):
+            return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
+        return False  # as nearly all are
+
+    def _like(self, length: int) -> tuple[str, ...]:
+        if length > 2 * self._longest:
+            return ()
+        if (near := self._near.get(length)) is None:
+            near = self._near[length] = tuple(comparable_lengths(length, self._texts, least=ECHO))
+        return near
+
+
+def is_call_error(text: str) -> bool:
+    """Whether it is what a model is told of a call that failed."""
+    return OUR_ERROR.fullmatch(text) is not None
+
+
+TRACE: Final = re.compile(r"(?:（编号 [\w{}]+）| \(run [\w{}]+\))$")
+
+
+def without_run_id(text: str) -> str:
+    """A line without the id of its run."""
+    return TRACE.sub("", text) if text.endswith((")", "）")) else text

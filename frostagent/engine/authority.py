@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ToolMessage
 from frostagent.types.runs import Asker, Led
-from frostagent.types.traits import Audience, Permission
+from frostagent.types.traits import Audience
 
 RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
 
@@ -69,22 +68,6 @@ def must_be_confirmed(asker: Asker, audience: Audience, *, goes_beyond: bool = F
     if asker.read and (goes_beyond or audience is not Audience.EVERYONE):
         return True
     return not is_sufficient(asker.overheard, audience)
-
-
-@dataclass(frozen=True, slots=True)
-class Overrides:
-    """The operator's word on tools, by name: never to be run, only to be run when somebody allows
-    it. Deny wins.
-    """
-
-    deny: frozenset[str] = frozenset()
-    approve: frozenset[str] = frozenset()
-
-    def permission(self, name: str, declared: Permission) -> Permission:
-        """The permission that counts: the operator's word, else what the tool declares."""
-        if name in self.deny:
-            return Permission.DENY
-        return Permission.REQUIRE_APPROVAL if name in self.approve else declared
 
 
 def in_one_line(text: str, limit: int) -> str:

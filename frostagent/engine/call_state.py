@@ -1,5 +1,5 @@
-"""A call on its way through `frostagent/engine/calls.py`: what is known of it, and what it leaves
-behind; and the calls of its run so far, since models go round in circles (`Repeats`).
+"""A call on its way through `call_executor`: what is known of it, and what it leaves behind; and
+the calls of its run so far, since models go round in circles (`Repeats`).
 
 Repeated are calls of the same tool with the same arguments in different steps, as long as nothing
 was written and nobody said anything in between: the second gets the result there already is, the
@@ -25,6 +25,7 @@ from frostagent.types.errors import ERROR, InvalidArguments, ToolError, ToolFail
 from frostagent.types.hooks import Metadata, StopRun
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.results import ToolResult, name_of_picture, shorten
+from frostagent.types.runs import PendingCall
 from frostagent.types.tools import Tool, ToolContext
 
 MAX_WRONG = 3  # calls of one tool with wrong arguments, in a row
@@ -154,7 +155,8 @@ class CallTotals(msgspec.Struct):
 
 @dataclass(slots=True)
 class CallState:
-    """A call on its way. `owes_after`: its before hooks were asked, so its after hooks will be.
+    """A call on its way. `pending` is what it had waited for, in an earlier segment of its run.
+    `owes_after`: its before hooks were asked, so its after hooks will be.
 
     `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier
     segments of its run, part of `waited`. `is_told`: whoever wants to know of results as they come
@@ -164,10 +166,11 @@ class CallState:
     call: ToolCall
     context: ToolContext
     started: float
+    pending: PendingCall | None = None
     tool: Tool | None = None
     checked: Checked | None = None
-    doing: CallStage = CallStage.RUNNING
-    needs_word: bool = False
+    stage: CallStage = CallStage.RUNNING
+    needs_approval: bool = False
     owes_after: bool = False
     ran: bool = False
     is_told: bool = False

@@ -5,7 +5,7 @@ nothing here knows of prompts, of delivery or of stored history.
 
 Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an
 assistant message with calls is added together with one result for each call, also when the run is
-cancelled in the middle. A step with a call that waits for somebody's word is not part of it: it
+cancelled in the middle. A step with a call that waits for approval is not part of it: it
 lives in the `SuspendedRun` until it is whole. What people say meanwhile (`RunState.steer`,
 `follow_up`) comes after a whole step, never between a call and its result.
 """
@@ -13,7 +13,7 @@ lives in the `SuspendedRun` until it is whole. What people say meanwhile (`RunSt
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -25,22 +25,23 @@ from frostagent.engine.answer_filter import (
     filter_answer,
     next_request_messages,
 )
-from frostagent.engine.batches import Batches
+from frostagent.engine.budget import Room
+from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.registry import Registry
-from frostagent.engine.run_state import (
-    Run,
-    RunState,
-    ask_before_request,
-    complete,
-    completion_words,
-    current_request,
-    may_request,
-    request_tokens,
-)
+from frostagent.engine.run_state import Run, RunState, close_interrupted
 from frostagent.engine.step_calls import StepCalls, metadata_of_run
-from frostagent.engine.transcripts import close_interrupted
-from frostagent.types.errors import ContentFiltered, ModelError
-from frostagent.types.messages import AssistantMessage, FinishReason, ModelRequest
+from frostagent.engine.tool_execution import consult
+from frostagent.models.tokens import estimate, estimate_message
+from frostagent.types.errors import ContentFiltered, DaySpent, ModelError
+from frostagent.types.hooks import Hooks, Metadata, RequestEvent, Reshape
+from frostagent.types.messages import (
+    AssistantMessage,
+    Completion,
+    FinishReason,
+    ModelRequest,
+    ToolSpec,
+    Usage,
+)
 from frostagent.types.ports import ChatModel, Clock, Observer
 from frostagent.types.runs import (
     Outcome,
@@ -56,6 +57,7 @@ from frostagent.types.suspension import BadSuspension, Decision, verify
 
 __all__ = ["Engine", "OnLimit", "Run", "RunState"]
 
+CUT_OFF = "…"
 MAX_STEPS = 12
 DEADLINE = 300.0  # seconds for a run (a resumed one: from then on): a person is waiting
 
@@ -66,7 +68,7 @@ class Engine:
     """Lets the model speak and call tools until it answers in words, or a limit is reached.
 
     At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`.
-    `batches` is how the calls of a step are run, plainly where it is None; hooks are those of the
+    `executor` is how the calls of a step are run, plainly where it is None; hooks are those of the
     toolset. The observer is told of all calls of a step together, in their order.
     """
 
@@ -77,7 +79,7 @@ class Engine:
         toolset: Registry,
         clock: Clock,
         observer: Observer,
-        batches: Batches | None = None,
+        executor: CallExecutor | None = None,
         max_steps: int = MAX_STEPS,
         deadline: float = DEADLINE,
         on_limit: OnLimit = "answer",
@@ -85,7 +87,7 @@ class Engine:
         self._model = model
         self._toolset = toolset
         self._calls = StepCalls(
-            toolset, batches or Batches(toolset.calls), clock=clock, observer=observer
+            toolset, executor or CallExecutor(toolset), clock=clock, observer=observer
         )
         self._clock = clock
         self._observer = observer
@@ -94,7 +96,7 @@ class Engine:
         self._on_limit = on_limit
 
     async def run(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
-        """Run to the end, or until a call waits for somebody's word; every failure is an outcome.
+        """Run to the end, or until a call waits for approval; every failure is an outcome.
 
         Only a cancellation gets out, and leaves `state` valid.
         """
@@ -167,7 +169,11 @@ class Engine:
         model, empty, notice = run.model or self._model, 0, ""
         passed_over: tuple[str, ...] = ()
         while True:
-            run, model = await current_request(run, state, model)
+            now = await run.inbox.read(run, state) if run.inbox else run
+            now = now.as_allowed_now()
+            if now.model is not run.model:
+                model = now.model or model
+            run, state.model = now, now.model
             specs = state.shown = self._toolset.definitions(run.ports, run.terms)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
@@ -177,7 +183,7 @@ class Engine:
                 return state.outcome(Stop.FAILED, limit=True, error=text)
             if not may_request(run, state, specs):
                 return self._give_up(run, state)
-            last = state.steps >= self._max_steps or empty > 1 or state.tally.is_over
+            last = state.steps >= self._max_steps or empty > 1 or state.totals.is_over
             messages = next_request_messages(run, state, run.notices.last_step if last else notice)
             request = run.request(messages, () if last else specs)
             if passed_over:
@@ -206,7 +212,7 @@ class Engine:
                         AssistantMessage(text, reasoning=completion.message.reasoning)
                     )
                 if goes_on and run.inbox is None and state.listen(state.steering, state.follow_ups):
-                    state.tally.is_over, empty = False, 0
+                    state.totals.is_over, empty = False, 0
                     continue
                 limit = bool(text) and state.steps > self._max_steps
                 return state.outcome(Stop.ANSWERED if text else Stop.SILENT, text, limit=limit)
@@ -266,8 +272,93 @@ class Engine:
     def _give_up(self, run: Run, state: RunState) -> Outcome:
         limit = state.steps > self._max_steps
         if not doubted_answer(run, state):
-            if limit or state.tally.is_over:
+            if limit or state.totals.is_over:
                 return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
             if run.may_be_silent:
                 return state.outcome(Stop.SILENT)
         return failed_outcome(run, state, "empty: the model gave no answer, whatever it was told")
+
+
+def completion_words(completion: Completion) -> str:
+    """The model's words for people: its text, or its refusal; marked where the output limit cut it
+    off.
+    """
+    text = (completion.message.text or completion.refusal).strip()
+    return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
+
+
+def request_tokens(request: ModelRequest, completion: Completion) -> float:
+    """The tokens of a request and its answer; estimated where the vendor does not say."""
+    if usage := completion.usage:
+        return usage.prompt + usage.completion
+    return estimate(request) + estimate_message(completion.message)
+
+
+async def ask_before_request(
+    hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
+) -> tuple[ModelRequest, ChatModel]:
+    """The request and the model as the hooks want them, each seeing what those before it made of
+    them.
+    """
+    for hook in hooks:
+        if hook.before_request is None:
+            continue
+        event = RequestEvent(messages=request.messages, model=model, metadata=metadata)
+        answer = await consult(hook.before_request, event)
+        if isinstance(answer, Reshape):
+            request = (
+                request if answer.messages is None else replace(request, messages=answer.messages)
+            )
+            model = answer.model or model
+    return request, model
+
+
+def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
+    """Whether the run's share has room for a request, which is counted; the last it has room for is
+    for words alone.
+    """
+    share, tokens = run.share, 0.0
+    if share.counts_tokens:
+        tokens = estimate(run.request((*run.transcript, *state.messages), tools))
+    room = share.begin(tokens)
+    state.totals.is_over |= room is not Room.MORE
+    return room is not Room.NONE
+
+
+async def complete(
+    run: Run, state: RunState, model: ChatModel, request: ModelRequest
+) -> Completion | None:
+    """The model's answer; None where the request was broken off for what was said meanwhile, or was
+    refused: then it was no step. In a chat whatever is broken off is counted.
+
+    Raises DaySpent if the last words, which are owed, are refused as well: who refuses everything
+    would be asked for ever.
+    """
+    scope = asyncio.timeout(None)
+    if run.inbox is not None:
+        run.share.step = state.steps
+        state.request = None if state.messages else scope
+    try:
+        async with scope:
+            return await model.complete(request)
+    except DaySpent:
+        if state.was_refused:
+            raise
+        state.was_refused = True
+        state.steps -= 1
+        run.share.take_back()
+        return None
+    except (asyncio.CancelledError, TimeoutError) as broken:
+        is_cancelled = isinstance(broken, asyncio.CancelledError)
+        if run.inbox is None or not (is_cancelled or scope.expired()):
+            raise
+        name, usage = run.share.lost or (model.name, Usage(prompt=round(estimate(request))))
+        run.share.lost = None
+        run.share.settle(usage.prompt)
+        state.usage += usage
+        run.inbox.record_broken_off(name, usage, state.steps)
+        if is_cancelled:
+            raise
+        return None
+    finally:
+        state.request = None

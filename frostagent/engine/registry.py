@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Collection, Hashable, Iterable
 
 from frostagent.engine.authority import is_sufficient
-from frostagent.engine.call_hooks import CallHooks
-from frostagent.engine.calls import Calls
+from frostagent.engine.call_checks import CallChecks
 from frostagent.engine.external_tools import as_tool
-from frostagent.engine.permission_checks import PermissionChecks
-from frostagent.engine.tool_execution import Mask, unavailable_reason
-from frostagent.types.errors import ConfigError, Problem
-from frostagent.types.hooks import Hooks
+from frostagent.engine.tool_execution import unavailable_reason
+from frostagent.types.errors import ConfigError, Problem, ToolNotFound
 from frostagent.types.messages import ToolSpec
-from frostagent.types.ports import Clock
 from frostagent.types.runs import Terms
 from frostagent.types.tools import Tool, ToolStatus
 from frostagent.types.traits import Permission
@@ -25,17 +22,11 @@ EVERYWHERE = Terms()
 
 
 class Registry:
-    """Tools by name, and the way of their calls; a part of it goes by the same rules and quotas."""
+    """Tools by name, and the checks of their calls; a part of it goes by the same rules and
+    quotas.
+    """
 
-    def __init__(
-        self,
-        tools: Iterable[object],
-        *,
-        rules: PermissionChecks,
-        interception: CallHooks,
-        clock: Clock,
-        mask: Mask,
-    ) -> None:
+    def __init__(self, tools: Iterable[object], *, checks: CallChecks) -> None:
         """Raises TypeError for what is no tool, ConfigError for two tools of one name."""
         self._tools: dict[str, Tool] = {}
         self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
@@ -44,20 +35,10 @@ class Registry:
         self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         # tools of which the log knows that something they require is not configured
         self._missed: set[str] = set()
-        self._rules = rules
-        self._interception = interception
-        self._clock = clock
-        self._mask = mask
-        self.calls = Calls(
-            self._tools, rules=rules, interception=interception, clock=clock, mask=mask
-        )
+        self.checks = checks
+        self.hooks = checks.hooks  # of the calls and, in an engine, of its requests and steps
         for tool in tools:
             self.register(tool)
-
-    @property
-    def hooks(self) -> tuple[Hooks, ...]:
-        """Who has a say in calls and, in an engine, in its requests and steps."""
-        return self._interception.hooks
 
     def register(self, source: object, *, replace: bool = False) -> None:
         """Add a tool, whole or not at all.
@@ -78,7 +59,7 @@ class Registry:
         self._offered = tuple(
             tool
             for tool in self._tools.values()
-            if self._rules.permission(tool) is not Permission.DENY
+            if self.checks.permission(tool) is not Permission.DENY
         )
         self._allowed.clear()
         self._definitions.clear()
@@ -87,27 +68,32 @@ class Registry:
         """The tool of this name, if there is one."""
         return self._tools.get(name)
 
+    def look_up(self, name: str) -> Tool:
+        """The tool a model calls so. Raises ToolNotFound, in words for the model."""
+        if tool := self._tools.get(name):
+            return tool
+        names = sorted(self._tools)
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f' Did you mean "{near[0]}"?' if near else ""
+        raise ToolNotFound(
+            f'tool not found: "{name[:64]}".{hint} Available: {", ".join(names) or "none"}.'
+        )
+
     def list(self) -> tuple[Tool, ...]:
         """All tools, sorted by name."""
         return tuple(self._tools[name] for name in sorted(self._tools))
 
     def part(self, names: Collection[str]) -> Registry:
         """The tools of these names, by the same rules and quotas."""
-        return Registry(
-            (tool for tool in self.list() if tool.name in names),
-            rules=self._rules,
-            interception=self._interception,
-            clock=self._clock,
-            mask=self._mask,
-        )
+        return Registry((tool for tool in self.list() if tool.name in names), checks=self.checks)
 
     def permission_of(self, tool: Tool) -> Permission:
         """The operator's word on this tool, else what it declares."""
-        return self._rules.permission(tool)
+        return self.checks.permission(tool)
 
     def unknown_names(self) -> tuple[str, ...]:
         """The names the operator denies or wants approved that no tool has, sorted."""
-        return tuple(sorted(self._rules.named.difference(self._tools)))
+        return tuple(sorted(self.checks.named.difference(self._tools)))
 
     def definitions(
         self, ports: Collection[type] = (), terms: Terms = EVERYWHERE
@@ -122,7 +108,13 @@ class Registry:
         if (allowed := self._allowed.get(there)) is None:
             allowed = self._allowed[there] = self._allowed_with(ports, terms)
             self._tell_of_missed()
-        names = tuple([tool.name for tool in allowed if not unavailable_reason(tool)])
+        names = tuple(
+            [
+                tool.name
+                for tool in allowed
+                if tool.available is None or not unavailable_reason(tool)
+            ]
+        )
         if (definitions := self._definitions.get(names)) is None:
             definitions = self._definitions[names] = tuple(
                 tool.spec for tool in allowed if tool.name in names
@@ -134,7 +126,8 @@ class Registry:
         return tuple(
             tool
             for tool in sorted(self._offered, key=lambda tool: tool.name)
-            if not self._rules.lacks(tool, ports)
+            if tool.function is not None
+            and not self.checks.lacks(tool, ports)
             and tool.name not in terms.denied
             and is_sufficient(terms.highest, terms.audience(tool.name, tool.audience))
         )
@@ -167,9 +160,9 @@ class Registry:
         configured.
         """
         for tool in self._offered:
-            if tool.name not in self._missed and (reason := self._rules.lacks(tool, tool.needs)):
+            if tool.name not in self._missed and (reason := self.checks.lacks(tool, tool.needs)):
                 self._missed.add(tool.name)
                 logger.warning("tool %s is not offered: it %s", tool.name, reason)
 
     def _why_not(self, tool: Tool, ports: Collection[type]) -> str:
-        return self._rules.lacks(tool, ports) or unavailable_reason(tool)
+        return self.checks.lacks(tool, ports) or unavailable_reason(tool)

@@ -1,45 +1,30 @@
 """A run from outside: what it is asked, what it has done so far, what people say into it meanwhile;
-and the parts of a step besides its calls: the request, its hooks, the words for people.
+and its transcript made whole, each call followed by its one result, wherever the run broke off.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from frostagent.cancellation import BROKEN, isolate
-from frostagent.engine.budget import Budget, BudgetShare, Room
+from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.engine.call_state import MAX_RESULTS, CallTotals
-from frostagent.engine.forced_cancel import await_settled
-from frostagent.engine.notices import ENGLISH_NOTICES, Notices
-from frostagent.models.tokens import estimate, estimate_message
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
-from frostagent.types.errors import DaySpent
-from frostagent.types.hooks import (
-    Hooks,
-    MaybeAwaitable,
-    Metadata,
-    RequestEvent,
-    Reshape,
-    StepEvent,
-    StopRun,
-)
+from frostagent.types.errors import ToolUnavailable
 from frostagent.types.messages import (
     NOT_COUNTED,
     AssistantMessage,
-    Completion,
     Counted,
-    FinishReason,
     Message,
     ModelRequest,
+    ToolCall,
     ToolMessage,
     ToolSpec,
     Usage,
@@ -48,28 +33,6 @@ from frostagent.types.messages import (
 )
 from frostagent.types.ports import ChatModel, Observer
 from frostagent.types.runs import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
-
-logger = logging.getLogger(__name__)
-
-CUT_OFF = "…"
-
-Event = TypeVar("Event")
-Answer = TypeVar("Answer")
-
-
-def completion_words(completion: Completion) -> str:
-    """The model's words for people: its text, or its refusal; marked where the output limit cut it
-    off.
-    """
-    text = (completion.message.text or completion.refusal).strip()
-    return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
-
-
-def request_tokens(request: ModelRequest, completion: Completion) -> float:
-    """The tokens of a request and its answer; estimated where the vendor does not say."""
-    if usage := completion.usage:
-        return usage.prompt + usage.completion
-    return estimate(request) + estimate_message(completion.message)
 
 
 def drain(queue: deque[UserMessage]) -> UserMessage | None:
@@ -81,43 +44,29 @@ def drain(queue: deque[UserMessage]) -> UserMessage | None:
     return joined([queue.popleft() for _ in range(len(queue))])
 
 
-async def ask_before_request(
-    hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
-) -> tuple[ModelRequest, ChatModel]:
-    """The request and the model as the hooks want them, each seeing what those before it made of
-    them.
+@dataclass(frozen=True, slots=True, eq=False)
+class Notices:
+    """In one language. People read `no_conclusion` and the `fallbacks`, in any language, instead of
+    an answer: a model that says one of them back has not answered.
     """
-    for hook in hooks:
-        if hook.before_request is None:
-            continue
-        event = RequestEvent(messages=request.messages, model=model, metadata=metadata)
-        answer = await consult(hook.before_request, event)
-        if isinstance(answer, Reshape):
-            request = (
-                request if answer.messages is None else replace(request, messages=answer.messages)
-            )
-            model = answer.model or model
-    return request, model
+
+    last_step: str
+    empty: str
+    no_conclusion: str
+    fallbacks: tuple[str, ...] = ()
 
 
-async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
-    """All hooks are asked; the first that wants the run to end is heard."""
-    answers = [
-        await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None
-    ]
-    return next((answer for answer in answers if isinstance(answer, StopRun)), None)
-
-
-async def consult(
-    hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event
-) -> Answer | None:
-    """The hook's answer; None where it breaks, since a run is never broken by one."""
-    try:
-        return await await_settled(hook(event), name=f"a hook on {type(event).__name__}")
-    except BROKEN as broken:
-        isolate(broken)
-        logger.exception("a hook broke on %s", type(event).__name__)
-        return None
+ENGLISH_NOTICES = Notices(
+    last_step=(
+        "You have no tool calls left. Do not call any tool: answer now, in words, from what you "
+        "have found so far, and say what is still missing."
+    ),
+    empty="Your last answer was empty. Answer now, in words.",
+    no_conclusion=(
+        "I looked into it in several steps and came to no conclusion, so I stop here. Could you "
+        "ask for something more specific?"
+    ),
+)
 
 
 MAX_ANEW = 2  # times a request is broken off for what is said meanwhile
@@ -206,7 +155,7 @@ class RunState:
     messages: list[Message] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     steps: int = 0
-    tally: CallTotals = field(default_factory=CallTotals, compare=False)
+    totals: CallTotals = field(default_factory=CallTotals, compare=False)
     steering: deque[UserMessage] = field(default_factory=deque, compare=False)
     follow_ups: deque[UserMessage] = field(default_factory=deque, compare=False)
     request: asyncio.Timeout | None = field(default=None, compare=False)
@@ -255,7 +204,7 @@ class RunState:
                 self.messages[-1] = joined((last, *said))
             else:
                 self.messages.append(joined(said))
-            self.tally.repeats.forget()
+            self.totals.repeats.forget()
             self.forget_doubts()
         return bool(said)
 
@@ -275,7 +224,7 @@ class RunState:
         results = (
             one for one in (*suspended.messages, *suspended.answers) if isinstance(one, ToolMessage)
         )
-        self.tally.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
+        self.totals.left = max(0, MAX_RESULTS - sum(len(result.content) for result in results))
 
     def outcome(
         self, stop: Stop, text: str = "", *, limit: bool = False, error: str = ""
@@ -303,66 +252,53 @@ class NestedObserver:
         self.observer.notice(replace(event, parent=event.parent or self.run.id))
 
 
-async def current_request(run: Run, state: RunState, model: ChatModel) -> tuple[Run, ChatModel]:
-    """The run with what was said into it so far, as its next request may be made, and the model of
-    that: this one, unless the run has another one by now.
+# --- transcripts made whole ---------------------------------------------------------------------
+
+INTERRUPTED = ToolUnavailable("unavailable — interrupted").told
+
+
+def close_interrupted(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """A transcript that broke off anywhere, made valid: a missing result is told as interrupted.
+
+    Results count only right after the message that made the calls (vendors use one id again in a
+    later step); all others, second ones and those under another name are dropped. What is valid
+    stays as it is.
     """
-    now = (await run.inbox.read(run, state) if run.inbox else run).as_allowed_now()
-    state.model = now.model
-    return now, model if now.model is run.model else now.model or model
+    return tuple(_whole(messages))
 
 
-def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
-    """Whether the run's share has room for a request, which is counted; the last it has room for is
-    for words alone.
+def close_suspended(suspended: SuspendedRun) -> tuple[Message, ...]:
+    """All that a suspended run which never goes on adds to the transcript; what waited was not
+    done.
     """
-    share, tokens = run.share, 0.0
-    if share.counts_tokens:
-        tokens = estimate(run.request((*run.transcript, *state.messages), tools))
-    room = share.begin(tokens)
-    state.tally.is_over |= room is not Room.MORE
-    return room is not Room.NONE
+    results = (answer for answer in suspended.answers if isinstance(answer, ToolMessage))
+    return close_interrupted((*suspended.messages, suspended.message, *results))
 
 
-async def complete(
-    run: Run, state: RunState, model: ChatModel, request: ModelRequest
-) -> Completion | None:
-    """The model's answer; None where the request was broken off for what was said meanwhile, or was
-    refused: then it was no step. Raises DaySpent if the last words, which are owed, are refused as
-    well: who refuses everything would be asked for ever.
-    """
-    try:
-        return await _answer(run, state, model, request)
-    except DaySpent:
-        if state.was_refused:
-            raise
-        state.was_refused = True
-        state.steps -= 1
-        run.share.take_back()
-        return None
+def _whole(messages: Iterable[Message]) -> Iterator[Message]:
+    calls: tuple[ToolCall, ...] = ()
+    results: list[ToolMessage] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            results.append(message)
+            continue
+        yield from _answer(calls, results)
+        yield message
+        calls, results = message.tool_calls if isinstance(message, AssistantMessage) else (), []
+    yield from _answer(calls, results)
 
 
-async def _answer(
-    run: Run, state: RunState, model: ChatModel, request: ModelRequest
-) -> Completion | None:
-    """In a chat whatever is broken off is counted."""
-    if run.inbox is None:
-        return await model.complete(request)
-    scope, run.share.step = asyncio.timeout(None), state.steps
-    state.request = None if state.messages else scope
-    try:
-        async with scope:
-            return await model.complete(request)
-    except (asyncio.CancelledError, TimeoutError) as broken:
-        if isinstance(broken, TimeoutError) and not scope.expired():
-            raise
-        name, usage = run.share.lost or (model.name, Usage(prompt=round(estimate(request))))
-        run.share.lost = None
-        run.share.settle(usage.prompt)
-        state.usage += usage
-        run.inbox.record_broken_off(name, usage, state.steps)
-        if isinstance(broken, TimeoutError):
-            return None
-        raise
-    finally:
-        state.request = None
+def _answer(calls: tuple[ToolCall, ...], results: list[ToolMessage]) -> Iterator[ToolMessage]:
+    left = list(results)
+    for call in calls:
+        found = next(
+            (result for result in left if (result.call_id, result.name) == (call.id, call.name)),
+            None,
+        )
+        if found is None:
+            yield ToolMessage(
+                call.id, call.name, INTERRUPTED, is_error=True, code=ToolUnavailable.code
+            )
+        else:
+            left.remove(found)
+            yield found

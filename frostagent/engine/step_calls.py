@@ -4,20 +4,20 @@ suspended run, or end it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import assert_never
 
 from msgspec.structs import replace
 
 from frostagent.engine.authority import lower_authority
-from frostagent.engine.batches import Batch, Batches
-from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED
+from frostagent.engine.call_checks import DENIED, NOT_ALLOWED
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
-from frostagent.engine.run_state import NestedObserver, Run, RunState, ask_after_step
-from frostagent.engine.threads import Progress
+from frostagent.engine.run_state import NestedObserver, Run, RunState
+from frostagent.engine.tool_execution import Progress, consult
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolUnavailable
-from frostagent.types.hooks import Metadata, StepEvent
+from frostagent.types.hooks import Hooks, Metadata, StepEvent, StopRun
 from frostagent.types.messages import (
     AssistantMessage,
     FinishReason,
@@ -49,10 +49,10 @@ class StepCalls:
     """Runs the calls of one answer of the model, and tells the observer of them in call order."""
 
     def __init__(
-        self, toolset: Registry, batches: Batches, *, clock: Clock, observer: Observer
+        self, toolset: Registry, executor: CallExecutor, *, clock: Clock, observer: Observer
     ) -> None:
         self._toolset = toolset
-        self._batches = batches
+        self._executor = executor
         self._clock = clock
         self._observer = observer
 
@@ -111,18 +111,15 @@ class StepCalls:
         self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
     ) -> Outcome | SuspendedRun | None:
         asker = lower_authority(run.asker, run.transcript, state.messages)
+        lowered = replace(run, asker=asker)
         contexts = [
             self._context(
-                replace(run, asker=asker),
-                state,
-                call,
-                response_id,
-                allowed=batch.waited(index) is not None,
+                lowered, state, call, response_id, allowed=batch.waited(index) is not None
             )
             for index, call in enumerate(batch.calls)
         ]
         try:
-            await self._batches.run(batch, contexts, state.tally)
+            await self._executor.run(batch, contexts, state.totals)
         finally:
             suspended = self._settle(run, state, message, batch, response_id)
         return suspended or await self._after(run, state, message, batch, response_id)
@@ -174,7 +171,7 @@ class StepCalls:
             metadata=metadata_of_run(run, state.steps, response_id),
         )
         asked = await ask_after_step(self._toolset.hooks, event)
-        if stop := state.tally.stop or asked:
+        if stop := state.totals.stop or asked:
             return state.outcome(Stop.STOPPED, error=f"hook: {stop.reason}")
         if batch.is_terminal():
             return self._terminate(run, state, event.results)
@@ -216,6 +213,14 @@ class StepCalls:
             terms=run.terms,
             tongue=run.tongue,
         )
+
+
+async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
+    """All hooks are asked; the first that wants the run to end is heard."""
+    answers = [
+        await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None
+    ]
+    return next((answer for answer in answers if isinstance(answer, StopRun)), None)
 
 
 def asked_in(run: Run, state: RunState) -> tuple[str, ...]:

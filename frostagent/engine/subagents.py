@@ -21,9 +21,9 @@ from msgspec.structs import replace
 from frostagent.engine.authority import lowest_authority
 from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.engine.engine import Engine
-from frostagent.engine.notices import ENGLISH_NOTICES, Notices
-from frostagent.engine.run_state import Run, RunState
+from frostagent.engine.run_state import ENGLISH_NOTICES, Notices, Run, RunState
 from frostagent.models.tokens import estimate_message, estimate_messages
+from frostagent.text.language import Phrase
 from frostagent.types.errors import BotError, InvalidArguments, ToolFailed
 from frostagent.types.messages import (
     AssistantMessage,
@@ -59,9 +59,8 @@ RULES = (
 )
 
 PATIENCE = 10.0  # seconds until the asker is told that it takes longer
-STILL_AT_IT = (
-    "{name} 还在处理，请再稍等一会儿～",
-    "{name} is still at it, please wait a little longer.",
+STILL_AT_IT = Phrase(
+    "{name} 还在处理，请再稍等一会儿～", "{name} is still at it, please wait a little longer."
 )
 NOTHING_LEFT = (
     "{name} was not asked: the budget of this question is used up. "
@@ -181,7 +180,7 @@ class NamedSubagents:
         if speaker is None:
             return
         try:
-            await speaker.say((Text(STILL_AT_IT[context.tongue].format(name=name)),))
+            await speaker.say((Text(STILL_AT_IT.format(context.tongue, name=name)),))
         except BotError as error:
             logger.info("run %s: the asker could not be told to wait: %s", context.run_id, error)
 
@@ -218,9 +217,9 @@ class SubagentObserver:
             self.max_tokens
             and self.spent >= self.max_tokens
             and message.tool_calls
-            and not self.state.tally.is_over
+            and not self.state.totals.is_over
         ):
-            self.state.tally.is_over = True
+            self.state.totals.is_over = True
             self.short.append(f"its {self.max_tokens} tokens were used up")
 
 
@@ -250,7 +249,7 @@ def ports_inside(ports: Mapping[type, object], *, speaks: bool) -> dict[type, ob
 
 
 async def run_to_the_end(engine: Engine, run: Run, state: RunState) -> Outcome:
-    """Run it; a call that wants to wait for somebody's word is denied."""
+    """Run it; a call that would wait for approval is denied."""
     ended = await engine.run(run, state)
     while isinstance(ended, SuspendedRun):
         denied: dict[str, Decision] = {

@@ -4,30 +4,37 @@ names.
 
 from __future__ import annotations
 
+import inspect
 import json
+import threading
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
 
 from msgspec.structs import replace
 
 from frostagent.clock import SystemClock
-from frostagent.engine.authority import Overrides
-from frostagent.engine.batches import Batch, Batches
-from frostagent.engine.call_hooks import CallHooks
-from frostagent.engine.callbacks import ApprovalHandler, FunctionApprover, as_approver
-from frostagent.engine.permission_checks import PermissionChecks
+from frostagent.engine.call_checks import CallChecks
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
-from frostagent.engine.tool_execution import Mask
+from frostagent.engine.tool_execution import THREADS, Mask, await_settled
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
-from frostagent.types.hooks import Hooks
+from frostagent.types.hooks import Hooks, MaybeAwaitable
 from frostagent.types.messages import ToolCall
 from frostagent.types.ports import Approver, Clock
 from frostagent.types.results import Image, ToolResult
 from frostagent.types.runs import Asker, PendingCall
+from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from frostagent.types.tools import ToolContext
 
 NOWHERE = Conversation(0, "private", 0)
 CANNOT_WAIT = "it must be allowed first, and a call outside a run cannot wait for that"
+
+
+ApprovalHandler: TypeAlias = (
+    Callable[[ToolContext, str, Mapping[str, Any]], MaybeAwaitable[bool]]
+    | Callable[[str, Mapping[str, Any]], MaybeAwaitable[bool]]
+)
 
 
 class Toolset(Registry):
@@ -53,27 +60,27 @@ class Toolset(Registry):
         approver: Approver | ApprovalHandler | None = None,
         mask: Mask = str,
     ) -> None:
-        clock = clock or SystemClock()
-        interception = CallHooks(hooks, mask=mask)
-        rules = PermissionChecks(
-            clock=clock,
-            interception=interception,
-            overrides=Overrides(frozenset(deny), frozenset(approve)),
+        checks = CallChecks(
+            clock=clock or SystemClock(),
+            hooks=hooks,
+            deny=deny,
+            approve=approve,
             configured=configured,
+            mask=mask,
         )
-        super().__init__(tools, rules=rules, interception=interception, clock=clock, mask=mask)
+        super().__init__(tools, checks=checks)
         self._approver = as_approver(approver)
 
     @property
     def approver(self) -> Approver | None:
-        """Who is asked about calls that need somebody's word; None where nobody is."""
+        """Who is asked about calls that need approval; None if nobody is."""
         return self._approver
 
     def beware(self) -> None:
         """From now on, once a tool has brought words from outside, calls with effects beyond the
-        conversation need somebody's word.
+        conversation need approval.
         """
-        self._rules.beware()
+        self.checks.beware()
 
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
         """Let a function say whether a call may run: True, or no. It gets the call's context, its
@@ -106,7 +113,7 @@ class Toolset(Registry):
         failure is a result.
 
         The approver is the context's, else that of the toolset. Outside a run a call that would
-        have to wait for somebody's word is denied.
+        have to wait for approval is denied.
         """
         context = context or ToolContext(
             run_id="",
@@ -114,7 +121,7 @@ class Toolset(Registry):
             call_id="call",
             conversation=NOWHERE,
             asker=Asker(0),
-            deadline=self._clock.monotonic(),
+            deadline=self.checks.clock.monotonic(),
         )
         if self._approver is not None and Approver not in context.ports:
             context = replace(context, ports={**context.ports, Approver: self._approver})
@@ -124,13 +131,13 @@ class Toolset(Registry):
             batch = Batch([ToolCall(context.call_id, name, raw)])
         except (TypeError, ValueError, RecursionError) as error:
             batch.deny(0, InvalidArguments(f"the arguments are no JSON object ({error})."))
-        batches = Batches(self.calls)
-        await batches.run(batch, [context])
+        executor = CallExecutor(self)
+        await executor.run(batch, [context])
         for answer in batch.answers():
             if isinstance(answer, PendingCall):
                 batch = Batch(batch.calls)
                 batch.deny(0, ToolDenied(f"{CANNOT_WAIT} ({answer.asks})"), answer)
-                await batches.run(batch, [context])
+                await executor.run(batch, [context])
         ((_, executed),) = batch.finished()
         message = executed.message
         return ToolResult(
@@ -141,3 +148,77 @@ class Toolset(Registry):
             message.is_error,
             message.code,
         )
+
+
+def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
+    """An approver as it is, or made of a function. Raises TypeError for what is neither."""
+    if approver is None or callable(getattr(approver, "approve", None)):
+        return cast("Approver | None", approver)
+    return FunctionApprover(cast("ApprovalHandler", approver))
+
+
+class FunctionApprover:
+    """An `Approver` from a function that answers True or False.
+
+    It gets the call's context, the tool's name and the arguments, as in seeds/000; one of two
+    parameters the name and the arguments. A plain function runs in a thread, so that it may ask at
+    a terminal, and answers one call after the other. Raises TypeError for what takes neither.
+    """
+
+    def __init__(self, handler: ApprovalHandler) -> None:
+        self._handler: Callable[..., Any] = handler
+        self._wants_context = wants_context(handler)
+        self._turn = threading.Lock()
+
+    async def approve(self, request: ApprovalRequest) -> Allow | Deny:
+        """Allowed by True and by nothing else."""
+        given = (request.name, request.arguments)
+        arguments = (request.context, *given) if self._wants_context else given
+        if inspect.iscoroutinefunction(self._handler):
+            answer = self._handler(*arguments)
+        else:
+            answer = await self._ask_in_thread(arguments)
+        answer = await await_settled(answer, name="the approval handler")
+        return Allow() if answer is True else Deny("the approval handler said no")
+
+    async def _ask_in_thread(self, arguments: tuple[Any, ...]) -> Any:
+        """One question at a time, also where nobody waits for the answer any more; then none is
+        begun.
+        """
+        given_up = threading.Event()
+
+        def ask() -> Any:
+            with self._turn:
+                return False if given_up.is_set() else self._handler(*arguments)
+
+        try:
+            return await THREADS.run(ask)
+        finally:
+            given_up.set()
+
+
+def wants_context(handler: Callable[..., Any]) -> bool:
+    """Whether an approval handler takes the call's context before name and arguments. Raises
+    TypeError.
+    """
+    if not callable(handler):
+        raise TypeError(
+            f"an approver is an object with approve, or a function, not {type(handler).__name__}"
+        )
+    parameters = inspect.signature(handler).parameters.values()
+    places = [
+        each
+        for each in parameters
+        if each.kind in {each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD}
+    ]
+    needed = [each for each in places if each.default is each.empty]
+    takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    others = [
+        each for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty
+    ]
+    if others or len(needed) > 3 or (len(places) < 2 and not takes_any):
+        name = getattr(handler, "__name__", type(handler).__name__)
+        raise TypeError(
+            f"{name} is to take a call's context, its name and arguments, or the last two"
+        )
+    return len(needed) == 3 or (len(needed) < 2 and (takes_any or len(places) > 2))

@@ -8,8 +8,7 @@ from functools import partial
 
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.models.failover import Failover
-from frostagent.models.openai.client import OpenAIModel, make_session
-from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.client import OpenAIModel, Timeouts, make_session
 from frostagent.models.openai.endpoint import EitherUrl
 from frostagent.models.upstreams import Upstream
 from frostagent.types.errors import ConfigError, Problem

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
+from string import Formatter
 from typing import Self, TypeAlias
 
 
 class Language(IntEnum):
-    """One of two: of a pair of lines, Chinese and English, `PAIR[tongue]` is the one in it."""
+    """Chinese or English."""
 
     CHINESE = 0
     ENGLISH = 1
@@ -19,65 +21,99 @@ class Language(IntEnum):
 
 
 class Bilingual(str):
-    """An English text that brings its Chinese. A text that is made of it by `+` or an f-string is
-    English alone.
+    """An English text that brings its Chinese: what errors and alerts carry to whoever knows the
+    reader's language. A text that is made of it by `+` or an f-string is English alone.
     """
 
-    __slots__ = ("zh",)
+    __slots__ = ("en", "zh")
+    en: str
     zh: str
 
     def __new__(cls, en: str, zh: str) -> Self:
-        """Both."""
         made = super().__new__(cls, en)
+        made.en = en
         made.zh = zh
         return made
 
     def __reduce__(self) -> tuple[type[Bilingual], tuple[str, str]]:
-        """What a copy is made of."""
-        return Bilingual, (str(self), self.zh)
+        return Bilingual, (self.en, self.zh)
 
     def each(self, change: Callable[[str], str]) -> Bilingual:
         """Both after the same change."""
-        return Bilingual(change(str(self)), change(self.zh))
+        return Bilingual(change(self.en), change(self.zh))
 
 
-Pair: TypeAlias = tuple[str, str]
-"""The same in Chinese and in English."""
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A line in both languages, with the same named placeholders in each (`{count}`).
 
-NotifyOwners: TypeAlias = Callable[[Pair], None]
-"""Reaches the owners, who read one of the two."""
-
-
-def fill_pair(pair: Pair, /, **values: object) -> Pair:
-    """Both with these values in them; of a value that is a pair or bilingual itself, the one that
-    fits.
+    Raises ValueError for a missing language, for placeholders that differ, and for one without a
+    name.
     """
-    zh, en = ({name: _in(tongue, value) for name, value in values.items()} for tongue in Language)
-    return pair[0].format(**zh), pair[1].format(**en)
+
+    zh: str
+    en: str
+
+    def __post_init__(self) -> None:
+        zh, en = _placeholders(self.zh), _placeholders(self.en)
+        if not (self.zh and self.en):
+            raise ValueError(f"one language is missing: {self.zh or self.en!r}")
+        if zh != en:
+            raise ValueError(f"placeholders differ: {sorted(zh ^ en)} in {self.en!r}")
+        if not all(map(str.isidentifier, en)):
+            raise ValueError(f"a placeholder has no name: {self.en!r}")
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """The names of the values that it takes."""
+        return _placeholders(self.en)
+
+    def format(self, language: Language, /, **values: object) -> str:
+        """The line in one language with these values, a value in both languages in the same one."""
+        there = {name: _value_in(language, value) for name, value in values.items()}
+        return language.either(self.zh, self.en).format(**there)
+
+    def fill(self, /, **values: object) -> Bilingual:
+        """The line in both languages with these values."""
+        zh, en = (self.format(language, **values) for language in Language)
+        return Bilingual(en, zh)
+
+
+NotifyOwners: TypeAlias = Callable[[Bilingual], None]
+"""Reaches the owners, who read one of the two languages."""
+
+
+def text_in(language: Language, text: str) -> str:
+    """The text in this language; one that is in one language only is what it is."""
+    return language.either(text.zh, text.en) if isinstance(text, Bilingual) else text
 
 
 def text_of(error: BaseException) -> Bilingual:
     """What an error says: in both languages if it was raised with a bilingual text."""
     said = error.args[0] if error.args else ""
-    return said if isinstance(said, Bilingual) else Bilingual(str(error), str(error))
+    return said if isinstance(said, Bilingual) else bilingual(str(error))
 
 
-def bilingual(line: Pair | str) -> Bilingual:
-    """The English line with its Chinese; a text in one language is the same in both."""
-    match line:
+def bilingual(text: Phrase | str) -> Bilingual:
+    """The text in both languages; a text in one language is the same in both."""
+    match text:
+        case Phrase():
+            return text.fill()
         case Bilingual():
-            return line
+            return text
         case str():
-            return Bilingual(line, line)
-        case zh, en:
-            return Bilingual(en, zh)
+            return Bilingual(text, text)
 
 
-def _in(tongue: Language, value: object) -> object:
+def _value_in(language: Language, value: object) -> object:
     match value:
-        case Bilingual():
-            return tongue.either(value.zh, str(value))
-        case tuple():
-            return value[tongue]
+        case Phrase():
+            return value.format(language)
+        case str():
+            return text_in(language, value)
         case _:
             return value
+
+
+def _placeholders(text: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in Formatter().parse(text) if name is not None)

@@ -10,7 +10,7 @@
 
 The decorated function becomes a `Tool`; calling it calls the function as before. Tools from
 outside, classes and programs become one too (`frostagent/engine/external_tools.py`). Nothing here
-runs a call: that is `frostagent/engine/calls.py`.
+runs a call: that is `frostagent/engine/call_executor.py`.
 """
 
 from __future__ import annotations

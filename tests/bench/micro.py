@@ -19,11 +19,11 @@ from bot.core.journal import MessageObserved
 from bot.core.memories import MemoryKept, StoredFact
 from bot.policy.memory_rules import fact_terms, terms
 from frostagent.clock import SystemClock
-from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.call_state import CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.stream import AnswerReader
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Bilingual
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolCall
 from frostagent.types.tools import tool
@@ -75,7 +75,7 @@ async def least(once: Callable[[], Awaitable[None]], *, number: int) -> float:
 
 async def tool_pipeline(number: int) -> Cost:
     """A call from its raw arguments to its result, around a tool that does nothing."""
-    batches = Batches(Toolset([nothing], clock=SystemClock()).calls)
+    executor = CallExecutor(Toolset([nothing], clock=SystemClock()))
     context = tool_context()
     calls = [ToolCall(f"c{index}", "nothing", '{"text": "words", "times": 2}') for index in range(number)]
 
@@ -83,7 +83,7 @@ async def tool_pipeline(number: int) -> Cost:
         tally = CallTotals()
         for call in calls:
             batch = Batch([call])
-            await batches.run(batch, [context], tally)
+            await executor.run(batch, [context], tally)
             assert batch.results() is not None
 
     return Cost("tool pipeline", await least(once, number=number), "call", 60)
@@ -175,9 +175,9 @@ async def recall(number: int, url: str = "") -> Cost:
     return Cost(f"recall{', PostgreSQL' if url else ''}", median(taken) * MICRO, "question", 5000 if url else 2000)
 
 
-def fail(trouble: Pair) -> None:
+def fail(trouble: Bilingual) -> None:
     """A journal in trouble takes rows for nothing: what they cost then would be no figure."""
-    raise RuntimeError(trouble[Language.ENGLISH])
+    raise RuntimeError(trouble.en)
 
 
 async def _rows(store: SqlStore, number: int) -> Cost:

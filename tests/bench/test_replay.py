@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.conversation.intake import deduplicator
+from bot.chat import deduplicator
 from bot.memory import history
-from bot.speaking import unconfirmed
+from bot.outbox import sends
 from tests.bench.replay import counted, replay
 from tests.bench.talk import make_talk
 from tests.bench.weight import weigh
@@ -41,7 +41,7 @@ async def test_five_thousand_lines_stay_in_their_budget_and_each_is_told_or_summ
     """What is in memory after half of them is all that is: what is kept of the latest is full by then."""
     monkeypatch.setattr(history, "MAX_KNOWN", FULL)
     monkeypatch.setattr(deduplicator, "MAX_IDENTITIES", FULL)
-    monkeypatch.setattr(unconfirmed, "MAX_SENDS", 20)
+    monkeypatch.setattr(sends, "MAX_SENDS", 20)
     done = await replay(make_talk(7, lines=5000, asked=0.02), tmp_path, bot_history_tokens=BUDGET)
     assert (done.unsteady, done.unaccounted) == ([], [])
     assert len(done.moves) > 5

@@ -6,40 +6,33 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bot.chat.active_conversations import ActiveConversations, Arrival
+from bot.chat.active_work import ActiveWork
+from bot.chat.catchup import HeldLanes, ReconnectQueue
+from bot.chat.coalescer import Coalescer
+from bot.chat.deafness import DeafnessWatch
+from bot.chat.deduplicator import Deduplicator, SeenMessages
+from bot.chat.dispatcher import ConnectedHandler, Dispatcher
+from bot.chat.expiry import Expiry
+from bot.chat.group_probe import BotDetection, GroupProbe
+from bot.chat.late_messages import ExpiredEvents, LateMessages
+from bot.chat.message_log import MessageLog, SelfMessages
+from bot.chat.muting import Muting
+from bot.chat.pokes import Pokes
+from bot.chat.question_queue import DeferredQuestions, QuestionQueue, Quotes
+from bot.chat.rate_limiter import RateLimiter
+from bot.chat.recalls import Recalls
+from bot.chat.steering import Steering
+from bot.chat.stop_handler import StopHandler
+from bot.chat.wake_classifier import BlockedWordFilter, WakeClassifier
+from bot.chat.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.commands.commands import Commands
-from bot.conversation.approval.approval_replies import ApprovalReplies
-from bot.conversation.approval.draft_replies import DraftReplies
-from bot.conversation.approval.group_approval import GroupApproval
-from bot.conversation.approval.join_request_store import JoinRequestStore
-from bot.conversation.approval.join_requests import JoinRequests
-from bot.conversation.approval.owner_replies import OwnerReplies
-from bot.conversation.approval.publishing import Publishing
-from bot.conversation.dispatcher import ConnectedHandler, Dispatcher
-from bot.conversation.intake.active_conversations import ActiveConversations, Arrival
-from bot.conversation.intake.deduplicator import Deduplicator, SeenMessages
-from bot.conversation.intake.group_probe import BotDetection, GroupProbe
-from bot.conversation.intake.message_log import MessageLog, SelfMessages
-from bot.conversation.intake.pokes import Pokes
-from bot.conversation.intake.quiet_hours import QuietHours
-from bot.conversation.intake.wake_classifier import BlockedWordFilter, WakeClassifier
-from bot.conversation.interruptions.active_work import ActiveWork
-from bot.conversation.interruptions.expiry import Expiry
-from bot.conversation.interruptions.muting import Muting
-from bot.conversation.interruptions.recalls import Recalls
-from bot.conversation.interruptions.steering import Steering
-from bot.conversation.interruptions.stop_handler import StopHandler
-from bot.conversation.queue.coalescer import Coalescer
-from bot.conversation.queue.question_queue import DeferredQuestions, QuestionQueue, Quotes
-from bot.conversation.queue.rate_limiter import RateLimiter
-from bot.conversation.recovery.catchup import HeldLanes, ReconnectQueue
-from bot.conversation.recovery.deafness import DeafnessWatch
-from bot.conversation.recovery.late_messages import ExpiredEvents, LateMessages
-from bot.conversation.way import LaneWay, MessageWay
 from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.core.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
-from bot.speaking.postbox import Postbox
-from tests.bot.conversation.turns.test_turn import House
+from bot.quiet.quiet_hours import QuietHours
+from tests.bot.approvals.desk import build_decisions
+from tests.bot.chat.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step, same_rules
 
 
@@ -57,19 +50,15 @@ class Hall(House):
         self.seen, self.robots = SeenMessages(clock=clock), BotDetection()
         arrive = self.arrivals.take if watched else self.arrived.append
         self.places = ActiveConversations(arrive=arrive, clock=clock)
-        quiet_hours = QuietHours(
-            rules=rules,
-            local=same_rules,
-            quiet_overrides=self.quiet_overrides,
-            modes=self.modes,
-            clock=clock,
-        )
+        self.quiet_hours = QuietHours(rule_of=lambda _: rules.quiet, settings=self.settings_store, clock=clock)
         self.wake_classifier = WakeClassifier(
             rules=rules,
             history=history,
+            seen=self.seen,
             server_clock=self.ages,
             mutes=self.mutes,
-            quiet_hours=quiet_hours,
+            modes=self.modes,
+            quiet_hours=self.quiet_hours,
             outbox=self.outbox,
             owner=self.owner,
             blocked_words=BlockedWordFilter(None, history.known, history.speakers.name),
@@ -102,7 +91,6 @@ class Hall(House):
             rate_limiter=self.rate_limiter,
             message_log=self.hearing,
             turn_journal=self.ledger,
-            clock=clock,
         )
         self.put_off = DeferredQuestions(
             wake_classifier=self.wake_classifier,
@@ -126,55 +114,28 @@ class Hall(House):
             owners=rules.owners,
             hears=self.wake_classifier.admits_command,
             lets=self.rate_limiter.admit_command,
-            commanders=quiet_hours.commanders,
+            commanders=self.wake_classifier.commanders,
             clock=clock,
         )
         self.server = RecordingTransport()
-        self.petitions = JoinRequests(
-            accept=lambda _: "ask",
-            owners=rules.owners,
-            transport=self.server,
-            request_store=JoinRequestStore(store=store, choices=store, clock=clock),
-            postbox=postbox,
-            server_clock=self.ages,
-            clock=clock,
-        )
-        groups = GroupApproval(
-            modes=self.modes, approvers=self.approvers, postbox=postbox, server_clock=self.ages, clock=clock
-        )
-        publishing = Publishing(
-            drafts=self.shadow.drafts,
-            outbox=self.outbox,
+        self.decisions = build_decisions(
+            self.approvals,
+            approvers=self.approvers,
             store=store,
             history=history,
-            clock=clock,
-            tongue=self.approvers.tongue,
-        )
-        drafts = DraftReplies(drafts=self.shadow.drafts, publishing=publishing, postbox=postbox, server_clock=self.ages)
-        word = ApprovalReplies(
-            approvers=self.approvers,
-            requests=self.requests,
-            postbox=Postbox(outbox=self.outbox, history=history, clock=clock, openly=True),
+            outbox=self.outbox,
             server_clock=self.ages,
             clock=clock,
-        )
-        replies = OwnerReplies(
-            self.petitions,
-            groups,
-            drafts,
-            word,
-            owners=frozenset(self.owner.owners),
-            history=history,
             look_up=self.perception.quoted_there,
-            server_clock=self.ages,
             is_finishing=lambda: self.lanes.finishing,
-            postbox=postbox,
-            tongue=self.approvers.tongue,
+            drafts=self.shadow.drafts,
+            modes=self.modes,
+            transport=self.server,
         )
         self.door = Deduplicator(
             seen=self.seen,
             server_clock=self.ages,
-            meet=lambda message: groups.meet(message, self.wake_classifier.calls, self.owner.tell),
+            meet=lambda message: self.decisions.groups.meet(message, self.wake_classifier.calls, self.owner.tell),
         )
         self.active_work = ActiveWork(
             live=self.live,
@@ -185,37 +146,43 @@ class Hall(House):
             outbox=self.outbox,
         )
         self_messages = SelfMessages(history, self.outbox)
+        stop_handler = StopHandler(
+            active_work=self.active_work,
+            server_clock=self.ages,
+            message_log=self.hearing,
+            history=history,
+            gestures=self.gestures,
+            rules=rules,
+            local=same_rules,
+        )
+        steering = Steering(
+            live=self.live,
+            message_log=self.hearing,
+            question_queue=self.questions,
+            history=history,
+            prompt_context=self.prompt_context,
+            stops=self.wake_classifier.stops,
+            owners=rules.owners,
+            is_on=steers,
+        )
         self.way = MessageWay(
             deduplicator=self.door,
             active_conversations=self.places,
-            self_messages=self_messages,
-            owner_replies=replies,
-            stop_handler=StopHandler(
-                active_work=self.active_work,
-                server_clock=self.ages,
-                message_log=self.hearing,
-                history=history,
-                gestures=self.gestures,
-                rules=rules,
-                local=same_rules,
-            ),
-            start_command=self.commands.start_command,
             wake_classifier=self.wake_classifier,
-            steering=Steering(
-                live=self.live,
-                message_log=self.hearing,
-                question_queue=self.questions,
-                history=history,
-                prompt_context=self.prompt_context,
-                stops=self.wake_classifier.stops,
-                owners=rules.owners,
-                is_on=steers,
-            ),
             message_log=self.hearing,
-            question_queue=self.questions,
+            stages=(
+                Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
+                Stage(self.decisions.take_reply, erases=True),  # an owner's word on what waits?
+                Stage(stop_handler.take, answers=True),  # is somebody to stop?
+                Stage(self.commands.start_command, answers=True, erases=True),  # answered without a model?
+            ),
+            judged_stages=(
+                JudgedStage(steering.take, answers=True),  # part of what is being answered?
+                JudgedStage(self.questions.receive),  # a question, overheard, or ignored
+            ),
         )
         self.lane = LaneWay(
-            owner_replies=replies,
+            decisions=self.decisions,
             wake_classifier=self.wake_classifier,
             rate_limiter=self.rate_limiter,
             message_log=self.hearing,
@@ -279,7 +246,7 @@ class Hall(House):
                 deafness=self.deafness,
             ),
             pokes=Pokes(self.wake_classifier, postbox, self.pokes, clock),
-            join_requests=self.petitions,
+            join_requests=self.decisions.join_requests,
             self_messages=self_messages,
             unreachable=self.outbox.unreachable,
             deafness=self.deafness,

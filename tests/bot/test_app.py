@@ -20,8 +20,8 @@ from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
 from adapters.traces.spans import SpanObserver
 from bot.app import Service, open_service
-from bot.conversation.recovery import recovery
 from bot.core.journal import MessageObserved, TurnOpened
+from bot.runtime import background
 from config.settings import Settings
 from frostagent.models.failover import Failover
 from frostagent.text.language import Language
@@ -209,7 +209,7 @@ async def test_a_journal_that_cannot_be_written_is_told_once_to_the_log_and_the_
 async def test_what_an_earlier_life_left_is_settled_when_its_journal_can_be_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery, "LOOK", 0.05)
+    monkeypatch.setattr(background, "RETRY", 0.05)
     data, away = tmp_path / "data", tmp_path / "away"
     url = f"sqlite:///{data}/frost.db"
     left = structs.replace(said("hello", user=20002, where=Conversation(BOT, "private", 20002)), time=time.time())
@@ -349,11 +349,10 @@ async def test_whoever_asks_or_alarms_the_owners_does_so_in_the_language_that_is
                 app = service.app
                 tongues = {
                     app.owner.tongue,
-                    app.requests._tongue,
-                    app.approvals._tongue,
-                    app.approval_replies._tongue,
-                    app.publishing._tongue,
-                    app.join_requests._tongue,
+                    app.decisions._tongue,
+                    app.decisions.calls._tongue,
+                    app.decisions.drafts._tongue,
+                    app.decisions.join_requests._tongue,
                     app.context_builder._delivery.tongue,
                 }
                 assert tongues == {tongue}, chosen

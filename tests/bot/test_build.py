@@ -128,7 +128,7 @@ async def test_owners_who_named_no_groups_hear_of_new_ones(owners: set[int], gro
 @pytest.mark.usefixtures("folder")
 async def test_of_the_calls_of_one_answer_as_many_are_run_as_the_operator_says() -> None:
     async with open_service(settings("http://127.0.0.1:1/v1", tools_max_calls=2)) as service:
-        assert service.app.lane_way._turns._engine._calls._batches._max_calls == 2
+        assert service.app.lane_way._turns._engine._calls._executor._max_calls == 2
 
 
 async def test_what_an_older_version_noted_in_its_answers_is_told_otherwise(tmp_path: Path) -> None:

@@ -18,13 +18,12 @@ from adapters.metrics.metrics import Metrics
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.app import open_service
+from bot.chat.context_builder import history_room_of
 from bot.chat_models import ChatModels
-from bot.conversation.context.prompt_size import history_room_of
 from bot.models.meter import Meter
 from config.settings import Settings
 from frostagent.models.failover import ATTEMPTS
-from frostagent.models.openai.client import make_session
-from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.client import Timeouts, make_session
 from frostagent.types.errors import ConfigError, ModelError
 from frostagent.types.messages import ModelRequest, SystemMessage, ToolSpec, UserMessage
 from frostagent.types.ports import ChatModel
@@ -158,7 +157,7 @@ async def open_house(
             meter=Meter(None, clock=clock, ids=CountingIds(), count=metrics.asked),
             clock=clock,
             ids=CountingIds(),
-            tell=lambda line: told.append(line[0]),
+            tell=lambda line: told.append(line.zh),
             timeouts=timeouts,
         )
         yield House(models, tuple(vendors), clock, metrics, told)

@@ -9,8 +9,7 @@ from pydantic import SecretStr
 from adapters.media.attachments import PictureSight, TextReader, VoiceEar
 from bot.app import open_service
 from bot.build import DESCRIBING
-from bot.conversation.context.describing import DescribedSight
-from bot.conversation.context.perception import LOOKING
+from bot.chat.perception import LOOKING, DescribedSight
 from tests.bot.test_app import settings
 from tests.cases import each_case
 

@@ -12,7 +12,7 @@ from typing import Any
 from frostagent.models.openai.dialects import named_dialect
 from frostagent.models.openai.wire import write_request
 from frostagent.types.messages import Completion, ModelRequest
-from tests.bot.conversation.turns.test_turn import living
+from tests.bot.chat.test_turn import living
 from tests.cases import each_case
 from tests.compose.checks import says
 from tests.compose.standin.model import question, think
@@ -46,7 +46,7 @@ async def test_it_answers_by_the_last_word_of_a_real_prompt(name: str) -> None:
     asked: list[list[Json]] = []
     async with living(*[standing_in(asked)] * 3) as house:
         for word in ("hello", "slow", "你好"):
-            await house.turns.take(said(word, name=name))
+            await house.turns.answer(said(word, name=name))
     assert house.transport.texts == ["A:hello", "A:slow", "A:你好"]
     assert says(asked[1][-1], "slow")
     assert any(says(message, "hello") for message in asked[2][:-1])
@@ -56,6 +56,6 @@ async def test_it_answers_by_the_last_word_of_a_real_prompt(name: str) -> None:
 async def test_it_sends_its_picture_and_then_says_nothing_new() -> None:
     asked: list[list[Json]] = []
     async with living(*[standing_in(asked)] * 2) as house:
-        await house.turns.take(said("picture"))
+        await house.turns.answer(said("picture"))
     assert [question(messages) for messages in asked] == ["picture", "picture"]
     assert house.transport.texts == ["S:picture"]

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.core.language import in_chinese
 from config import tokens, values
 from config.checks import writers_of
 from config.endpoints import fallbacks
 from config.loading import load_settings
 from config.persona_files import MAX_PROMPT, read_personas
 from config.tables import read_groups, read_subagents
-from frostagent.text.language import Bilingual
+from frostagent.text.language import Bilingual, Language, text_in
 from frostagent.types.errors import ConfigError, Problem
 from tests.cases import each_case
 from tests.config.reading import GOOD
@@ -173,7 +172,7 @@ def test_a_line_of_an_env_file_is_named_in_chinese(tmp_path: Path) -> None:
     file.write_text("not a line\n", "utf-8")
     with pytest.raises(ConfigError) as caught:
         load_settings(environ=GOOD, env_file=file)
-    assert [in_chinese(problem.name) for problem in caught.value.problems] == [".env 第 1 行"]
+    assert [text_in(Language.CHINESE, problem.name) for problem in caught.value.problems] == [".env 第 1 行"]
 
 
 def test_what_is_wrong_with_a_group_is_told_in_chinese(tmp_path: Path) -> None:
@@ -233,5 +232,5 @@ def test_a_bare_line_reads_as_an_operator_would_write_it() -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(environ=GOOD | {"BOT_OWNERS": "abc"}, env_file=None)
     (problem,) = caught.value.problems
-    assert in_chinese(problem.what) == "“abc” 不是 QQ 号"
-    assert in_chinese(problem.mend) == "只写号码，比如 10001,10002"
+    assert text_in(Language.CHINESE, problem.what) == "“abc” 不是 QQ 号"
+    assert text_in(Language.CHINESE, problem.mend) == "只写号码，比如 10001,10002"

@@ -179,7 +179,7 @@ async def test_whoever_asked_is_told_of_a_subagent_and_the_description_says_by_w
     agent = Agent(model=model, tools=[shelf], ports={Subagents: staff}, send_hook=said.append)
     with model:
         (result,) = results(await agent.chat("go"))
-    assert said == [{"messages": [{"type": "plain", "text": STILL_AT_IT[0].format(name="Coder")}]}]
+    assert said == [{"messages": [{"type": "plain", "text": STILL_AT_IT.zh.format(name="Coder")}]}]
     assert result.content == "print(1)"
     assert "who asked is told so by itself, so do not announce it" in shelf.description
 

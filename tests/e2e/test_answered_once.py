@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.onebot import forward_ws
+from adapters.onebot import sockets
 from adapters.onebot.calls import OneBotCalls
 from adapters.simulator import actions
 from adapters.simulator.call import Action, Done, Params
@@ -21,13 +21,14 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.world import World, event_of
 from adapters.storage import database, writer
 from bot.app import Service
-from bot.conversation.intake.deduplicator import Past
-from bot.conversation.recovery import recovery, unconfirmed_checker
-from bot.policy.fallback_replies import ENGLISH, LOST, SORRY
+from bot.chat import unconfirmed_checker
+from bot.chat.deduplicator import Past
+from bot.runtime import background
 from tests.e2e.test_faults import shorten
 from tests.e2e.test_outages import ONE, TWO, House
 from tests.e2e.test_restart import life
 from tests.fakes import said, until
+from tests.fallback_lines import ENGLISH, LOST, SORRY
 from tests.torture import bells
 from tests.torture.model import Asked
 
@@ -86,9 +87,9 @@ class Square(House):
 @pytest.fixture
 async def square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Square]:
     for module, name, seconds in (
-        (forward_ws, "LONGEST_WAIT", 0.02),
+        (sockets, "LONGEST_WAIT", 0.02),
         (writer, "LONGEST_PAUSE", 0.05),
-        (recovery, "LOOK", 0.02),
+        (background, "RETRY", 0.02),
         (database, "BUSY", 0.05),
         (database, "BUSY_MIGRATING", 0.05),
         (unconfirmed_checker, "LAG", 0.05),
@@ -242,7 +243,7 @@ async def test_who_was_cut_off_after_an_effect_is_asked_to_ask_again_where_the_j
 async def test_a_question_that_was_taken_twice_without_the_journal_is_answered_once(
     square: Square, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery, "LOOK", 60.0)
+    monkeypatch.setattr(background, "RETRY", 60.0)
     square.hangs = "plain0"
     async with square.life():
         questions = [await square.say(f"@bot plain#q{number}") for number in (1, 2, 3)]

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.simulator.wire import text
 from adapters.simulator.world import Person
-from bot.conversation.interruptions import expiry
+from bot.chat import expiry
 from frostagent.types.messages import ToolMessage
 from tests.e2e.town import (
     ANOTHER_WIPE,

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.queue.lanes import Lane
-from bot.conversation.tasks import Resume
+from bot.chat.lanes import Lane
+from bot.chat.tasks import Resume
 from bot.core.events import MessageReceived
 from bot.core.journal import Judged, MessageErased, MessageObserved, MessageTakenUp, TurnClosed, TurnOpened, TurnSteered
 from bot.policy.wake import Rules, Silence

@@ -22,10 +22,9 @@ from adapters.onebot.calls import OneBotCalls
 from adapters.simulator.faults import Fault, parse_fault
 from adapters.simulator.server import Simulator
 from bot.app import Service, open_service
-from bot.policy.fallback_replies import ENGLISH, LOST, TOO_LONG
-from bot.speaking import carrier, outbox
-from bot.speaking.owner_alerts import LOST as NOT_SENT
-from bot.speaking.owner_alerts import RESTS, UNKNOWN
+from bot.outbox import outbox, sender
+from bot.outbox.owner_alerts import LOST as NOT_SENT
+from bot.outbox.owner_alerts import RESTS, UNKNOWN
 from frostagent.models.openai.client import OpenAIModel
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.ports import ChatModel
@@ -35,6 +34,7 @@ from tests.e2e.small_world import ASKER, GROUP, SmallWorld
 from tests.e2e.test_watching import OWNER, TOKEN, settings
 from tests.e2e.town import noted
 from tests.fakes import until
+from tests.fallback_lines import ENGLISH, LOST, TOO_LONG
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ async def evening(folder: Path, *, reports_self: bool = False) -> AsyncIterator[
         simulator.dial(f"ws://127.0.0.1:{running.port}/", token=TOKEN)
         await simulator.wait_connected()
         it = Evening(running, simulator, world, model, gate)
-        await it.until(lambda: any(one.server for one in running.app.transport.accounts()))  # the last call but ours
+        await it.until(lambda: any(one.server for one in running.app.peers.accounts()))  # the last call but ours
         yield it
 
 
@@ -158,7 +158,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, function: Any, name: str, seconds: 
 
 @pytest.fixture(autouse=True)
 def _look_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carrier, "LOOK_AFTER", 0.02)
+    monkeypatch.setattr(sender, "LOOK_AFTER", 0.02)
 
 
 # --- what becomes of the answer -------------------------------------------------------------------
@@ -196,7 +196,7 @@ async def test_an_answer_that_arrived_is_known_to_and_never_said_again(
         assert shown[-2] == {"role": "assistant", "content": ANSWER}
         assert it.times_asked("hello") == 1
         assert it.owner_heard == []
-    assert "bot.speaking.carrier" not in {record.name for record in caplog.records}
+    assert "bot.outbox.sender" not in {record.name for record in caplog.records}
     ids = [str(message.message_id) for message in it.simulator.delivered]
     assert rows(tmp_path) == [(HERE, "confirmed", message_id) for message_id in ids]
 
@@ -226,7 +226,7 @@ async def test_an_answer_that_cannot_be_found_is_not_repeated_and_the_owner_and_
         it.simulator.faults.arm(fault)
         await it.ask("hello")
         assert it.heard == []
-        assert it.owner_heard == [UNKNOWN[0].format(where=HERE)]
+        assert it.owner_heard == [UNKNOWN.zh.format(where=HERE)]
         assert [message.text for message in it.simulator.sent if message.group_id] == [ANSWER]
         shown = await it.ask_again()
         assert noted(shown, "没有得到 QQ 的确认，可能已送达，不要重复\n", answer=ANSWER)
@@ -279,7 +279,7 @@ async def test_an_answer_that_qq_refuses_is_noted_for_the_model_without_the_word
         assert it.times_asked("hello") == 1
         place = IN_PRIVATE if private else HERE
         report = RESTS if fault in (Fault.REFUSE, Fault.NOT_FRIEND) else NOT_SENT
-        told = [] if fault is Fault.MUTED else [report[0].partition("{reason}")[0].format(where=place)]
+        told = [] if fault is Fault.MUTED else [report.zh.partition("{reason}")[0].format(where=place)]
         assert [line.startswith(begins) for line, begins in zip(it.owner_heard, told, strict=True)] == [True] * len(
             told
         )

@@ -24,6 +24,7 @@ from frostagent.clock import SystemClock
 from frostagent.types.messages import Usage
 from tests.bot.memory.till import opened
 from tests.fakes import GROUP, ManualClock
+from tests.settings import kept_settings
 
 NIGHTS = {
     "no midnight in Havana": ("America/Havana", (2026, 3, 8), 23),
@@ -56,10 +57,10 @@ async def life(folder: Path, clock: ManualClock) -> AsyncIterator[tuple[SqlStore
         trouble=lambda _: None,
         migrate=migrate,
     ) as store:
-        own = OwnLimits(store=store, choices=store.books, clock=clock)
+        own = OwnLimits(settings=kept_settings(store, store.books, clock=clock), clock=clock)
         limits, nobody = DayLimits(user=Cap(tokens=100)), frozenset[int]()
         spending = Spending(limits, own=own, book=store.books, owners=nobody, clock=clock, tell=lambda _: None)
-        assert await spending.start()
+        assert await spending.load()
         yield store, spending
 
 

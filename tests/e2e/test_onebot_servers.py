@@ -19,10 +19,10 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World, event_of
 from bot.app import Service, open_service
-from bot.conversation.intake.pokes import HERE_IN_PRIVATE
 from config.settings import Settings
 from frostagent.models.openai.client import OpenAIModel
 from tests.fakes import ScriptedModel, Step, lasting, until, words
+from tests.fallback_lines import HERE_IN_PRIVATE
 
 T = TypeVar("T")
 
@@ -122,7 +122,7 @@ async def test_an_answer_waits_for_the_socket_that_takes_calls_and_not_for_a_gre
 async def test_an_answer_that_llbot_saw_no_echo_of_is_not_told_as_refused_and_never_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: str
 ) -> None:
-    monkeypatch.setattr("bot.speaking.carrier.LOOK_AFTER", 0.02)
+    monkeypatch.setattr("bot.outbox.sender.LOOK_AFTER", 0.02)
     async with running(tmp_path, words("hi"), words("you are welcome")) as bot, Simulator(world()) as llbot:
         llbot.dial(bot.url, token=TOKEN)
         await llbot.wait_connected()
@@ -200,6 +200,6 @@ async def test_the_one_token_of_a_server_that_is_dialled_brings_its_account_only
         async with running(tmp_path, token=f"{ONE}:{OWN}", **forward) as bot:
             await two.wait_connected()
             await two.say("@bot in the name of the other")
-            await until(bot.service.app.transport.accounts)
-            assert [account.self_id for account in bot.service.app.transport.accounts()] == [ONE]
+            await until(bot.service.app.peers.accounts)
+            assert [account.self_id for account in bot.service.app.peers.accounts()] == [ONE]
         assert bot.asked == []

@@ -23,16 +23,15 @@ from typing import Any
 
 import pytest
 
-from adapters.onebot import forward_ws
+from adapters.onebot import sockets
 from adapters.simulator import actions
 from adapters.simulator.call import Done, Params
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Person, World
 from adapters.storage import database, notices, writer
 from bot.app import Service
-from bot.conversation.recovery import recovery
-from bot.speaking.outbox import Outbox
-from frostagent.text.language import Language
+from bot.outbox.outbox import Outbox
+from bot.runtime import background
 from tests.e2e.test_restart import life
 from tests.fakes import until
 from tests.torture.model import Asked, ScriptedModel
@@ -41,7 +40,7 @@ ACCOUNT, OWNER, TALKER = 10001, 20001, 20002
 ONE, TWO, IDLE = GROUPS = 4242, 4343, 4444
 NOBODY = 65534
 PATIENCE = 10.0  # seconds for one life; each takes a tenth of one
-CANNOT, AGAIN = (line[Language.CHINESE].partition(" (")[0] for line in (notices.CANNOT, notices.AGAIN))
+CANNOT, AGAIN = (line.zh.partition(" (")[0] for line in (notices.CANNOT, notices.AGAIN))
 
 
 class House:
@@ -80,7 +79,7 @@ class House:
     async def leave(self) -> None:
         """QQ goes away, and the service notices."""
         await self.simulator.sockets.drop()
-        await until(lambda: not self.service.app.transport.accounts())
+        await until(lambda: not self.service.app.peers.accounts())
 
     async def come_back(self) -> None:
         """QQ is there again."""
@@ -131,9 +130,9 @@ class House:
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits of a second and more: before the next dial, the next attempt to write, the next look at the journal."""
-    monkeypatch.setattr(forward_ws, "LONGEST_WAIT", 0.02)
+    monkeypatch.setattr(sockets, "LONGEST_WAIT", 0.02)
     monkeypatch.setattr(writer, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setattr(recovery, "LOOK", 0.02)
+    monkeypatch.setattr(background, "RETRY", 0.02)
 
 
 @asynccontextmanager
@@ -165,7 +164,7 @@ def histories(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
 async def test_an_answer_that_is_ready_while_nobody_is_connected_is_said_once_when_somebody_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "bot.speaking.carrier")
+    caplog.set_level("INFO", "bot.outbox.sender")
     async with opened(tmp_path) as house, house.life() as service:
         house.away_at = "q1"
         await house.say("@bot plain#q1")

@@ -29,7 +29,7 @@ from frostagent.types.messages import UserMessage
 from frostagent.types.speech import Text
 from tests.adapters.fetching.replay import Replay
 from tests.adapters.media import hostile
-from tests.bot.conversation.turns.test_turn import living, speak
+from tests.bot.chat.test_turn import living, speak
 from tests.fakes import calls, lasting, said, words
 
 GROUP = 4242
@@ -229,8 +229,8 @@ class Eyes:
 
 async def test_pictures_are_seen_in_each_step_of_a_run_and_never_written_down() -> None:
     async with living(calls(speak("let me look")), words("a cat"), words("welcome"), sight=Eyes()) as house:
-        await house.turns.take(said((Text("这是什么？"), segments.Picture(url="cat")), message_id="7"))
-        await house.turns.take(said("thanks"))
+        await house.turns.answer(said((Text("这是什么？"), segments.Picture(url="cat")), message_id="7"))
+        await house.turns.answer(said("thanks"))
     first, second, later = [request.messages for request in house.model.requests]
     plain = later[1]
     assert isinstance(plain, UserMessage)
@@ -258,7 +258,7 @@ async def test_a_question_that_is_tried_again_is_looked_at_again() -> None:
         recalled=False,
     )
     async with living(words("a cat"), sight=Eyes()) as house:
-        await house.turns.take(question, retry=before)
+        await house.turns.answer(question, retry=before)
     shown = house.model.requests[0].messages[-1]
     assert isinstance(shown, UserMessage)
     assert (lasting(shown.text), shown.images) == (f"{user.text}\n[Pictures shown] question i1", ("data:cat",))

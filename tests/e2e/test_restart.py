@@ -21,7 +21,7 @@ from adapters.simulator.wire import Json, text
 from adapters.simulator.world import Person, World, demo_world, event_of
 from adapters.storage.ahead import Ahead
 from bot.app import Service, open_service
-from bot.conversation.tasks import Resume
+from bot.chat.tasks import Resume
 from bot.runtime.tool_discovery import Discovered
 from config.settings import Settings
 from frostagent.types.runs import ToolStarted
@@ -162,9 +162,9 @@ def _with_ask_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def allow(service: Service) -> None:
     """Somebody allows what the one suspended run wants."""
-    ((turn_id, run),) = service.app.suspensions.waiting().items()
-    resume = Resume(turn_id, {run.pending[0].call.id: Allow()}, None)
-    assert service.app.lanes.put(run.conversation, resume)
+    (request,) = service.app.decisions.calls.open.values()
+    resume = Resume(request.run_id, {request.call_id: Allow()}, None)
+    assert service.app.lanes.put(request.where, resume)
     await service.wait_idle()
 
 

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from adapters.storage.backup import back_up, restore
-from bot.conversation.intake.deduplicator import Past
-from bot.policy.fallback_replies import ENGLISH, SORRY
+from bot.chat.deduplicator import Past
 from tests.e2e.test_answered_once import Square, square
 from tests.e2e.test_outages import ONE, TWO
 from tests.fakes import until
+from tests.fallback_lines import ENGLISH, SORRY
 
 __all__ = ["square"]
 
@@ -116,7 +116,7 @@ async def test_a_send_that_waited_during_the_backup_is_not_sent_again(square: Sq
         await square.talk("tea time")
         await square.say("@bot plain#q1")
         square.away_at = "q1"
-        await until(lambda: not square.service.app.transport.accounts())
+        await until(lambda: not square.service.app.peers.accounts())
         await until(lambda: square.journal("SELECT state FROM sends") == ["queued"])
         saved = save(square)
         square.away_at = ""

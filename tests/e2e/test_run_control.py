@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.engine import RunState
-from frostagent.engine.notices import ENGLISH_NOTICES
+from frostagent.engine.run_state import ENGLISH_NOTICES
 from frostagent.engine.toolset import Toolset
 from frostagent.types.hooks import AfterCall, Hooks
 from frostagent.types.messages import Completion, ModelRequest, ToolCall, ToolMessage, UserMessage
@@ -198,7 +198,7 @@ async def test_hooks_after_a_cancelled_call_have_half_a_second(monkeypatch: pyte
     tools = Toolset([slow], hooks=[Hooks(after_call=hang)], clock=ManualClock())
     batch = Batch([ToolCall("x", "slow", "")])
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(Batches(tools.calls).run(batch, [tool_context()]))
+        task = group.create_task(CallExecutor(tools).run(batch, [tool_context()]))
         await begun.wait()
         task.cancel()
         for seconds in (0.0, 0.49, 0.51):

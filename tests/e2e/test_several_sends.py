@@ -9,12 +9,11 @@ import pytest
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.journal import SendState
-from bot.speaking.carrier import MAX_AGE
-from bot.speaking.outbox import FULL
-from bot.speaking.queues import MAX_WAITING
+from bot.outbox.outbox import FULL
+from bot.outbox.sender import MAX_AGE, MAX_WAITING
 from frostagent.types.errors import BotError
 from frostagent.types.speech import Confirmed, Queued, Refused, Unknown
-from tests.bot.speaking.post import Slow, hello, office, stored
+from tests.bot.outbox.post import Slow, hello, office, stored
 from tests.cases import each_case
 from tests.fakes import RecordingTransport
 

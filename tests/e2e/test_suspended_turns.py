@@ -8,14 +8,14 @@ from msgspec import structs
 
 from bot.core import codec
 from bot.core.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
-from frostagent.engine.transcripts import close_interrupted
+from frostagent.engine.run_state import close_interrupted
 from frostagent.types.messages import ToolMessage, UserMessage
 from frostagent.types.ports import Speaker
 from frostagent.types.runs import SuspendedRun
 from frostagent.types.suspension import Allow, Decision, Deny, Suspend
 from frostagent.types.tools import ToolContext, tool
-from tests.bot.conversation.turns.test_turn import House, living, speak
-from tests.bot.speaking.test_speech import CAT
+from tests.bot.chat.test_turn import House, living, speak
+from tests.bot.outbox.test_turn_speaker import CAT
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, ScriptedModel, calls, said, until, words
 
@@ -36,7 +36,7 @@ async def test_a_suspended_turn_goes_on_after_a_restart(decision: Decision | Non
     question = said("please")
     async with living(calls(("ask_first", ""))) as before:
         before.toolset.register(ask_first)
-        await before.turns.take(question)
+        await before.turns.answer(question)
         assert before.transport.sent == []
         (put_down,) = before.store.of("run_suspended")
         (opened,) = before.store.of("turn_opened")
@@ -68,7 +68,7 @@ async def test_what_was_said_before_a_run_was_suspended_is_not_said_again_after_
     question = said("please")
     async with living(calls(speak(FORECAST)), calls(("ask_first", ""))) as before:
         before.toolset.register(ask_first)
-        await before.turns.take(question)
+        await before.turns.answer(question)
         assert before.transport.texts == [FORECAST]
         (put_down,) = before.store.of("run_suspended")
         assert isinstance(put_down, RunSuspended)
@@ -92,7 +92,7 @@ async def test_a_picture_that_was_sent_before_a_run_was_suspended_is_not_sent_ag
     async with living(*steps) as house:
         for each in (ask_first, show_cat):
             house.toolset.register(each)
-        await house.turns.take(said("please"))
+        await house.turns.answer(said("please"))
         await house.turns.resume("t1", {"c0": Allow()})
         assert [CAT in action.segments for action in house.transport.sent] == [True, False]
 
@@ -101,7 +101,7 @@ async def test_a_suspended_run_that_cannot_go_on_keeps_what_it_had_done() -> Non
     question = said("please")
     async with living(calls(speak("one moment")), calls(("ask_first", ""))) as before:
         before.toolset.register(ask_first)
-        await before.turns.take(question)
+        await before.turns.answer(question)
         (put_down,) = before.store.of("run_suspended")
         assert isinstance(put_down, RunSuspended)
     other = structs.replace(codec.read(SuspendedRun, put_down.state), run_id="another")
@@ -121,7 +121,7 @@ async def test_nothing_is_allowed_that_cannot_be_written_down() -> None:
     """After a crash the stored run would still wait, and could be allowed a second time."""
     async with living(calls(("ask_first", "")), words("not now, sorry")) as house:
         house.toolset.register(ask_first)
-        await house.turns.take(said("please"))
+        await house.turns.answer(said("please"))
         house.store.trouble = True
         await house.turns.resume("t1", {"c0": Allow()})
         told = house.model.requests[1].messages[-1]
@@ -143,7 +143,7 @@ async def test_a_suspended_run_recalled_while_it_begins_to_go_on_leaves_no_turn_
         house.toolset.register(ask_first)
         question = said("please")
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-            await house.turns.take(question)
+            await house.turns.answer(question)
             task = group.create_task(house.turns.resume("t1", {"c0": Allow()}))
             await until(lambda: house.store.of("run_resumed"))
             house.turns.disown(question)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.call_state import CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolDenied
@@ -20,7 +20,7 @@ from frostagent.types.tools import Tool, tool
 from frostagent.types.traits import Execution
 from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
-from tests.frostagent.engine.test_batches import counted, run
+from tests.frostagent.engine.test_call_executor import counted, run
 from tests.frostagent.toolbox import add, ask_always, ask_first, calls_of, toolset
 
 # --- how long it took, and when it is told ----------------------------------------------------------
@@ -84,9 +84,9 @@ async def test_a_body_that_fails_or_is_cut_off_took_its_time_too() -> None:
         return "never"
 
     batch = calls_of("fail", "hang", "hang")
-    batches = Batches(Toolset([fail, hang], clock=clock).calls, execution=Execution.SEQUENTIAL)
+    executor = CallExecutor(Toolset([fail, hang], clock=clock), execution=Execution.SEQUENTIAL)
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        task = group.create_task(batches.run(batch, [tool_context()] * 3))
+        task = group.create_task(executor.run(batch, [tool_context()] * 3))
         await started.wait()
         task.cancel()
     assert times(batch) == [(2.0, 0.0), (4.0, 2.0), (0.0, 6.0)]
@@ -96,7 +96,7 @@ async def test_the_wait_for_a_word_counts_over_the_segments_of_a_run() -> None:
     clock = ManualClock(1000.0)
     tools = Toolset([ask_first, taking(clock, 3, side_effects="write")], clock=clock)
     batch = Batch([ToolCall("w", "work", ""), ToolCall("c", "ask_first", '{"what": "it"}')])
-    await Batches(tools.calls).run(batch, [tool_context()] * 2)
+    await CallExecutor(tools).run(batch, [tool_context()] * 2)
     pending = batch.answers()[1]
     assert isinstance(pending, PendingCall)
     assert pending.since == 1000.0
@@ -104,7 +104,7 @@ async def test_the_wait_for_a_word_counts_over_the_segments_of_a_run() -> None:
     later = Batch([pending.call, pending.call])
     later.allow(0, pending)
     later.deny(1, ToolDenied("no"), replace(pending, since=0.0))
-    await Batches(tools.calls).run(later, [replace(tool_context(), allowed=True)] * 2)
+    await CallExecutor(tools).run(later, [replace(tool_context(), allowed=True)] * 2)
     assert times(later) == [(0.0, 60.0), (0.0, 0.0)]
 
 
@@ -118,7 +118,7 @@ async def test_a_wait_began_when_its_call_did_however_long_it_took_to_ask() -> N
         raise Suspend("Really?", seconds=60)
 
     batch = calls_of("ask_late")
-    await Batches(Toolset([ask_late], clock=clock).calls).run(batch, [tool_context()])
+    await CallExecutor(Toolset([ask_late], clock=clock)).run(batch, [tool_context()])
     pending = batch.answers()[0]
     assert isinstance(pending, PendingCall)
     assert (pending.since, pending.expires) == (1000.0, 1065.0)
@@ -133,7 +133,7 @@ async def test_a_wait_whose_tool_is_gone_has_its_after_all_the_same() -> None:
     batch = Batch([call])
     batch.allow(0, PendingCall(call, "Do it?", 2000.0, "", call.arguments))
     tools = Toolset([add], clock=ManualClock(), hooks=[hooks])
-    await Batches(tools.calls).run(batch, [replace(tool_context(), allowed=True)])
+    await CallExecutor(tools).run(batch, [replace(tool_context(), allowed=True)])
     (told,) = asked
     assert told.endswith("[TOOL_NOT_FOUND]")
 
@@ -154,8 +154,8 @@ async def test_what_a_barrier_refuses_is_told_before_what_still_runs() -> None:
 
     batch = Batch([ToolCall("c0", "send", ""), ToolCall("c1", "add", '{"a": 1}'), ToolCall("c2", "look", "")])
     contexts = [tool_context(), tool_context(), replace(tool_context(), allowed=True)]
-    batches = Batches(Toolset([send, add, look]).calls, on_result=lambda call, _output: told.append(call.id))
-    await batches.run(batch, contexts)
+    executor = CallExecutor(Toolset([send, add, look]), on_result=lambda call, _output: told.append(call.id))
+    await executor.run(batch, contexts)
     assert told == ["c1", "c2"]
     results = [answer for answer in batch.answers() if isinstance(answer, ToolMessage)]
     assert [result.code for result in results] == ["TOOL_DENIED", ""]
@@ -184,7 +184,7 @@ async def test_results_are_told_as_they_come_and_each_once() -> None:
     batch = calls_of("slow", "fast", "add", "ask_always")
     tools = Toolset([slow, fast, add, ask_always], clock=ManualClock())
     async with asyncio.timeout(30):
-        await Batches(tools.calls, on_result=tell).run(batch, [tool_context()] * 4)
+        await CallExecutor(tools, on_result=tell).run(batch, [tool_context()] * 4)
     assert told == [("c2", "error: a: required [TOOL_INVALID_ARGUMENTS]"), ("c1", "fast"), ("c0", "slow")]
     assert [executed.message.content for _, executed in batch.finished()] == ["slow", "fast", told[0][1]]
 
@@ -194,7 +194,7 @@ async def test_where_a_hook_may_rewrite_results_they_are_told_after_it_in_call_o
     hooks = Hooks(after_call=lambda event: Rewrite(ToolResult(event.output.content + "!")))
     tools = Toolset([add, ask_first], clock=ManualClock(), hooks=[hooks])
     batch = Batch([ToolCall("x", "add", '{"a": 1}'), ToolCall("y", "add", '{"a": 2}'), ToolCall("z", "nobody", "")])
-    await Batches(tools.calls, on_result=lambda call, output: told.append(f"{call.id} {output[:6]}")).run(
+    await CallExecutor(tools, on_result=lambda call, output: told.append(f"{call.id} {output[:6]}")).run(
         batch, [tool_context()] * 3
     )
     assert told == ["z error:", "x 2!", "y 3!"]
@@ -211,9 +211,9 @@ async def test_a_cancelled_calls_result_is_told_too() -> None:
         await asyncio.Event().wait()
         return "never"
 
-    batches = Batches(toolset(hang).calls, on_result=lambda call, output: told.append(output))
+    executor = CallExecutor(toolset(hang), on_result=lambda call, output: told.append(output))
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        task = group.create_task(batches.run(calls_of("hang"), [tool_context()]))
+        task = group.create_task(executor.run(calls_of("hang"), [tool_context()]))
         await started.wait()
         task.cancel()
     assert told == ["error: the call was cancelled. [TOOL_CANCELLED]"]

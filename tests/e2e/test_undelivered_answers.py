@@ -11,13 +11,13 @@ from bot.cli.past_runs import latest_runs
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.journal import TurnClosed
+from bot.outbox.delivery import SaidMessage, note_on
 from bot.prompt.wording_zh import ZH
-from bot.speaking.delivery import SaidMessage, note_on
 from config.settings import Settings
 from frostagent.types.errors import BotError, ModelBilling
 from frostagent.types.messages import AssistantMessage, UserMessage
 from frostagent.types.speech import Confirmed, Queued, Receipt, Refused, Text, Unknown
-from tests.bot.conversation.turns.test_turn import living
+from tests.bot.chat.test_turn import living
 from tests.cases import each_case
 from tests.e2e.scenarios.play import play
 from tests.fakes import GROUP, said, words
@@ -46,19 +46,19 @@ async def test_final_words_that_did_not_arrive_are_noted_for_the_next_prompt_and
 ) -> None:
     async with living(words("the answer"), words("next")) as house:
         house.transport.failures = [failure]
-        await house.turns.take(said("hi"))
+        await house.turns.answer(said("hi"))
         assert house.transport.texts == texts
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
         assert closed.round[-2:] == (AssistantMessage("the answer"), UserMessage(f"[系统记录]\n  {note}"))
-        await house.turns.take(said("and?"))
+        await house.turns.answer(said("and?"))
         assert house.model.requests[1].messages[1:-1] == closed.round
 
 
 async def test_whether_a_line_about_a_failure_arrived_is_nothing_to_the_model_which_did_not_answer() -> None:
     async with living(ModelBilling("Insufficient Balance")) as house:
         house.transport.failures = [ActionUnanswered("no answer")]
-        await house.turns.take(said("hi"))
+        await house.turns.answer(said("hi"))
         kept = [message.text for message in house.history.messages(GROUP)[1:]]
         assert kept == [f"[系统记录]\n  {ZH.about.unanswered}"]
 

@@ -7,7 +7,7 @@ import asyncio
 from msgspec.structs import replace
 
 from bot.core import codec
-from frostagent.engine.batches import Batch, Batches
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolDenied
 from frostagent.types.hooks import BeforeCall, Change, Hooks
@@ -39,7 +39,7 @@ async def test_what_a_hook_changed_is_what_is_asked_about_bound_and_run() -> Non
     tools = Toolset([add], clock=ManualClock(), hooks=hooks, approve={"add"})
     call = ToolCall("x", "add", '{"a": 1}')
     first = Batch([call])
-    await Batches(tools.calls).run(first, [WAITING])
+    await CallExecutor(tools).run(first, [WAITING])
     (pending,) = first.answers()
     assert isinstance(pending, PendingCall)
     assert (pending.asks, pending.arguments, told) == ('add {"a": 2, "b": 1}', '{"a": 2, "b": 1}', [])
@@ -49,7 +49,7 @@ async def test_what_a_hook_changed_is_what_is_asked_about_bound_and_run() -> Non
     allowed.allow(0, pending)
     denied.deny(0, ToolDenied("no"), pending)
     for batch in (allowed, denied):
-        await Batches(tools.calls).run(batch, [replace(tool_context(), allowed=True)])
+        await CallExecutor(tools).run(batch, [replace(tool_context(), allowed=True)])
     assert told == ["3", "error: no [TOOL_DENIED]"]
 
 
@@ -72,7 +72,7 @@ async def test_a_cancelled_step_still_tells_every_after_hook_whose_before_was_to
     tools = Toolset([wait, ask_always], clock=ManualClock(), hooks=hooks)
     batch = calls_of("wait", "ask_always", "nobody")
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        task = group.create_task(Batches(tools.calls).run(batch, [tool_context()] * 3))
+        task = group.create_task(CallExecutor(tools).run(batch, [tool_context()] * 3))
         await started.wait()
         task.cancel()
     assert [text.partition(":")[0] for text in told] == [
@@ -94,7 +94,7 @@ async def test_a_tool_that_cancels_itself_has_a_result_and_ends_nothing_else() -
 
     for names in (["resign"], ["add", "resign"], ["resign", "resign", "add"]):
         batch = Batch([ToolCall(str(at), name, '{"a": 1}' if name == "add" else "") for at, name in enumerate(names)])
-        await Batches(toolset(resign, add).calls).run(batch, [tool_context()] * len(names))
+        await CallExecutor(toolset(resign, add)).run(batch, [tool_context()] * len(names))
         for name, result in zip(names, results_of(batch), strict=True):
             assert ("cancelled itself. It may have been done" in result.content) == (name == "resign")
 
@@ -112,19 +112,19 @@ async def test_what_was_prepared_is_prepared_once_and_what_was_allowed_is_what_i
     tools = Toolset([wipe], clock=ManualClock())
     call = ToolCall("x", "wipe", "{}")
     first, second = Batch([call]), Batch([call])
-    await Batches(tools.calls).run(first, [WAITING])
+    await CallExecutor(tools).run(first, [WAITING])
     (pending,) = first.answers()
     assert isinstance(pending, PendingCall)
     assert pending.arguments == '{"disk": "disk1", "quick": true}'
     second.allow(0, pending)
-    await Batches(tools.calls).run(second, [replace(tool_context(), allowed=True)])
+    await CallExecutor(tools).run(second, [replace(tool_context(), allowed=True)])
     assert wiped == ["disk1"]
 
 
 async def test_what_waits_can_be_written_down_whatever_is_in_it() -> None:
     tools = Toolset([echo()], clock=ManualClock(), approve={"say"})
     batch = Batch([ToolCall("x", "say", '{"text": "\\u0000 \\ud83d\\ude00 \\u2028 ]["}')])
-    await Batches(tools.calls).run(batch, [WAITING])
+    await CallExecutor(tools).run(batch, [WAITING])
     (pending,) = batch.answers()
     assert isinstance(pending, PendingCall)
     assert codec.read(PendingCall, codec.write(pending)) == pending
@@ -152,7 +152,7 @@ async def test_what_comes_after_an_effect_that_waits_is_not_run_before_it() -> N
 
     tools = Toolset([put, get], clock=ManualClock())
     batch = calls_of("get", "put", "get", "put")
-    await Batches(tools.calls).run(batch, [WAITING] * 4)
+    await CallExecutor(tools).run(batch, [WAITING] * 4)
     assert (done, batch.waiting()) == (["get"], (1, 3))
     refused, second = batch.answers()[2:]
     assert isinstance(refused, ToolMessage)
@@ -163,5 +163,5 @@ async def test_what_comes_after_an_effect_that_waits_is_not_run_before_it() -> N
     for index, answer in enumerate(batch.answers()[:3]):
         resumed.keep(index, answer)
     resumed.allow(3, second)
-    await Batches(tools.calls).run(resumed, [replace(WAITING, allowed=True)] * 4)
+    await CallExecutor(tools).run(resumed, [replace(WAITING, allowed=True)] * 4)
     assert (done, resumed.waiting()) == (["get", "put"], (1,))

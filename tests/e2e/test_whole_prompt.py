@@ -23,7 +23,7 @@ from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from frostagent.types.messages import Completion, Message, ModelRequest
 from frostagent.types.speech import Mention, Quote, Text
-from tests.bot.conversation.turns.test_turn import living
+from tests.bot.chat.test_turn import living
 from tests.data import prompts
 from tests.fakes import BOT, GROUP, lasting, said, words
 
@@ -85,7 +85,7 @@ async def test_a_whole_request_reads_as_it_stands_in_the_file(wording: Wording) 
         house.store.remembered[GROUP] = Remembered(members=members)
         house.personas.become(Cast(Persona("你是霜。", "霜")))
         house.history.overhear(at(-2880, 0, "阿澈", talk[0], key="1"))
-        await house.turns.take(at(-2879, 1, "小明", Mention(BOT), talk[4], key="2"))
+        await house.turns.answer(at(-2879, 1, "小明", Mention(BOT), talk[4], key="2"))
         own = said(talk[6], user=BOT, name="", at=False, message_id="3")
         house.history.know(own)
         for message in (
@@ -99,7 +99,7 @@ async def test_a_whole_request_reads_as_it_stands_in_the_file(wording: Wording) 
         house.history.know(at(-2880, 0, "阿澈", talk[0], key="1"))
         lines = (at(-1, 2, "小[红]", talk[5], Picture(), key="8"),)
         asked = at(0, 2, "小[红]", Mention(BOT), Quote("3"), talk[4], key="9", role="admin")
-        await house.turns.take(asked, lines=lines)
+        await house.turns.answer(asked, lines=lines)
     file = Path(prompts.__file__).parent / f"request_{wording.language}.txt"
     assert shown(house.model.requests[1].messages) == file.read_text("utf-8").rstrip("\n")
 
@@ -122,7 +122,7 @@ async def test_over_a_thousand_lines_each_prompt_begins_as_the_one_before_and_na
             message = at(place, who, said_by[who], *parts, key=str(place))
             house.history.know(message)
             if place % 25 == 24:
-                await house.turns.take(message)
+                await house.turns.answer(message)
             else:
                 house.history.overhear(message)
     assert len(requests) == 40

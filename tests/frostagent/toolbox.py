@@ -9,13 +9,14 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from frostagent.cancellation import BROKEN
-from frostagent.engine.batches import Batch
+from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.call_state import CallTotals, Executed
 from frostagent.engine.registry import Registry
 from frostagent.engine.toolset import Toolset
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.ports import Approver
 from frostagent.types.results import Image, ToolResult
+from frostagent.types.runs import PendingCall
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import Tool, ToolContext, tool
 from tests.fakes import ManualClock, tool_context
@@ -144,10 +145,13 @@ async def executed_of(
     tools: Registry, call: ToolCall, context: ToolContext | None = None, tally: CallTotals | None = None
 ) -> Executed:
     """What comes of one call alone. Raises Suspend where it must wait for somebody's word."""
-    flow, tally = tools.calls.start(call, context or tool_context()), tally or CallTotals()
-    await tools.calls.begin(flow, tally)
-    await tools.calls.run(flow)
-    return await tools.calls.finish(flow, tally)
+    batch = Batch([call])
+    await CallExecutor(tools).run(batch, [context or tool_context()], tally)
+    for answer in batch.answers():
+        if isinstance(answer, PendingCall):
+            raise Suspend(answer.asks, seconds=1)
+    ((_, executed),) = batch.finished()
+    return executed
 
 
 async def once(offered: Tool, raw: str = "{}", *, context: ToolContext | None = None, **settings: Any) -> Executed:

@@ -8,7 +8,7 @@ from frostagent.models.openai.dialects import named_dialect
 from frostagent.models.openai.wire import read_answer
 from frostagent.types.messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
 from frostagent.types.tools import tool
-from tests.bot.conversation.turns.test_turn import living
+from tests.bot.chat.test_turn import living
 from tests.cases import each_case
 from tests.fakes import GROUP, calls, said, words
 from tests.frostagent.openai.test_wire import ORIGIN
@@ -18,7 +18,7 @@ from tools.stay_silent import stay_silent
 async def test_whoever_stays_silent_says_nothing_and_the_next_prompt_knows_it() -> None:
     async with living(calls(("stay_silent", ""), text="They talk about me.")) as house:
         house.toolset.register(stay_silent)
-        await house.turns.take(said("小霜真可爱"))
+        await house.turns.answer(said("小霜真可爱"))
     assert house.transport.sent == []
     assert [type(message) for message in house.history.messages(GROUP)] == [
         UserMessage,
@@ -31,7 +31,7 @@ async def test_it_is_called_alone_or_not_at_all() -> None:
     both = calls(("stay_silent", ""), ("stay_silent", ""))
     async with living(both, words("I am here")) as house:
         house.toolset.register(stay_silent)
-        await house.turns.take(said("小霜在吗"))
+        await house.turns.answer(said("小霜在吗"))
     assert house.transport.texts == ["I am here"]
 
 
@@ -40,7 +40,7 @@ async def test_who_writes_the_call_out_says_nothing_whatever_its_service() -> No
         for text in ("stay_silent", "[NO_REPLY]", "他们在聊我。\nAction: stay_silent\nAction Input: {}"):
             async with living(written(text, dialect)) as house:
                 house.toolset.register(stay_silent)
-                await house.turns.take(said("小霜在吗"))
+                await house.turns.answer(said("小霜在吗"))
             assert (house.transport.sent, len(house.model.requests)) == ([], 1), text
 
 
@@ -56,7 +56,7 @@ async def test_a_call_that_is_written_out_is_made_and_not_said(text: str) -> Non
 
     async with living(written(text, "openai"), words("A hill.")) as house:
         house.toolset.register(look_up)
-        await house.turns.take(said("香山是什么"))
+        await house.turns.answer(said("香山是什么"))
     assert (looked, house.transport.texts) == (["香山"], ["A hill."])
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
 from bot.core.memories import MemoriesForgotten, MemoryKept, StoredFact
-from bot.memory.quiet_overrides import SETTING
 from bot.policy.memory_rules import terms
+from bot.quiet.quiet_hours import QUIET as QUIET_SETTING
 from frostagent.types.runs import StepFinished
 from tests.torture.evidence import Evidence
 from tests.torture.keepsakes import (
@@ -72,7 +72,9 @@ def read_keepsakes(file: Path) -> Keepsakes:
         kept.terms.setdefault(row["memory_id"], set()).add(row["term"])
     kept.windows = {row["conversation"]: row for row in every["windows"]}
     kept.choices = {row["conversation"]: row["persona"] for row in every["choices"]}
-    kept.wishes = {row["conversation"]: row["value"] for row in every["place_settings"] if row["name"] == SETTING}
+    kept.wishes = {
+        row["conversation"]: row["value"] for row in every["place_settings"] if row["name"] == QUIET_SETTING.name
+    }
     kept.turns = sorted(every["turns"], key=lambda row: (row["closed"] or 0.0, row["id"]))
     kept.erased = {row["message_id"] for row in every["messages"] if row["erased"]}
     kept.text = json.dumps(every, ensure_ascii=False)

@@ -12,11 +12,12 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from bot.core.journal import MessageErased, MessageObserved, MessageOverheard, SendState, Undelivered
-from bot.policy.fallback_replies import ASK_AGAIN, ENGLISH, UNANSWERED
+from bot.policy.fallback_replies import ASK_AGAIN
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from frostagent.types.speech import Text
+from tests.fallback_lines import ENGLISH, UNANSWERED
 from tests.torture.evidence import Evidence, Verdict
 from tests.torture.journal import ADDED, Journal, Turn, is_asked, without
 from tests.torture.model import Asked, Json, behind_notes, faults

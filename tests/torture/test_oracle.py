@@ -8,12 +8,12 @@ from typing import Any
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
 from bot.core.journal import Entry, MessageErased, MessageObserved
-from bot.policy.fallback_replies import SORRY
 from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import opening, steering
 from tests.cases import each_case
 from tests.fakes import said
+from tests.fallback_lines import SORRY
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal, Turn, read_journal
 from tests.torture.model import Asked

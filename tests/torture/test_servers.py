@@ -8,8 +8,8 @@ from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
 from adapters.simulator.world import other_id
 from bot.core.journal import MessageErased
-from bot.policy.fallback_replies import SORRY
 from frostagent.types.conversation import Conversation
+from tests.fallback_lines import SORRY
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal, Turn
 from tests.torture.model import Asked

@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
-from bot.policy.fallback_replies import ENGLISH, SORRY, UNANSWERED
+from tests.fallback_lines import ENGLISH, SORRY, UNANSWERED
 from tests.torture.journal import Journal, Turn
 from tests.torture.stage import ONE, TWO, _quote
 from tests.torture.whole_run import Query, judge_run

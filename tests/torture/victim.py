@@ -16,17 +16,18 @@ import signal
 import sys
 from typing import Any
 
-from adapters.onebot import forward_ws
+from adapters.onebot import sockets
 from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
+from bot.chat import unconfirmed_checker
 from bot.cli.process import run_until_stopped
-from bot.conversation.recovery import recovery, unconfirmed_checker
 from bot.core import codec
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry
 from bot.memory import extraction
-from bot.speaking import carrier, outbox
+from bot.outbox import outbox, sender
+from bot.runtime import background
 from config.settings import Settings
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
 from tests.torture.crossings import Crossings, Death
@@ -37,10 +38,10 @@ GRACE = 3.0  # seconds a run has to end when it is stopped gently; nothing in th
 TURNS = 20  # of the loop, after which everything that was ready has run
 
 SHORTER = (
-    (forward_ws, "LONGEST_WAIT", 0.05),
-    (carrier, "LOOK_AFTER", 0.02),
+    (sockets, "LONGEST_WAIT", 0.05),
+    (sender, "LOOK_AFTER", 0.02),
     (unconfirmed_checker, "LAG", 0.02),
-    (recovery, "LOOK", 0.02),
+    (background, "RETRY", 0.02),
     (writer, "LONGEST_PAUSE", 0.05),
     (claim, "PATIENCE", 0.1),
     (database, "BUSY", 0.05),
@@ -108,7 +109,7 @@ async def serve(settings: Settings, crossings: Crossings, *, grace: float) -> No
     loop.add_signal_handler(signal.SIGUSR1, asked.set)
     async with open_service(settings, wrap=crossings.wrap, grace=grace) as service:
         tell("ready", crossings.counts.total())
-        loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.app.transport.accounts())))
+        loop.add_signal_handler(signal.SIGUSR2, lambda: tell("accounts", len(service.app.peers.accounts())))
         while True:
             await asked.wait()
             asked.clear()
@@ -125,7 +126,7 @@ async def settle(service: Service, crossings: Crossings) -> None:
         crossings.news.clear()
         for _ in range(TURNS):
             await asyncio.sleep(0)
-        if not (lanes.waiting or outbox._queues._queues or crossings.busy):
+        if not (lanes.waiting or outbox._sender._queues or crossings.busy):
             return
         await crossings.news.wait()
 

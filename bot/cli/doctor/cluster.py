@@ -7,14 +7,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from adapters.storage.database import Database
 from adapters.storage.leases import leases_of, name_of
 from bot.cli.checks import Check, failure, failures, ok, warning
+from bot.core.language import CATALOGUE
 from config.settings import Settings
+from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
 
@@ -24,14 +26,64 @@ if TYPE_CHECKING:  # an extra's library: not for everybody
 OLDEST = (3, 10)
 """The first RabbitMQ whose quorum queues do what is asked of them."""
 
-START = (
+START = Phrase(
     "启动它，或者改正 BROKER_URL 里的地址、用户名、密码",
     "Start it, or correct BROKER_URL: its host, its user, its password",
 )
-LOOK = (
+LOOK = Phrase(
     "worker 的日志里写着原因；解决以后执行 rabbitmqctl purge_queue frost.dead",
     "The log of the workers says why; once that is mended: rabbitmqctl purge_queue frost.dead",
 )
+
+
+UNREACHABLE: Final = Phrase("连不上 RabbitMQ（{why}）", "RabbitMQ cannot be reached ({why})")
+TOO_OLD: Final = Phrase("{broker} 太旧", "{broker} is too old")
+INSTALL_NEWER: Final = Phrase("请装 RabbitMQ 3.10 或更新的版本", "Install RabbitMQ 3.10 or newer")
+EMPTY: Final = Phrase(
+    "{broker} 是空的，gateway 和 worker 会建队列",
+    "{broker} is empty: gateways and workers make their queues",
+)
+EVENTS_WAIT: Final = Phrase(
+    "{broker}：{waiting} 个事件在 {partitions} 个分区里等着",
+    "{broker}: {waiting} events wait in {partitions} partitions",
+)
+SET_ASIDE: Final = Phrase("有 {count} 个事件被放到一边", "{count} events were set aside")
+EVERY_PARTITION_HELD: Final = Phrase("每个分区都有", "every partition has one")
+NO_WORKERS: Final = Phrase("还没有启动的", "none is at work yet")
+START_WORKER: Final = Phrase(
+    "启动一个 worker（BOT_ROLE=worker）；它的日志里写着在等什么",
+    "Start a worker (BOT_ROLE=worker); its log says what it waits for",
+)
+NOT_CONSUMED: Final = Phrase(
+    "分区 {partitions} 没有 worker 在取", "nobody takes from partition {partitions}"
+)
+CHECK_WORKER: Final = Phrase(
+    "如果一直这样：看看这个 worker 连不连得上 PostgreSQL、有没有卡死，各处的 "
+    "STORE_URL 是不是同一个；然后重启它",
+    "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and "
+    "that STORE_URL is the same everywhere; restart that worker",
+)
+HOLDS_NO_LEASE: Final = Phrase(
+    "在取分区 {partitions} 的 worker 没有租约，答复不了",
+    "who takes from partition {partitions} holds no lease, and cannot answer",
+)
+CHECK_RABBITMQ: Final = Phrase(
+    "如果一直这样：从日志看这个 worker 连不连得上 RabbitMQ，然后重启它",
+    "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it",
+)
+TAKES_NOTHING: Final = Phrase(
+    "持有租约的 worker 没有在取分区 {partitions}",
+    "who holds the lease takes nothing from partition {partitions}",
+)
+NO_ACCOUNT: Final = Phrase("没有", "no account")
+GATEWAYS_FOUND: Final = Phrase("{count} 个，账号：{accounts}", "{count}, with {accounts}")
+START_GATEWAY: Final = Phrase(
+    "启动一个 gateway（BOT_ROLE=gateway）；它的日志里写着为什么连不上 RabbitMQ",
+    "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker",
+)
+NO_GATEWAY: Final = Phrase("一个也没有：谁说话都听不到", "none is there: nobody is heard")
+NO_GATEWAY_YET: Final = Phrase("还没有", "none is there yet")
+CATALOGUE.register(__name__, globals())
 
 
 async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
@@ -47,7 +99,7 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
         return [
             failure(
                 "broker",
-                ("连不上 RabbitMQ（{why}）", "RabbitMQ cannot be reached ({why})"),
+                UNREACHABLE,
                 START,
                 why=error,
             )
@@ -57,8 +109,8 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
         return [
             failure(
                 "broker",
-                ("{broker} 太旧", "{broker} is too old"),
-                ("请装 RabbitMQ 3.10 或更新的版本", "Install RabbitMQ 3.10 or newer"),
+                TOO_OLD,
+                INSTALL_NEWER,
                 broker=name,
             )
         ]
@@ -66,10 +118,7 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
         return [
             ok(
                 "broker",
-                (
-                    "{broker} 是空的，gateway 和 worker 会建队列",
-                    "{broker} is empty: gateways and workers make their queues",
-                ),
+                EMPTY,
                 broker=name,
             )
         ]
@@ -84,10 +133,7 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
     return [
         ok(
             "broker",
-            (
-                "{broker}：{waiting} 个事件在 {partitions} 个分区里等着",
-                "{broker}: {waiting} events wait in {partitions} partitions",
-            ),
+            EVENTS_WAIT,
             broker=name,
             waiting=waiting,
             partitions=partitions,
@@ -98,7 +144,7 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
             [
                 warning(
                     "broker",
-                    ("有 {count} 个事件被放到一边", "{count} events were set aside"),
+                    SET_ASIDE,
                     LOOK,
                     count=found.dead,
                 )
@@ -150,52 +196,31 @@ def _of_workers(
     held = {number for number in everything if leases and name_of(number) in leases}
     believed = taken if leases is None else held
     if taken == believed == everything:
-        yield ok("workers", ("每个分区都有", "every partition has one"))
+        yield ok("workers", EVERY_PARTITION_HELD)
     elif not taken | believed and not any(one.waiting for one in partitions):
-        yield ok("workers", ("还没有启动的", "none is at work yet"))
+        yield ok("workers", NO_WORKERS)
     elif nobody := everything - taken - believed:
-        fix = (
-            "启动一个 worker（BOT_ROLE=worker）；它的日志里写着在等什么",
-            "Start a worker (BOT_ROLE=worker); its log says what it waits for",
-        )
+        fix = START_WORKER
         yield failure(
             "workers",
-            ("分区 {partitions} 没有 worker 在取", "nobody takes from partition {partitions}"),
+            NOT_CONSUMED,
             fix,
             partitions=_listed(nobody),
         )
     if without := taken - believed:
-        fix = (
-            (
-                "如果一直这样：看看这个 worker 连不连得上 PostgreSQL、有没有卡死，各处的 "
-                "STORE_URL 是不是同一个；然后重启它"
-            ),
-            (
-                "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and "
-                "that STORE_URL is the same everywhere; restart that worker"
-            ),
-        )
+        fix = CHECK_WORKER
         yield warning(
             "leases",
-            (
-                "在取分区 {partitions} 的 worker 没有租约，答复不了",
-                "who takes from partition {partitions} holds no lease, and cannot answer",
-            ),
+            HOLDS_NO_LEASE,
             fix,
             partitions=_listed(without),
         )
     if leases and (silent := believed - taken):
-        fix = (
-            "如果一直这样：从日志看这个 worker 连不连得上 RabbitMQ，然后重启它",
-            "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it",
-        )
+        fix = CHECK_RABBITMQ
         holders = ", ".join(f"{number} ({leases[name_of(number)]})" for number in sorted(silent))
         yield warning(
             "leases",
-            (
-                "持有租约的 worker 没有在取分区 {partitions}",
-                "who holds the lease takes nothing from partition {partitions}",
-            ),
+            TAKES_NOTHING,
             fix,
             partitions=holders,
         )
@@ -207,23 +232,18 @@ def _listed(numbers: Iterable[int]) -> str:
 
 def _of_gateways(number: int, accounts: list[str], *, is_worked: bool) -> Iterator[Check]:
     if number:
-        there = ", ".join(accounts) or ("没有", "no account")
+        there = ", ".join(accounts) or NO_ACCOUNT
         yield ok(
             "gateways",
-            ("{count} 个，账号：{accounts}", "{count}, with {accounts}"),
+            GATEWAYS_FOUND,
             count=number,
             accounts=there,
         )
     elif is_worked:
-        fix = (
-            "启动一个 gateway（BOT_ROLE=gateway）；它的日志里写着为什么连不上 RabbitMQ",
-            "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker",
-        )
-        yield failure(
-            "gateways", ("一个也没有：谁说话都听不到", "none is there: nobody is heard"), fix
-        )
+        fix = START_GATEWAY
+        yield failure("gateways", NO_GATEWAY, fix)
     else:
-        yield ok("gateways", ("还没有", "none is there yet"))
+        yield ok("gateways", NO_GATEWAY_YET)
 
 
 def _parts(version: str) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 from sqlalchemy import func, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,6 +17,7 @@ from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.chat_models import prices_asked
 from bot.cli.checks import Check, describe, failures, ok, warning
+from bot.core.language import CATALOGUE
 from bot.subagents import endpoints_of
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
 from config.endpoints import Endpoint
@@ -25,12 +27,44 @@ from config.settings import Settings
 from config.tables import read_subagents
 from config.values import is_loopback
 from frostagent.models.prices import Price
-from frostagent.text.language import fill_pair
+from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
 FEW_CHARACTERS = 5
 """Different ones; a random token of 8 letters and digits practically never has fewer."""
+
+
+USABLE: Final = Phrase("可以用", "can be used")
+NO_TOKEN: Final = Phrase(
+    "没设 {setting}：分不清连上来的是 OneBot 服务还是陌生人",
+    "{setting} is not set: nothing tells the OneBot server from a stranger",
+)
+EASY_TO_GUESS: Final = Phrase("{setting} 太容易猜到", "{setting} is easy to guess")
+TOKEN_LENGTH: Final = Phrase("有 {count} 位", "has {count} characters")
+TOKEN_LENGTHS: Final = Phrase(
+    "有 {count} 位；单独设了令牌的账号：{accounts}",
+    "has {count} characters; tokens of their own have {accounts}",
+)
+LARGE_GROUP: Final = Phrase(
+    "群 {group} 有 {people} 人，他们能花多少还没有都设上限",
+    "group {group} has {people} people, and not all that they may cost is limited",
+)
+SET_LIMITS: Final = Phrase(
+    "设置 {settings}（docs/zh/limits.md）", "Set {settings} (docs/limits.md)"
+)
+NAME_PRICES: Final = Phrase(
+    "在 LLM_PRICES 指定的文件里写上价格（docs/zh/models.md）",
+    "Give its price in a file that LLM_PRICES names (docs/models.md)",
+)
+PRICES_OR_TOKENS: Final = Phrase(
+    "{fix}，或者同时设置 {settings}", "{fix}, or set {settings} beside it"
+)
+UNKNOWN_PRICES: Final = Phrase(
+    "不知道 {models} 的价格，{limits} 没把它算进去",
+    "nobody knows the price of {models}: {limits} counts nothing of it",
+)
+CATALOGUE.register(__name__, globals())
 
 
 def check_settings(
@@ -49,7 +83,7 @@ def check_settings(
         if doubt.name != TOKEN
     ]
     return settings, [
-        *(told or [ok("settings", ("可以用", "can be used"))]),
+        *(told or [ok("settings", USABLE)]),
         *check_trust(settings),
     ]
 
@@ -59,22 +93,17 @@ def check_trust(settings: Settings) -> list[Check]:
     proxy = settings.console_proxy
     if not proxy:
         return [check_token(settings)]
-    said = fill_pair(
-        (
-            "采信 {proxy} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填",
-            (
-                "{proxy} is believed who asks: it must set X-Forwarded-For itself, else "
-                "anybody forges it"
-            ),
-        ),
+    said = Phrase(
+        "采信 {proxy} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填",
+        "{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it",
+    ).fill(
         proxy=proxy,
     )
     if is_loopback(proxy):
-        said = fill_pair(
-            (
-                "{said}；本机的任何进程和隧道也都能冒填",
-                "{said}, as any process of this machine or tunnel to it can",
-            ),
+        said = Phrase(
+            "{said}；本机的任何进程和隧道也都能冒填",
+            "{said}, as any process of this machine or tunnel to it can",
+        ).fill(
             said=said,
         )
     return [check_token(settings), ok("console proxy", said)]
@@ -86,30 +115,24 @@ def check_token(settings: Settings) -> Check:
     if not tokens:
         return warning(
             "token",
-            (
-                "没设 {setting}：分不清连上来的是 OneBot 服务还是陌生人",
-                "{setting} is not set: nothing tells the OneBot server from a stranger",
-            ),
+            NO_TOKEN,
             HOW_TO_MAKE_ONE,
             setting=TOKEN,
         )
     if any(len(token) < WEAK_TOKEN or len(set(token)) < FEW_CHARACTERS for token in tokens):
         return warning(
             "token",
-            ("{setting} 太容易猜到", "{setting} is easy to guess"),
+            EASY_TO_GUESS,
             HOW_TO_MAKE_ONE,
             setting=TOKEN,
         )
     accounts = ", ".join(map(str, settings.access_tokens.accounts))
     shortest = min(map(len, tokens))
     if not accounts:
-        return ok("token", ("有 {count} 位", "has {count} characters"), count=shortest)
+        return ok("token", TOKEN_LENGTH, count=shortest)
     return ok(
         "token",
-        (
-            "有 {count} 位；单独设了令牌的账号：{accounts}",
-            "has {count} characters; tokens of their own have {accounts}",
-        ),
+        TOKEN_LENGTHS,
         count=shortest,
         accounts=accounts,
     )
@@ -143,11 +166,8 @@ def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
     return [
         warning(
             "limits",
-            (
-                "群 {group} 有 {people} 人，他们能花多少还没有都设上限",
-                "group {group} has {people} people, and not all that they may cost is limited",
-            ),
-            ("设置 {settings}（docs/zh/limits.md）", "Set {settings} (docs/limits.md)"),
+            LARGE_GROUP,
+            SET_LIMITS,
             settings=", ".join(lacking),
             group=group,
             people=people,
@@ -196,24 +216,10 @@ def _uncounted(settings: Settings) -> Iterator[Check]:
         for who in limits
         if not getattr(settings, f"bot_day_tokens_{who}")
     ]
-    fix = (
-        "在 LLM_PRICES 指定的文件里写上价格（docs/zh/models.md）",
-        "Give its price in a file that LLM_PRICES names (docs/models.md)",
-    )
+    fix = NAME_PRICES.fill()
     if beside:
-        fix = fill_pair(
-            ("{fix}，或者同时设置 {settings}", "{fix}, or set {settings} beside it"),
-            fix=fix,
-            settings=", ".join(beside),
-        )
-    said = fill_pair(
-        (
-            "不知道 {models} 的价格，{limits} 没把它算进去",
-            "nobody knows the price of {models}: {limits} counts nothing of it",
-        ),
-        models=", ".join(unknown),
-        limits=names,
-    )
+        fix = PRICES_OR_TOKENS.fill(fix=fix, settings=", ".join(beside))
+    said = UNKNOWN_PRICES.fill(models=", ".join(unknown), limits=names)
     yield warning("limits", said, fix)
 
 

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from adapters.onebot.accounts import Peer
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import Peer
 from adapters.onebot.protocol import ActionReply, read_groups, read_message_id
 from bot.cli.checks import LOG_IN, Check, failure, ok, warning
 from bot.cli.doctor.configuration import check_groups
 from bot.core.errors import ActionUnanswered, NotConnected, TransportError
+from bot.core.language import CATALOGUE
 from config.settings import Settings
-from frostagent.text.language import Bilingual, fill_pair
+from frostagent.text.language import Bilingual, Phrase
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
 """Asks the server something, by the action's name on the wire. Raises TransportError."""
@@ -35,39 +36,65 @@ STRANGER = ("无法获取用户信息", "好友", "friend")
 NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS", "ENOENT")
 """What NapCat says if it could not take a file (onebot.md 2)."""
 
-BEFRIEND = (
+BEFRIEND = Phrase(
     "让双方在 QQ 上加为好友，或者在 BOT_OWNERS 里写一个已是好友的主人",
     "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one",
 )
-MAKE_ROOM = (
-    (
-        "看看 OneBot 服务的磁盘有没有空间、挂载能不能写，并把它升级；"
-        "如果它在另一台机器上，请保持 MEDIA_SEND=base64：它看不到机器人的文件"
-    ),
-    (
-        "See that the OneBot server's disk has room and its volumes can be written, "
-        "and update it; where it runs on another machine, leave MEDIA_SEND=base64: it "
-        "sees no file of the bot"
-    ),
+MAKE_ROOM = Phrase(
+    "看看 OneBot 服务的磁盘有没有空间、挂载能不能写，并把它升级；"
+    "如果它在另一台机器上，请保持 MEDIA_SEND=base64：它看不到机器人的文件",
+    "See that the OneBot server's disk has room and its volumes can be written, "
+    "and update it; where it runs on another machine, leave MEDIA_SEND=base64: it "
+    "sees no file of the bot",
 )
-LOOK = (
-    (
-        "到那个聊天里看一眼。如果没有收到，就是风控拦下了图片："
-        "让真人在常用的地方用这个账号几天，并调低 BOT_SEND_RATE"
-    ),
-    (
-        "Look into that chat. If nothing is there, risk control holds pictures back: "
-        "let a person use the account for some days, from a place QQ knows, and lower "
-        "BOT_SEND_RATE"
-    ),
+LOOK = Phrase(
+    "到那个聊天里看一眼。如果没有收到，就是风控拦下了图片："
+    "让真人在常用的地方用这个账号几天，并调低 BOT_SEND_RATE",
+    "Look into that chat. If nothing is there, risk control holds pictures back: "
+    "let a person use the account for some days, from a place QQ knows, and lower "
+    "BOT_SEND_RATE",
 )
-READ_ITS_LOG = (
+READ_ITS_LOG = Phrase(
     "看看 OneBot 服务的日志，以及它支不支持 base64 图片（新版都支持）",
-    (
-        "See what the OneBot server's log says, and whether it takes base64 pictures "
-        "at all: newer ones do"
-    ),
+    "See what the OneBot server's log says, and whether it takes base64 pictures "
+    "at all: newer ones do",
 )
+
+
+HUNG_UP: Final = Phrase(
+    "发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server hung up"
+)
+UNCONFIRMED: Final = Phrase(
+    "发给了 {whom}，但 OneBot 服务没说到没到",
+    "was sent to {whom}, but the OneBot server does not say whether it arrived",
+)
+TAKEN_AS_BASE64: Final = Phrase(
+    "以 base64 交给 OneBot 服务，发给了 {whom}", "was taken as base64 and sent to {whom}"
+)
+PICTURE_DROPPED: Final = Phrase(
+    "图片丢了：{whom} 只收到旁边的文字", "was dropped: only the words beside it were sent to {whom}"
+)
+FOUND_AGAIN: Final = Phrase("{sent}；get_image 找得到", "{sent}; get_image finds it")
+NO_REASON: Final = Phrase("没说原因", "no reason given")
+SENT_UNCONFIRMED: Final = Phrase(
+    "发给了 {whom}，但 QQ 没有及时确认", "was sent to {whom}, but QQ did not confirm it in time"
+)
+SILENT_AT_PLACE: Final = Phrase(
+    "{place} 接受了连接，但什么也不答复", "{place} takes the connection but answers nothing"
+)
+TAKES_TOKEN: Final = Phrase(
+    "{server}（{place}）认我们的令牌", "{server} at {place} takes our token"
+)
+ACCOUNT_ONLINE: Final = Phrase("账号 {account} 在线", "account {account} is online")
+ACCOUNT_OFFLINE: Final = Phrase("账号 {account} 不在线", "account {account} is offline")
+OFFLINE: Final = Phrase("账号不在线", "the account is offline")
+NO_LOGIN_INFO: Final = Phrase(
+    "{place} 没说登录的是谁、在不在线",
+    "{place} does not say who is logged in, and whether it is online",
+)
+UNSENT_OFFLINE: Final = Phrase("没有发送：账号不在线", "was not sent: the account is offline")
+UNSENT_NO_OWNER: Final = Phrase("没有发送：不知道发给谁", "was not sent: nobody knows to whom")
+NAME_OWNER: Final = Phrase("在 BOT_OWNERS 里写上主人的 QQ 号", "Name an owner in BOT_OWNERS")
 
 
 async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> Check:
@@ -83,16 +110,13 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
     except NotConnected:
         return failure(
             "picture",
-            ("发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server hung up"),
+            HUNG_UP,
             READ_ITS_LOG,
         )
     except ActionUnanswered:
         return warning(
             "picture",
-            (
-                "发给了 {whom}，但 OneBot 服务没说到没到",
-                "was sent to {whom}, but the OneBot server does not say whether it arrived",
-            ),
+            UNCONFIRMED,
             LOOK,
             whom=whom,
         )
@@ -105,7 +129,7 @@ async def _find(ask: Ask, message_id: str, whom: str) -> Check:
     """Whether the picture is in the message, and whether the server still has it."""
     sent = ok(
         "picture",
-        ("以 base64 交给 OneBot 服务，发给了 {whom}", "was taken as base64 and sent to {whom}"),
+        TAKEN_AS_BASE64,
         whom=whom,
     )
     message = await _fields(ask, "get_msg", {"message_id": message_id})
@@ -119,35 +143,26 @@ async def _find(ask: Ask, message_id: str, whom: str) -> Check:
     if not pictures:
         return failure(
             "picture",
-            (
-                "图片丢了：{whom} 只收到旁边的文字",
-                "was dropped: only the words beside it were sent to {whom}",
-            ),
+            PICTURE_DROPPED,
             READ_ITS_LOG,
             whom=whom,
         )
     found = await _fields(ask, "get_image", {"file": pictures[0].get("file", "")})
-    return (
-        ok("picture", ("{sent}；get_image 找得到", "{sent}; get_image finds it"), sent=sent.said)
-        if found
-        else sent
-    )
+    return ok("picture", FOUND_AGAIN, sent=sent.said) if found else sent
 
 
 def _refused(reply: ActionReply, whom: str) -> Check:
-    said = fill_pair(
-        ("没能发给 {whom}（{code}：{why}）", "could not be sent to {whom} ({code}: {why})"),
+    said = Phrase(
+        "没能发给 {whom}（{code}：{why}）", "could not be sent to {whom} ({code}: {why})"
+    ).fill(
         whom=whom,
         code=reply.retcode,
-        why=reply.wording[:160] or ("没说原因", "no reason given"),
+        why=reply.wording[:160] or NO_REASON,
     )
     if reply.may_be_done("send_msg"):
         return warning(
             "picture",
-            (
-                "发给了 {whom}，但 QQ 没有及时确认",
-                "was sent to {whom}, but QQ did not confirm it in time",
-            ),
+            SENT_UNCONFIRMED,
             LOOK,
             whom=whom,
         )
@@ -173,7 +188,8 @@ ANSWERED_WITHIN = 3.0  # seconds
 SENT_WITHIN = 18.0  # seconds; NapCat waits 10 s for QQ before it answers a send (onebot.md 6.15)
 QUESTIONS = ("get_version_info", "get_status", "get_login_info")
 A_SERVER = Bilingual("a OneBot server", "某个 OneBot 服务")
-RESTART = ("重启 OneBot 服务", "Restart the OneBot server")
+RESTART = Phrase("重启 OneBot 服务", "Restart the OneBot server")
+CATALOGUE.register(__name__, globals())
 
 
 class Interview:
@@ -202,10 +218,7 @@ class Interview:
             self.told.append(
                 failure(
                     "onebot",
-                    (
-                        "{place} 接受了连接，但什么也不答复",
-                        "{place} takes the connection but answers nothing",
-                    ),
+                    SILENT_AT_PLACE,
                     RESTART,
                     place=self._place,
                 )
@@ -226,7 +239,7 @@ class Interview:
         self.told.append(
             ok(
                 "onebot",
-                ("{server}（{place}）认我们的令牌", "{server} at {place} takes our token"),
+                TAKES_TOKEN,
                 server=name,
                 place=self._place,
             )
@@ -237,7 +250,7 @@ class Interview:
                 self.told.append(
                     ok(
                         "account",
-                        ("账号 {account} 在线", "account {account} is online"),
+                        ACCOUNT_ONLINE,
                         account=account,
                     )
                 )
@@ -245,23 +258,18 @@ class Interview:
                 self.told.append(
                     failure(
                         "account",
-                        ("账号 {account} 不在线", "account {account} is offline"),
+                        ACCOUNT_OFFLINE,
                         LOG_IN,
                         account=account,
                     )
                 )
             case False:
-                self.told.append(
-                    failure("account", ("账号不在线", "the account is offline"), LOG_IN)
-                )
+                self.told.append(failure("account", OFFLINE, LOG_IN))
             case _:
                 self.told.append(
                     warning(
                         "account",
-                        (
-                            "{place} 没说登录的是谁、在不在线",
-                            "{place} does not say who is logged in, and whether it is online",
-                        ),
+                        NO_LOGIN_INFO,
                         LOG_IN,
                         place=self._place,
                     )
@@ -272,7 +280,7 @@ class Interview:
             self.told.append(
                 warning(
                     "picture",
-                    ("没有发送：账号不在线", "was not sent: the account is offline"),
+                    UNSENT_OFFLINE,
                     LOG_IN,
                 )
             )
@@ -282,8 +290,8 @@ class Interview:
             self.told.append(
                 warning(
                     "picture",
-                    ("没有发送：不知道发给谁", "was not sent: nobody knows to whom"),
-                    ("在 BOT_OWNERS 里写上主人的 QQ 号", "Name an owner in BOT_OWNERS"),
+                    UNSENT_NO_OWNER,
+                    NAME_OWNER,
                 )
             )
             return

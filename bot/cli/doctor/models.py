@@ -15,13 +15,13 @@ import aiohttp
 from yarl import URL
 
 from bot.cli.checks import NOTHING, Check, Outcome, failure, ok, warning
+from bot.core.language import CATALOGUE
 from config.endpoints import Endpoint
 from config.settings import Settings
-from frostagent.models.openai.client import OpenAIModel, list_models, make_session
-from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.client import OpenAIModel, Timeouts, list_models, make_session
 from frostagent.models.openai.endpoint import find_proxy, join_url
 from frostagent.models.prices import read_known
-from frostagent.text.language import Bilingual, Pair, bilingual, fill_pair, text_of
+from frostagent.text.language import Bilingual, Phrase, bilingual, text_of
 from frostagent.types.errors import (
     ContentFiltered,
     ImagesUnsupported,
@@ -55,6 +55,74 @@ VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
 
 
 # --- one small request ----------------------------------------------------------------------------
+
+
+TOOK: Final = Phrase("{seconds} 秒", "{seconds} s")
+COPY_KEY: Final = Phrase(
+    "请重新复制密钥，并确认它属于这家服务",
+    "Copy the key once more, and see that it belongs to this service",
+)
+TOP_UP: Final = Phrase(
+    "请给账号充值，或换一个可用的模型", "Top up the account, or take a model it may use"
+)
+TAKE_LISTED_NAME: Final = Phrase(
+    "请按服务的模型列表填写名称，并核对接口地址的结尾（多为 /v1）",
+    "Take the name of the model from the service's list, and see that the base url "
+    "ends as documented",
+)
+TRY_LATER: Final = Phrase("服务正忙，请过一分钟再试", "The service is busy: try again in a minute")
+CHECK_BASE_URL: Final = Phrase(
+    "请确认接口地址无误，并且本机能访问",
+    "See that the base url is right and can be reached from here",
+)
+NAME_VISION_MODEL: Final = Phrase(
+    "请在 LLM_VISION_MODEL 里填写同一地址下能看图的模型",
+    "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+)
+TAKE_TOOL_MODEL: Final = Phrase("请换一个支持工具调用的模型", "Take a model that can call tools")
+ASK_SUPPORT: Final = Phrase(
+    "连普通问题都被拒绝，请联系服务商或换一个模型",
+    "The service refuses even a harmless question: ask its support, or take another model",
+)
+READ_DOCUMENTATION: Final = Phrase(
+    "请查阅服务的文档", "See what the service's documentation says to this"
+)
+IS_MAIN_MODEL: Final = Phrase("就是主模型", "is the main model")
+NOT_COMPARED: Final = Phrase(
+    "没法对时：模型的服务器没有答复", "could not be compared: the model's server does not answer"
+)
+SEE_MODEL: Final = Phrase("看“模型”那一行", "See what `model` says")
+NO_TIME: Final = Phrase(
+    "模型的服务器没有说现在几点", "the model's server does not say what time it is"
+)
+CLOCKS_AGREE: Final = Phrase("和模型的服务器一致", "agrees with the model's server")
+CLOCK_AHEAD: Final = Phrase(
+    "比模型的服务器快 {seconds} 秒", "is {seconds} s ahead of the model's server"
+)
+CLOCK_BEHIND: Final = Phrase(
+    "比模型的服务器慢 {seconds} 秒", "is {seconds} s behind the model's server"
+)
+SET_CLOCK: Final = Phrase(
+    "让这台机器用 NTP 自动对时，比如 `timedatectl set-ntp true`",
+    "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
+)
+CANNOT_SEE: Final = Phrase(
+    "不能给 {model} 看图片：{why}", "{model} cannot be shown pictures: {why}"
+)
+SAW_NOT_RED: Final = Phrase(
+    "给 {model} 看一张红色的图，它说：{said}", "{model} was shown a red picture and says: {said}"
+)
+SEES_PICTURES: Final = Phrase(
+    "{model} 能看图片，用了 {seconds} 秒", "{model} sees pictures, in {seconds} s"
+)
+TOOL_REQUEST_FAILS: Final = Phrase(
+    "带工具的请求失败了：{why}", "a request with a tool fails: {why}"
+)
+NO_TOOL_CALL: Final = Phrase(
+    "模型没有调用工具，而是直接说话", "the model answered in words instead of calling a tool"
+)
+TAKE_ONE_WITH_TOOLS: Final = Phrase("换一个会调用工具的模型", "Take one that calls tools")
+CALLS_TOOL: Final = Phrase("会调用工具，用了 {seconds} 秒", "calls a tool in {seconds} s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +198,7 @@ async def check_endpoint(endpoint: Endpoint, *, clock: Clock) -> Check:
 def check_trial(trial: ModelTrial) -> Check:
     """How long the answer took; or why there is none, and which setting to change."""
     if trial.error is None:
-        return ok("model", ("{seconds} 秒", "{seconds} s"), seconds=f"{trial.seconds:.1f}")
+        return ok("model", TOOK, seconds=f"{trial.seconds:.1f}")
     return replace(failure("model", trial.why, trial.fix), setting=fix_of(trial.error)[1])
 
 
@@ -141,63 +209,44 @@ def with_version(base_url: str) -> str:
     return "" if VERSIONED.search(base_url) else f"{base_url.rstrip('/')}/v1"
 
 
-def fix_of(error: ModelError) -> tuple[Pair, str]:
+def fix_of(error: ModelError) -> tuple[Phrase, str]:
     """What to do about an error of the model, and the setting to change, empty if there is none."""
     match error:
         case ModelAuth():
-            fix = (
-                "请重新复制密钥，并确认它属于这家服务",
-                "Copy the key once more, and see that it belongs to this service",
-            )
+            fix = COPY_KEY
             return fix, "LLM_API_KEY"
         case ModelBilling():
-            fix = (
-                "请给账号充值，或换一个可用的模型",
-                "Top up the account, or take a model it may use",
-            )
+            fix = TOP_UP
             return fix, "LLM_MODEL"
         case ModelNotFound():
-            fix = (
-                "请按服务的模型列表填写名称，并核对接口地址的结尾（多为 /v1）",
-                (
-                    "Take the name of the model from the service's list, and see that the base url "
-                    "ends as documented"
-                ),
-            )
+            fix = TAKE_LISTED_NAME
             return fix, "LLM_MODEL"
         case ModelRateLimited() | ModelOverloaded():
-            return ("服务正忙，请过一分钟再试", "The service is busy: try again in a minute"), ""
+            return TRY_LATER, ""
         case ModelTransport():
-            fix = (
-                "请确认接口地址无误，并且本机能访问",
-                "See that the base url is right and can be reached from here",
-            )
+            fix = CHECK_BASE_URL
             return fix, "LLM_BASE_URL"
         case ImagesUnsupported():
-            fix = (
-                "请在 LLM_VISION_MODEL 里填写同一地址下能看图的模型",
-                "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
-            )
+            fix = NAME_VISION_MODEL
             return fix, "LLM_MODEL"
         case ToolsUnsupported():
-            return ("请换一个支持工具调用的模型", "Take a model that can call tools"), "LLM_MODEL"
+            return TAKE_TOOL_MODEL, "LLM_MODEL"
         case ContentFiltered():
-            fix = (
-                "连普通问题都被拒绝，请联系服务商或换一个模型",
-                (
-                    "The service refuses even a harmless question: ask its support, or take "
-                    "another model"
-                ),
-            )
+            fix = ASK_SUPPORT
             return fix, "LLM_MODEL"
         case _:
-            return ("请查阅服务的文档", "See what the service's documentation says to this"), ""
+            return READ_DOCUMENTATION, ""
 
 
 # --- the checks of the doctor ---------------------------------------------------------------------
 
 
-NO_ANSWER: Final = ("{model} 没有答复：{why}", "{model} does not answer: {why}")
+NO_ANSWER: Final = Phrase("{model} 没有答复：{why}", "{model} does not answer: {why}")
+NAME_ONE_THAT_SEES: Final = Phrase(
+    "在 LLM_VISION_MODEL 里写一个能看图、接口地址相同的模型",
+    "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+)
+CATALOGUE.register(__name__, globals())
 TOOL_QUESTION = ModelRequest(
     (UserMessage("What is the weather in Beijing? Call the tool."),),
     (
@@ -247,7 +296,7 @@ async def check_coder(settings: Settings, *, clock: Clock, charge: Charge = free
     """Whether the Coder's model answers, where it is not the main one."""
     endpoint = settings.coder_endpoint
     if endpoint == settings.main_model:
-        return [ok("coder", ("就是主模型", "is the main model"))]
+        return [ok("coder", IS_MAIN_MODEL)]
     trial = await _asking(endpoint, clock, charge)(QUESTION)
     return [_judge_answer("coder", endpoint, trial)]
 
@@ -293,33 +342,25 @@ async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
         return [
             warning(
                 "clock",
-                (
-                    "没法对时：模型的服务器没有答复",
-                    "could not be compared: the model's server does not answer",
-                ),
-                ("看“模型”那一行", "See what `model` says"),
+                NOT_COMPARED,
+                SEE_MODEL,
             )
         ]
     except ValueError:
         return [
             ok(
                 "clock",
-                ("模型的服务器没有说现在几点", "the model's server does not say what time it is"),
+                NO_TIME,
             )
         ]
     skew = clock.now() - theirs
     if abs(skew) <= SKEW:
-        return [ok("clock", ("和模型的服务器一致", "agrees with the model's server"))]
+        return [ok("clock", CLOCKS_AGREE)]
     return [
         warning(
             "clock",
-            ("比模型的服务器快 {seconds} 秒", "is {seconds} s ahead of the model's server")
-            if skew > 0
-            else ("比模型的服务器慢 {seconds} 秒", "is {seconds} s behind the model's server"),
-            (
-                "让这台机器用 NTP 自动对时，比如 `timedatectl set-ntp true`",
-                "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
-            ),
+            CLOCK_AHEAD if skew > 0 else CLOCK_BEHIND,
+            SET_CLOCK,
             seconds=f"{abs(skew):.0f}",
         )
     ]
@@ -346,28 +387,25 @@ def _judge_answer(check: str, endpoint: Endpoint, trial: ModelTrial) -> Check:
         )
     first, taken = trial.answer.first_token, f"{trial.seconds:.1f}"
     said = (
-        fill_pair(
-            (
-                "{model} 用 {seconds} 秒答复，一次发完，不是流式",
-                "{model} answers in {seconds} s, in one piece, not streamed",
-            ),
+        Phrase(
+            "{model} 用 {seconds} 秒答复，一次发完，不是流式",
+            "{model} answers in {seconds} s, in one piece, not streamed",
+        ).fill(
             model=endpoint.model,
             seconds=taken,
         )
         if first is None
-        else fill_pair(
-            (
-                "{model} 用 {seconds} 秒答复，流式，首个 token 等了 {first} 秒",
-                "{model} answers in {seconds} s, streamed, first token after {first} s",
-            ),
+        else Phrase(
+            "{model} 用 {seconds} 秒答复，流式，首个 token 等了 {first} 秒",
+            "{model} answers in {seconds} s, streamed, first token after {first} s",
+        ).fill(
             model=endpoint.model,
             seconds=taken,
             first=f"{first:.1f}",
         )
     )
     if proxy := find_proxy(join_url(endpoint.base_url)):
-        said = fill_pair(
-            ("{said}，经过代理 {proxy}", "{said}, through the proxy {proxy}"),
+        said = Phrase("{said}，经过代理 {proxy}", "{said}, through the proxy {proxy}").fill(
             said=said,
             proxy=URL(proxy).with_user(None).origin(),
         )
@@ -385,7 +423,7 @@ def _judge_sight(endpoint: Endpoint, trial: ModelTrial) -> Check:
     if trial.answer is None:
         return warning(
             "vision",
-            ("不能给 {model} 看图片：{why}", "{model} cannot be shown pictures: {why}"),
+            CANNOT_SEE,
             trial.fix,
             model=endpoint.model,
             why=trial.why,
@@ -394,20 +432,14 @@ def _judge_sight(endpoint: Endpoint, trial: ModelTrial) -> Check:
     if not any(word in said.lower() for word in RED):
         return warning(
             "vision",
-            (
-                "给 {model} 看一张红色的图，它说：{said}",
-                "{model} was shown a red picture and says: {said}",
-            ),
-            (
-                "在 LLM_VISION_MODEL 里写一个能看图、接口地址相同的模型",
-                "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
-            ),
+            SAW_NOT_RED,
+            NAME_ONE_THAT_SEES,
             model=endpoint.model,
             said=f"{said[:60]!r}",
         )
     return ok(
         "vision",
-        ("{model} 能看图片，用了 {seconds} 秒", "{model} sees pictures, in {seconds} s"),
+        SEES_PICTURES,
         model=endpoint.model,
         seconds=f"{trial.seconds:.1f}",
     )
@@ -417,21 +449,18 @@ def _judge_call(trial: ModelTrial) -> Check:
     if trial.answer is None:
         return failure(
             "model tools",
-            ("带工具的请求失败了：{why}", "a request with a tool fails: {why}"),
+            TOOL_REQUEST_FAILS,
             trial.fix,
             why=trial.why,
         )
     if not trial.answer.message.tool_calls:
         return warning(
             "model tools",
-            (
-                "模型没有调用工具，而是直接说话",
-                "the model answered in words instead of calling a tool",
-            ),
-            ("换一个会调用工具的模型", "Take one that calls tools"),
+            NO_TOOL_CALL,
+            TAKE_ONE_WITH_TOOLS,
         )
     return ok(
         "model tools",
-        ("会调用工具，用了 {seconds} 秒", "calls a tool in {seconds} s"),
+        CALLS_TOOL,
         seconds=f"{trial.seconds:.1f}",
     )

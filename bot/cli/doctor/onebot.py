@@ -11,7 +11,7 @@ import errno
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -21,11 +21,10 @@ from websockets.frames import CloseCode
 from yarl import URL
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
+from adapters.onebot.accounts import PeerRegistry
 from adapters.onebot.calls import OneBotCalls
 from adapters.onebot.connection import Connection
-from adapters.onebot.forward_ws import dial
-from adapters.onebot.peers import PeerRegistry
-from adapters.onebot.reverse_ws import ReverseServer
+from adapters.onebot.sockets import ReverseServer, dial
 from adapters.web.file_route import NOTHING
 from adapters.web.readiness import NOBODY, ServedAccount
 from bot.cli.checks import LOG_IN, Check, failure, failures, ok, warning
@@ -33,9 +32,10 @@ from bot.cli.control import socket_of
 from bot.cli.doctor.interview import A_SERVER, RESTART, SENT_WITHIN, Interview
 from bot.core.errors import NotConnected
 from bot.core.events import Event
+from bot.core.language import CATALOGUE
 from config.settings import Settings
 from frostagent.models.openai.client import make_session
-from frostagent.text.language import Bilingual, fill_pair
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock, Ids
 
@@ -43,16 +43,68 @@ ASKED_WITHIN = 4.0  # seconds
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
 """What is listened on -> where it is asked."""
 
-CONNECT = (
-    (
-        "看看 OneBot 服务开着没有，它的 WebSocket 客户端里机器人的地址和 "
-        "ONEBOT_ACCESS_TOKEN 的令牌对不对；它的日志里写着为什么连不上"
-    ),
-    (
-        "See that the OneBot server runs, and that its websocket client has the bot's "
-        "address and the token in ONEBOT_ACCESS_TOKEN; its log says why it does not "
-        "connect"
-    ),
+CONNECT = Phrase(
+    "看看 OneBot 服务开着没有，它的 WebSocket 客户端里机器人的地址和 "
+    "ONEBOT_ACCESS_TOKEN 的令牌对不对；它的日志里写着为什么连不上",
+    "See that the OneBot server runs, and that its websocket client has the bot's "
+    "address and the token in ONEBOT_ACCESS_TOKEN; its log says why it does not "
+    "connect",
+)
+
+
+WEB_IN_USE: Final = Phrase("{place} 由正在运行的机器人占用", "{place} is used by the bot that runs")
+WEB_FREE: Final = Phrase("{place} 空着", "{place} is free")
+FREE_WEB_PORT: Final = Phrase(
+    "停掉占用它的程序，或者换一个 WEB_PORT（0 表示不要）",
+    "Stop what uses it, or choose another WEB_PORT (0: none)",
+)
+WEB_UNUSABLE: Final = Phrase("{place} 监听不了（{why}）", "{place} cannot be listened on ({why})")
+ONEBOT_FREE: Final = Phrase(
+    "{place} 空着：没有机器人在运行", "{place} is free: no bot is running there"
+)
+FREE_ONEBOT_PORT: Final = Phrase(
+    "停掉占用它的程序，或者换一个 ONEBOT_PORT", "Stop what uses it, or choose another ONEBOT_PORT"
+)
+ELSEWHERE: Final = Phrase(
+    "这个网关上没有账号，账号 {accounts} 在别的网关上",
+    "none is at this gateway, account {accounts} is at another one",
+)
+BOT_RUNS_BUT: Final = Phrase("机器人在运行，但是：{why}", "the bot is running, but {why}")
+ACCOUNT_UNKNOWN: Final = Phrase(
+    "机器人在运行，但不知道账号 {accounts} 在不在线",
+    "the bot is running, but nobody says whether account {accounts} is online",
+)
+ACCOUNTS_ONLINE: Final = Phrase(
+    "机器人在运行，账号 {accounts} 在线", "the bot is running, account {accounts} online"
+)
+PORT_OF_BOT: Final = Phrase(
+    "没有发送：OneBot 服务连着的是正占用端口的程序",
+    "was not sent: the OneBot server talks with whatever has the port now",
+)
+NONE_CAME: Final = Phrase(
+    "没有 OneBot 服务连到 {host}:{port}，等了 {seconds} 秒",
+    "none came to {host}:{port} within {seconds} s",
+)
+TOKEN_REFUSED: Final = Phrase(
+    "{place} 不认我们的令牌（HTTP {status}）", "{place} does not take our token (HTTP {status})"
+)
+NO_WEBSOCKET: Final = Phrase(
+    "{place} 不是 WebSocket 服务端（HTTP {status}）",
+    "{place} is no websocket server (HTTP {status})",
+)
+UNREACHABLE: Final = Phrase("连不上 {place}（{why}）", "{place} cannot be reached ({why})")
+UNKNOWN_HOST: Final = Phrase("这里不认识 {host} 这个名字", "{host} is no name that is known here")
+RESOLVED: Final = Phrase("{host} 的地址是 {address}", "the address of {host} is {address}")
+TOKEN_NOT_TAKEN: Final = Phrase("{place} 不认我们的令牌", "{place} does not take our token")
+HANGS_UP: Final = Phrase(
+    "{place} 一连上就挂断：令牌可能不对", "{place} hangs up at once: our token may be wrong"
+)
+SILENT: Final = Phrase(
+    "{place} 接受了连接，但什么也不答复", "{place} takes the connection but answers nothing"
+)
+LEADS_TO_BOT: Final = Phrase("{url} 通到机器人", "{url} leads to the bot")
+LEADS_ELSEWHERE: Final = Phrase(
+    "{url} 没有通到机器人，那边答复了 {status}", "{url} leads elsewhere: it answered {status}"
 )
 
 
@@ -123,20 +175,17 @@ async def _check_web(settings: Settings, running: RunningBot | None) -> Check:
     if running is not None:
         return ok(
             "web port",
-            ("{place} 由正在运行的机器人占用", "{place} is used by the bot that runs"),
+            WEB_IN_USE,
             place=place,
         )
     if not trouble:
-        return ok("web port", ("{place} 空着", "{place} is free"), place=place)
-    fix = (
-        "停掉占用它的程序，或者换一个 WEB_PORT（0 表示不要）",
-        "Stop what uses it, or choose another WEB_PORT (0: none)",
-    )
+        return ok("web port", WEB_FREE, place=place)
+    fix = FREE_WEB_PORT
     # As at start: a default that is taken costs only /metrics.
     judge = failure if "web_port" in settings.model_fields_set else warning
     return judge(
         "web port",
-        ("{place} 监听不了（{why}）", "{place} cannot be listened on ({why})"),
+        WEB_UNUSABLE,
         fix,
         place=place,
         why=trouble,
@@ -149,22 +198,19 @@ async def _check_onebot(settings: Settings, running: RunningBot | None) -> Check
     if not trouble:
         return ok(
             "onebot port",
-            ("{place} 空着：没有机器人在运行", "{place} is free: no bot is running there"),
+            ONEBOT_FREE,
             place=place,
         )
     if running is not None:
         return ok(
             "onebot port",
-            ("{place} 由正在运行的机器人占用", "{place} is used by the bot that runs"),
+            WEB_IN_USE,
             place=place,
         )
     return failure(
         "onebot port",
-        ("{place} 监听不了（{why}）", "{place} cannot be listened on ({why})"),
-        (
-            "停掉占用它的程序，或者换一个 ONEBOT_PORT",
-            "Stop what uses it, or choose another ONEBOT_PORT",
-        ),
+        WEB_UNUSABLE,
+        FREE_ONEBOT_PORT,
         place=place,
         why=trouble,
     )
@@ -178,49 +224,39 @@ def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
     gone = {seen.account for seen in running.accounts} - {seen.account for seen in there}
     if there:
         brought = [
-            fill_pair(
-                ("{server} 登录的是账号 {account}", "{server} has account {account}"),
+            Phrase("{server} 登录的是账号 {account}", "{server} has account {account}").fill(
                 server=seen.server or A_SERVER,
                 account=seen.account,
             )
             for seen in there
         ]
-        yield ok("onebot", ("；".join(zh for zh, _ in brought), "; ".join(en for _, en in brought)))
+        yield ok("onebot", Bilingual("; ".join(brought), "；".join(one.zh for one in brought)))
     if elsewhere and not there and gone <= elsewhere:
         named = ", ".join(map(str, sorted(elsewhere)))
         yield ok(
             "account",
-            (
-                "这个网关上没有账号，账号 {accounts} 在别的网关上",
-                "none is at this gateway, account {accounts} is at another one",
-            ),
+            ELSEWHERE,
             accounts=named,
         )
     elif not running.ready:
         fix = LOG_IN if any(seen.online is False for seen in there) else CONNECT
         yield failure(
             "account",
-            ("机器人在运行，但是：{why}", "the bot is running, but {why}"),
+            BOT_RUNS_BUT,
             fix,
             why=running.reason,
         )
     elif unknown := _numbers(seen for seen in there if seen.online is None):
         yield warning(
             "account",
-            (
-                "机器人在运行，但不知道账号 {accounts} 在不在线",
-                "the bot is running, but nobody says whether account {accounts} is online",
-            ),
+            ACCOUNT_UNKNOWN,
             LOG_IN,
             accounts=unknown,
         )
     else:
         yield ok(
             "account",
-            (
-                "机器人在运行，账号 {accounts} 在线",
-                "the bot is running, account {accounts} online",
-            ),
+            ACCOUNTS_ONLINE,
             accounts=_numbers(there),
         )
 
@@ -261,15 +297,11 @@ def _read(body: Any) -> RunningBot | None:
 COMES_WITHIN = 35.0
 """Seconds; NapCat dials every 5 with our settings, every 30 with its own."""
 
-STOP_THE_BOT = (
-    (
-        "先停下机器人再查；用 docker：先 `docker compose stop bot`，再 `docker compose "
-        "run --rm --no-deps --use-aliases bot doctor --send-image`"
-    ),
-    (
-        "Stop the bot and ask again; with docker: `docker compose stop bot`, then "
-        "`docker compose run --rm --no-deps --use-aliases bot doctor --send-image`"
-    ),
+STOP_THE_BOT = Phrase(
+    "先停下机器人再查；用 docker：先 `docker compose stop bot`，再 `docker compose "
+    "run --rm --no-deps --use-aliases bot doctor --send-image`",
+    "Stop the bot and ask again; with docker: `docker compose stop bot`, then "
+    "`docker compose run --rm --no-deps --use-aliases bot doctor --send-image`",
 )
 
 
@@ -279,10 +311,7 @@ async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[C
     """
     checks = await check_ports(settings)
     if await why_taken(settings.onebot_host, settings.onebot_port):
-        said = (
-            "没有发送：OneBot 服务连着的是正占用端口的程序",
-            "was not sent: the OneBot server talks with whatever has the port now",
-        )
+        said = PORT_OF_BOT
         return [*checks, warning("picture", said, STOP_THE_BOT)]
     return [*checks, *await listen(settings, clock=clock, ids=ids)]
 
@@ -315,10 +344,7 @@ async def listen(
                 return [
                     failure(
                         "onebot",
-                        (
-                            "没有 OneBot 服务连到 {host}:{port}，等了 {seconds} 秒",
-                            "none came to {host}:{port} within {seconds} s",
-                        ),
+                        NONE_CAME,
                         CONNECT,
                         host=settings.onebot_host,
                         port=server.port,
@@ -355,18 +381,16 @@ class _FirstEvent:
 RESOLVED_WITHIN = 3.0
 DIALLED_WITHIN = 5.0
 
-BE_LET_IN = (
+BE_LET_IN = Phrase(
     "把 ONEBOT_ACCESS_TOKEN 设成 OneBot 服务里 WebSocket 服务端的令牌",
     "Set ONEBOT_ACCESS_TOKEN to the token of the OneBot server's websocket server",
 )
-START_SERVER = (
+START_SERVER = Phrase(
     "启动 OneBot 服务，打开它的 WebSocket 服务端，并核对 ONEBOT_URL 的地址和端口",
-    (
-        "Start the OneBot server, switch its websocket server on, and see that "
-        "ONEBOT_URL has its host and port"
-    ),
+    "Start the OneBot server, switch its websocket server on, and see that "
+    "ONEBOT_URL has its host and port",
 )
-NAME_IN_CONTAINERS = (
+NAME_IN_CONTAINERS = Phrase(
     "在容器里填服务名，要在同一个网络；在同一台机器上填 127.0.0.1",
     "In containers it is the name of the service, in the same network; on one machine, 127.0.0.1",
 )
@@ -390,10 +414,7 @@ async def check_forward(
                 named,
                 failure(
                     "onebot",
-                    (
-                        "{place} 不认我们的令牌（HTTP {status}）",
-                        "{place} does not take our token (HTTP {status})",
-                    ),
+                    TOKEN_REFUSED,
                     BE_LET_IN,
                     place=place,
                     status=status,
@@ -403,10 +424,7 @@ async def check_forward(
             named,
             failure(
                 "onebot",
-                (
-                    "{place} 不是 WebSocket 服务端（HTTP {status}）",
-                    "{place} is no websocket server (HTTP {status})",
-                ),
+                NO_WEBSOCKET,
                 START_SERVER,
                 place=place,
                 status=status,
@@ -419,7 +437,7 @@ async def check_forward(
             named,
             failure(
                 "onebot",
-                ("连不上 {place}（{why}）", "{place} cannot be reached ({why})"),
+                UNREACHABLE,
                 START_SERVER,
                 place=place,
                 why=reason,
@@ -440,13 +458,13 @@ async def check_name(url: str) -> Check:
     except OSError:
         return failure(
             "onebot host",
-            ("这里不认识 {host} 这个名字", "{host} is no name that is known here"),
+            UNKNOWN_HOST,
             NAME_IN_CONTAINERS,
             host=host,
         )
     return ok(
         "onebot host",
-        ("{host} 的地址是 {address}", "the address of {host} is {address}"),
+        RESOLVED,
         host=host,
         address=found[0][4][0],
     )
@@ -483,7 +501,7 @@ async def _converse(
         return [
             failure(
                 "onebot",
-                ("{place} 不认我们的令牌", "{place} does not take our token"),
+                TOKEN_NOT_TAKEN,
                 BE_LET_IN,
                 place=place,
             )
@@ -492,10 +510,7 @@ async def _converse(
         return [
             failure(
                 "onebot",
-                (
-                    "{place} 一连上就挂断：令牌可能不对",
-                    "{place} hangs up at once: our token may be wrong",
-                ),
+                HANGS_UP,
                 BE_LET_IN,
                 place=place,
             )
@@ -503,10 +518,7 @@ async def _converse(
     return interview.told or [
         failure(
             "onebot",
-            (
-                "{place} 接受了连接，但什么也不答复",
-                "{place} takes the connection but answers nothing",
-            ),
+            SILENT,
             RESTART,
             place=place,
         )
@@ -516,16 +528,13 @@ async def _converse(
 # --- the page for large files ---------------------------------------------------------------------
 
 
-MEND_MEDIA_URL = (
-    (
-        "看看 MEDIA_URL 写的是不是这台机器和 WEB_PORT（docs/zh/cluster.md），"
-        "然后重启机器人；不然大文件发不出去"
-    ),
-    (
-        "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and "
-        "start the bot anew; large files are not sent otherwise"
-    ),
+MEND_MEDIA_URL = Phrase(
+    "看看 MEDIA_URL 写的是不是这台机器和 WEB_PORT（docs/zh/cluster.md），"
+    "然后重启机器人；不然大文件发不出去",
+    "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and "
+    "start the bot anew; large files are not sent otherwise",
 )
+CATALOGUE.register(__name__, globals())
 
 
 async def check_media_url(settings: Settings) -> list[Check]:
@@ -546,21 +555,18 @@ async def check_media_url(settings: Settings) -> list[Check]:
         return [
             warning(
                 "media url",
-                ("连不上 {place}（{why}）", "{place} cannot be reached ({why})"),
+                UNREACHABLE,
                 MEND_MEDIA_URL,
                 place=url,
                 why=type(error).__name__,
             )
         ]
     if (response.status, said) == (404, NOTHING.encode()):
-        return [ok("media url", ("{url} 通到机器人", "{url} leads to the bot"), url=url)]
+        return [ok("media url", LEADS_TO_BOT, url=url)]
     return [
         warning(
             "media url",
-            (
-                "{url} 没有通到机器人，那边答复了 {status}",
-                "{url} leads elsewhere: it answered {status}",
-            ),
+            LEADS_ELSEWHERE,
             MEND_MEDIA_URL,
             url=url,
             status=response.status,

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -31,12 +32,14 @@ from bot.cli.doctor.storage import check_folders, check_privacy, check_store
 from bot.cli.doctor.tools import check_games, check_tools, check_versions, check_weather
 from bot.configured_tools import weather_keys
 from bot.core.console_views import Finding
+from bot.core.language import CATALOGUE
 from bot.runtime.version import user_agent
 from config.endpoints import Endpoint
 from config.secrets import all_secrets
 from config.settings import Settings
 from frostagent.models.openai.endpoint import join_url
 from frostagent.models.prices import KnownModels, read_known
+from frostagent.text.language import Phrase
 from frostagent.text.masking import Mask
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import Usage
@@ -46,6 +49,18 @@ logger = logging.getLogger(__name__)
 
 DEADLINE = 15.0  # seconds for each check
 WITH_IMAGE = 5  # checks' time: until a OneBot server comes, and until QQ confirms the picture
+
+
+TOO_SLOW: Final = Phrase("过了 {seconds} 秒还没查完", "was not finished after {seconds} s")
+SEE_WHAT_IT_WAITS_FOR: Final = Phrase(
+    "看看它在等什么：磁盘、域名解析，还是网络",
+    "See what it waits for: the disk, a name, or the network",
+)
+CHECK_BROKE: Final = Phrase(
+    "检查本身出错了（{kind}：{why}）", "the check itself broke ({kind}: {why})"
+)
+REPORT_THIS: Final = Phrase("请反馈给开发者", "Please report this")
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +191,8 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         return [
             failure(
                 probe.name,
-                ("过了 {seconds} 秒还没查完", "was not finished after {seconds} s"),
-                (
-                    "看看它在等什么：磁盘、域名解析，还是网络",
-                    "See what it waits for: the disk, a name, or the network",
-                ),
+                TOO_SLOW,
+                SEE_WHAT_IT_WAITS_FOR,
                 seconds=f"{seconds:g}",
             )
         ]
@@ -189,8 +201,8 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
         return [
             failure(
                 probe.name,
-                ("检查本身出错了（{kind}：{why}）", "the check itself broke ({kind}: {why})"),
-                ("请反馈给开发者", "Please report this"),
+                CHECK_BROKE,
+                REPORT_THIS,
                 kind=type(error).__name__,
                 why=error,
             )

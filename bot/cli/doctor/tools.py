@@ -10,10 +10,11 @@ from typing import Final
 
 from bot.cli.checks import Check, ok, warning
 from bot.configured_tools import TOOL_PORTS, build_toolset, find_tools, unknown_tools
+from bot.core.language import CATALOGUE
 from bot.core.ports import Web
 from config.settings import Settings
 from frostagent.clock import SystemClock
-from frostagent.text.language import Bilingual, bilingual, fill_pair, text_of
+from frostagent.text.language import Bilingual, Phrase, bilingual, text_of
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
 from tools.get_game_version.games import Games
@@ -24,7 +25,27 @@ from tools.get_weather.places import WeatherPlace
 from tools.get_weather.requests import SourceFailed, WeatherKeys, WeatherQuestion
 from tools.get_weather.sources import SOURCES, WeatherSource
 
-BROKEN: Final = ("{file}: {what}", "{file}: {what}")
+BROKEN: Final = Phrase("{file}: {what}", "{file}: {what}")
+
+
+NO_SUCH_TOOL: Final = Phrase(
+    "TOOLS_DENY、_APPROVE 或 _AUDIENCE 里写了 {tool}，但没有这个工具",
+    "{tool} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool",
+)
+CORRECT_NAME: Final = Phrase("请改正名称", "Correct its name")
+SEE_ITS_DOCUMENTATION: Final = Phrase(
+    "在那之前模型不知道有它；请看它自己的文档",
+    "The model is not told of it meanwhile; see its own documentation",
+)
+UNUSABLE: Final = Phrase("{tool} 用不了：{why}", "{tool} cannot be used: it {why}")
+ALL_USABLE: Final = Phrase("{count} 个都可以用", "all {count} can be used")
+SOURCE_ANSWERS: Final = Phrase("{source} 有答复", "{source} answers")
+GAMES_USABLE: Final = Phrase("{file} 可以用", "{file} can be used")
+REACHABLE: Final = Phrase("连得上", "can be reached")
+NO_HOSTS: Final = Phrase(
+    "{count} 个地址都用不了，比如：{first}", "none of its {count} hosts can be used, as {first}"
+)
+AND_MORE: Final = Phrase("{first}；还有 {more} 个", "{first}; and {more} more")
 
 
 def check_tools(settings: Settings) -> list[Check]:
@@ -38,33 +59,25 @@ def check_tools(settings: Settings) -> list[Check]:
     checks += [
         warning(
             "tools",
-            (
-                "TOOLS_DENY、_APPROVE 或 _AUDIENCE 里写了 {tool}，但没有这个工具",
-                "{tool} is in TOOLS_DENY, _APPROVE or _AUDIENCE, but there is no such tool",
-            ),
-            ("请改正名称", "Correct its name"),
+            NO_SUCH_TOOL,
+            CORRECT_NAME,
             tool=name,
         )
         for name in unknown_tools(settings, toolset)
     ]
     for status in toolset.check_availability(TOOL_PORTS):
         if not status.available:
-            fix = (
-                "在那之前模型不知道有它；请看它自己的文档",
-                "The model is not told of it meanwhile; see its own documentation",
-            )
+            fix = SEE_ITS_DOCUMENTATION
             checks.append(
                 warning(
                     "tools",
-                    ("{tool} 用不了：{why}", "{tool} cannot be used: it {why}"),
+                    UNUSABLE,
                     fix,
                     tool=status.name,
                     why=status.reason,
                 )
             )
-    return checks or [
-        ok("tools", ("{count} 个都可以用", "all {count} can be used"), count=len(found.tools))
-    ]
+    return checks or [ok("tools", ALL_USABLE, count=len(found.tools))]
 
 
 # --- their sources --------------------------------------------------------------------------------
@@ -80,21 +93,18 @@ BEIJING = WeatherPlace(
 NO_KEYS = WeatherKeys()
 HTTP_OK = 200
 NAMED = 3  # troubles in one line
-ANSWERED: Final = ("{host} 答复了 {status}", "{host} answered {status}")
-MEND_NETWORK = (
+ANSWERED: Final = Phrase("{host} 答复了 {status}", "{host} answered {status}")
+MEND_NETWORK = Phrase(
     "看看这台机器连不连得上；有防火墙就设 HTTPS_PROXY，或者在 TOOLS_MIRRORS 里设镜像",
-    (
-        "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a "
-        "mirror in TOOLS_MIRRORS"
-    ),
+    "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a "
+    "mirror in TOOLS_MIRRORS",
 )
-MEND_KEY = (
+MEND_KEY = Phrase(
     "见 docs/zh/weather.md：检查 .env 里的密钥、地址或 TOOLS_CONTACT；在那之前会用下一个来源",
-    (
-        "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then "
-        "the next source is asked"
-    ),
+    "See docs/weather.md: its key or host in .env, or TOOLS_CONTACT; until then "
+    "the next source is asked",
 )
+CATALOGUE.register(__name__, globals())
 
 
 async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0.0) -> list[Check]:
@@ -123,7 +133,7 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
         await source.fetch(question)
     except SourceFailed as error:
         return warning("weather", text_of(error), MEND_KEY)
-    return ok("weather", ("{source} 有答复", "{source} answers"), source=source.name)
+    return ok("weather", SOURCE_ANSWERS, source=source.name)
 
 
 async def check_versions(web: Web) -> list[Check]:
@@ -140,7 +150,7 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
             warning("games", BROKEN, problem.mend, file=problem.name, what=problem.what)
             for problem in problems
         ]
-    return [ok("games", ("{file} 可以用", "{file} can be used"), file=settings.games_file.name)]
+    return [ok("games", GAMES_USABLE, file=settings.games_file.name)]
 
 
 async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
@@ -151,16 +161,13 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
         asked = [group.create_task(_ask(url, web)) for url in urls]
     troubles = [trouble for task in asked if (trouble := task.result())]
     if not troubles:
-        return ok(check, ("连得上", "can be reached"))
+        return ok(check, REACHABLE)
     first = troubles[:NAMED]
     named = Bilingual("; ".join(first), "；".join(one.zh for one in first))
     if len(troubles) == len(asked) > 1:
         return warning(
             check,
-            (
-                "{count} 个地址都用不了，比如：{first}",
-                "none of its {count} hosts can be used, as {first}",
-            ),
+            NO_HOSTS,
             MEND_NETWORK,
             count=len(asked),
             first=troubles[0],
@@ -168,7 +175,7 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
     if len(troubles) > NAMED:
         return warning(
             check,
-            ("{first}；还有 {more} 个", "{first}; and {more} more"),
+            AND_MORE,
             MEND_NETWORK,
             first=named,
             more=len(troubles) - NAMED,
@@ -185,4 +192,4 @@ async def _ask(url: str, web: Web) -> Bilingual | None:
     if response.status == HTTP_OK:
         return None
     host, status = url.split("/")[2], response.status
-    return bilingual(fill_pair(ANSWERED, host=host, status=status))
+    return bilingual(ANSWERED.fill(host=host, status=status))

@@ -15,7 +15,7 @@ import typer
 from pydantic import SecretStr
 
 from bot.cli.setup.files import can_be_in_env
-from bot.core.language import in_chinese
+from bot.core.language import CATALOGUE
 from config import sources, values
 from config.checks import PLACEHOLDER
 from config.endpoints import Endpoint
@@ -23,7 +23,7 @@ from config.loading import load_settings
 from config.persona_files import find_persona
 from config.settings import Settings
 from config.values import to_half_width
-from frostagent.text.language import Bilingual
+from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError, Problem
 
 
@@ -131,7 +131,8 @@ OPTION_OF = {
     PORT: "--console-port",
 }
 NAMES = ", ".join(vendor.name for vendor in VENDORS)
-OR_A_NAME = f"，或者写其中一个名字：{NAMES}", f", or name one of {NAMES}"
+WITH_A_NAME = Phrase(f"{{mend}}，或者写其中一个名字：{NAMES}", f"{{mend}}, or name one of {NAMES}")
+CATALOGUE.register(__name__, globals())
 
 
 def known_answers(
@@ -198,7 +199,7 @@ def _with_option(problem: Problem) -> Problem:
     option = OPTION_OF.get(problem.name)
     mend = problem.mend
     if problem.name == "LLM_BASE_URL":
-        mend = Bilingual(mend + OR_A_NAME[1], in_chinese(mend) + OR_A_NAME[0])
+        mend = WITH_A_NAME.fill(mend=mend)
     return Problem(f"{problem.name} ({option})", problem.what, mend) if option else problem
 
 

@@ -1,20 +1,23 @@
-"""One raw answer, gathered from deltas or from one whole message; nothing is interpreted here.
+"""One raw answer, gathered from the chunks of a stream or from one whole body.
 
-Every vendor's way of cutting an answer into deltas ends in the same `RawAnswer`; what it means to
-us is read in `wire`.
+Every vendor's way of cutting an answer into chunks ends in the same `RawAnswer`; what it means to
+us is read in `wire`. An error in a chunk or in a body is raised (2.3). Errors are logged, so they
+never repeat what may be the model's own words.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import orjson
-from msgspec import Meta, MsgspecError, Struct
-from msgspec.json import Decoder
+from msgspec import Struct
 
+from frostagent.models.openai.errors import classify, has_complaint
 from frostagent.models.openai.vendor_text import repair_text, short_word, to_json
+from frostagent.types.errors import ModelTransport
 
 SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
 CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
@@ -204,66 +207,12 @@ def _canonical(arguments: object) -> bytes | None:
         return None
 
 
-NoText: TypeAlias = Annotated[str, Meta(max_length=0)] | None
-NoList: TypeAlias = Annotated[list[Any], Meta(max_length=0)] | None
-
-
-class UsualDelta(Struct):
-    """Words, thoughts under either of their names, or nothing."""
-
-    content: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    reasoning_details: NoList = None
-    refusal: NoText = None
-    tool_calls: NoList = None
-    function_call: None = None
-
-
-class UsualChoice(Struct):
-    """A candidate's delta, and how it ended."""
-
-    delta: UsualDelta
-    index: int | None = None
-    finish_reason: str | None = None
-    native_finish_reason: str | None = None
-    usage: None = None
-    error: None = None
-
-
-class UsualEnvelope(Struct):
-    """What stands around a chunk besides: no usage yet."""
-
-    usage: None = None
-
-
-class UsualChunk(Struct):
-    """The candidates; in some chunks, usage."""
-
-    choices: list[UsualChoice]
-    usage: dict[str, Any] | None = None
-    error: None = None
-    x_groq: UsualEnvelope | None = None
-    id: str | None = None
-    model: str | None = None
-
-
-_decode = Decoder(UsualChunk).decode
-
-
-def read_usual(data: bytes) -> UsualChunk | None:
-    """The chunk, or None where it is of another kind, or none at all."""
-    try:
-        return _decode(data)
-    except (MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 # Two names of one text where both are there: read one.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 MAX_SAID = 200_000  # characters of text and arguments: more is a model that does not end
 MAX_THOUGHT = 1_000_000
-WORD_FIELDS = frozenset({"role", "content"})
+NAME = re.compile(r"[A-Za-z_]{1,32}")
+MAX_NAMES = 8  # fields of an object without an answer that are named in the error
 
 
 class RawAnswer(Struct, frozen=True, kw_only=True):
@@ -296,6 +245,14 @@ class AnswerDraft:
     """The answer so far. Every field of a delta counts, whatever else is in it (2.17)."""
 
     def __init__(self) -> None:
+        self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
+        self.finish_reason: str | None = None
+        self.usage: Mapping[str, Any] | None = None
+        self.is_counted = False  # whether the last chunk was one that only counts tokens
+        self._native_finish_reason: str | None = None
+        self._model = ""
+        self._id = ""
+        self._has_deltas = False
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._reasoning_field = ""
@@ -306,18 +263,91 @@ class AnswerDraft:
         self._refusal: list[str] = []
         self._calls: CallDrafts | None = None
         self._function_call: CallDraft | None = None
-        self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
 
-    def take(self, delta: UsualDelta) -> None:
-        """Take one that is of words, thoughts or nothing."""
-        if content := delta.content:
-            self.pieces += 1
-            self._text.append(content)
-            self._said += len(content)
-        if delta.reasoning_content:
-            self._think(delta.reasoning_content, "reasoning_content")
-        elif delta.reasoning:
-            self._think(delta.reasoning, "reasoning")
+    def add_chunk(self, chunk: object, *, is_error: bool = False) -> None:
+        """Take one chunk of a stream; `is_error`: it came as an event of that name.
+
+        Raises the ModelError it holds, ModelTransport for one that is no object.
+        """
+        if not isinstance(chunk, dict):
+            raise ModelTransport(f"a chunk that is no object but {type(chunk).__name__}")
+        if is_error or chunk.get("error"):
+            raise classify(None, chunk)
+        choices, usage = chunk.get("choices"), chunk.get("usage")
+        self.is_counted = False
+        if choices and isinstance(choices, list):
+            for choice in choices:
+                # Other candidates are not ours (2.15).
+                if isinstance(choice, dict) and not choice.get("index"):
+                    self._add_choice(choice)
+        elif usage:
+            # An end only as the last chunk: some vendors count all the way (2.5).
+            self.is_counted = True
+        elif choices is None and has_complaint(chunk):
+            raise classify(None, chunk)
+        if usage or "x_groq" in chunk or not (self._id and self._model):
+            self._add_frame(chunk)
+
+    def add_body(self, body: object, size: int) -> None:
+        """Take the one answer of a whole body of `size` bytes. Raises the ModelError it holds,
+        ModelTransport where it holds no answer.
+        """
+        body = _unwrap(body)
+        match body:
+            case dict() if not body.get("error"):
+                choices = body.get("choices")
+            case dict() | [dict(), *_]:
+                raise classify(None, body)
+            case _:
+                raise _no_choices(body, size)
+        listed = choices if isinstance(choices, list) else ()
+        ours = [choice for choice in listed if isinstance(choice, dict)]
+        if not ours:
+            raise classify(None, body) if has_complaint(body) else _no_choices(body, size)
+        choice = next((choice for choice in ours if not choice.get("index")), ours[0])
+        if isinstance(message := choice.get("message") or choice.get("delta"), dict):
+            self.add(message, whole=True)
+        if choice.get("error"):
+            raise classify(None, choice)
+        self._end(choice)
+        self._add_frame(body)
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> None:
+        delta = choice.get("delta")
+        is_last = bool(choice.get("finish_reason"))
+        if isinstance(delta, dict):
+            self._has_deltas = True
+            self.add(delta)  # a `message` beside it says it all again (2.16)
+        elif (
+            delta is None
+            and isinstance(message := choice.get("message"), dict)
+            and not self.pieces
+            and (is_last or not self._has_deltas)
+        ):
+            self.add(message, whole=True)  # a whole answer dressed as a stream
+        if is_last:
+            self._end(choice)
+        if (usage := choice.get("usage")) and isinstance(usage, dict):
+            self.usage = usage
+        if choice.get("error"):
+            raise classify(None, choice)
+
+    def _end(self, choice: Mapping[str, Any]) -> None:
+        reason, native = choice.get("finish_reason"), choice.get("native_finish_reason")
+        self.finish_reason = reason if isinstance(reason, str) else None
+        self._native_finish_reason = native if isinstance(native, str) else None
+
+    def _add_frame(self, body: Mapping[str, Any]) -> None:
+        """Take usage, id and model. The last usage wins, they are never added up (2.5)."""
+        usage, identity, model = body.get("usage"), body.get("id"), body.get("model")
+        if not usage and isinstance(inner := body.get("x_groq"), dict):
+            usage = inner.get("usage")
+        if usage and isinstance(usage, dict):
+            self.usage = usage
+        if not self._id and isinstance(identity, str):
+            self._id = identity
+        if not self._model and isinstance(model, str):
+            self._model = model
 
     def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
         """Take one delta, or one whole message, which has the same fields."""
@@ -328,10 +358,6 @@ class AnswerDraft:
                 self._said += len(content)
             else:
                 self._add_content(content)
-            if len(delta) == 1:
-                return  # nearly all deltas
-        if delta.keys() <= WORD_FIELDS:
-            return
         details = delta.get("reasoning_details")
         for name in REASONING_FIELDS:
             if (thought := delta.get(name)) and isinstance(thought, str):
@@ -371,18 +397,8 @@ class AnswerDraft:
         """Whether it is longer than any answer; text of parts counts as well."""
         return self._said > MAX_SAID or self._thought > MAX_THOUGHT
 
-    def freeze(
-        self,
-        *,
-        finish_reason: str | None,
-        native_finish_reason: str | None,
-        usage: Mapping[str, Any] | None,
-        model: str,
-        identity: str,
-        done: bool | None,
-        unexplained: bool = False,
-    ) -> RawAnswer:
-        """The answer, with what only the end of it tells."""
+    def freeze(self, *, done: bool | None, unexplained: bool = False) -> RawAnswer:
+        """The answer; `done` and `unexplained` as there."""
         self._end_detail()
         return RawAnswer(
             text=repair_text("".join(self._text)),
@@ -393,11 +409,11 @@ class AnswerDraft:
             tool_calls=self._calls.freeze() if self._calls else (),
             # 1.11
             function_call=call.freeze() if (call := self._function_call) and call.name else None,
-            finish_reason=finish_reason,
-            native_finish_reason=native_finish_reason,
-            usage=usage,
-            model=model,
-            id=identity,
+            finish_reason=self.finish_reason,
+            native_finish_reason=self._native_finish_reason,
+            usage=self.usage,
+            model=self._model,
+            id=self._id,
             done=done,
             unexplained=unexplained,
         )
@@ -457,64 +473,21 @@ class AnswerDraft:
         self._detail = []
 
 
-class GatheredAnswer:
-    """A draft, and the fields that stand around its choices.
+def _unwrap(body: Any) -> Any:
+    """The body in the `data` of some gateways (1.9), or as it is."""
+    match body:
+        case {"data": {"choices": _} as inner} if "choices" not in body:
+            return inner
+        case _:
+            return body
 
-    Public and plain, for the readers of streams and of whole bodies: they write while it grows.
-    """
 
-    def __init__(self) -> None:
-        self.draft = AnswerDraft()
-        self.finish_reason: str | None = None
-        self.usage: Mapping[str, Any] | None = None
-        self.is_framed = False  # whether its id and model are known; they are the same in all
-        self._native_finish_reason: str | None = None
-        self._model = ""
-        self._id = ""
-
-    def read_end(self, choice: Mapping[str, Any]) -> None:
-        """Take the finish reason of a choice."""
-        reason, native = choice.get("finish_reason"), choice.get("native_finish_reason")
-        self.finish_reason = reason if isinstance(reason, str) else None
-        self._native_finish_reason = native if isinstance(native, str) else None
-
-    def end(self, reason: str, native: str | None) -> None:
-        """It ended so."""
-        self.finish_reason, self._native_finish_reason = reason, native
-
-    def frame(
-        self, usage: Mapping[str, Any] | None, identity: str | None, model: str | None
-    ) -> None:
-        """Take usage, id and model, where there are any. The last usage wins, they are never added
-        up (2.5).
-        """
-        self.usage = usage or self.usage
-        self._id = self._id or identity or ""
-        self._model = self._model or model or ""
-        self.is_framed = bool(self._id and self._model)
-
-    def read_frame(self, body: Mapping[str, Any]) -> None:
-        """Take them from a body of any kind."""
-        usage, identity, model = body.get("usage"), body.get("id"), body.get("model")
-        if not usage and isinstance(inner := body.get("x_groq"), dict):
-            usage = inner.get("usage")
-        self.frame(
-            usage if isinstance(usage, dict) else None,
-            identity if isinstance(identity, str) else None,
-            model if isinstance(model, str) else None,
-        )
-
-    def freeze(self, *, done: bool | None, unexplained: bool) -> RawAnswer:
-        """The answer; `done` and `unexplained` as there."""
-        return self.draft.freeze(
-            finish_reason=self.finish_reason,
-            native_finish_reason=self._native_finish_reason,
-            usage=self.usage,
-            model=self._model,
-            identity=self._id,
-            done=done,
-            unexplained=unexplained,
-        )
+def _no_choices(body: object, size: int) -> ModelTransport:
+    """The error that names the fields of an object without an answer, and nothing in them."""
+    fields = body if isinstance(body, dict) else ()
+    names = [name for name in fields if NAME.fullmatch(name)][:MAX_NAMES]
+    told = f" with {', '.join(names)}" if names else ""
+    return ModelTransport(f"the answer holds no choices: {size} bytes{told}")
 
 
 def _growing(detail: Mapping[str, Any]) -> str | None:

@@ -1,7 +1,9 @@
 """The one place where we talk HTTP to a model server, and where aiohttp's errors become ours.
 
 One attempt, then a class that says what to do: waiting and trying again is decided in
-`frostagent/models/failover.py`.
+`frostagent/models/failover.py`. Every deadline of an attempt is on one timer, and what counts for
+them is the answer, not the bytes: comments and empty deltas keep a connection alive for ever if a
+server wants that, and somebody is waiting. All times are in seconds.
 """
 
 from __future__ import annotations
@@ -10,23 +12,24 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Final
 
 import aiohttp
 from msgspec.structs import replace
 
-from frostagent.models.openai.deadlines import Deadline, Timeouts
 from frostagent.models.openai.dialects import choose_dialect, named_dialect
 from frostagent.models.openai.endpoint import find_proxy, join_url
 from frostagent.models.openai.errors import classify, clean_words
 from frostagent.models.openai.history import Origin
 from frostagent.models.openai.stream import AnswerReader
 from frostagent.models.openai.wire import read_answer, read_usage, write_request
-from frostagent.text.language import Pair, bilingual, fill_pair, text_of
+from frostagent.text.language import Bilingual, Phrase, text_of
 from frostagent.text.masking import Mask
 from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from frostagent.types.messages import Completion, ModelRequest, Usage
@@ -37,6 +40,89 @@ UNEXPLAINED = (
     "it never says why its answers end: they are taken as whole, and one that was cut cannot be "
     "told"
 )
+
+
+FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection can be used again
+
+
+TOO_LONG: Final = Phrase(
+    "过了 {seconds} 秒还没答复完", "the answer was not finished after {seconds} s"
+)
+NOT_BEGUN: Final = Phrase(
+    "等了 {seconds} 秒还没开始答复：模型可能还在加载",
+    "no answer began within {seconds} s: the model may still be loading",
+)
+STOPPED: Final = Phrase("答复停了 {seconds} 秒", "the answer stopped for {seconds} s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """Deadlines of one attempt in seconds (vendors.md section 9).
+
+    `first_token` runs from the request to the first piece of the answer, thoughts included; 0 is no
+    such deadline. From then on `idle` runs between bytes, `silence` between pieces of the answer,
+    however much a server keeps the connection alive; `total` over everything. `closing` is how long
+    a finished answer waits, in all, for its usage and the end of the stream.
+    """
+
+    connect: float = 10.0
+    first_token: float = 60.0
+    idle: float = 90.0
+    silence: float = 180.0
+    total: float = 600.0
+    closing: float = 3.0
+
+
+class Deadline:
+    """The deadlines of one attempt, from now on. `timer` is entered around all of it."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._timeouts = timeouts
+        self._start = self._loop.time()
+        self._end = self._start + timeouts.total
+        self._first_by = self._start + (timeouts.first_token or math.inf)
+        self._closed_by = self._gone_by = math.inf
+        self._pieces = 0
+        self._latest = self._start
+        self.first_token: float | None = None  # seconds from the start, of a streamed answer
+        self.timer = asyncio.timeout_at(min(self._first_by, self._end))
+
+    def hear(self, reader: AnswerReader) -> None:
+        """Bytes came and were read."""
+        if reader.pieces != self._pieces:
+            self._pieces, self._latest = reader.pieces, self._loop.time()
+            if self.first_token is None and reader.is_stream:
+                self.first_token = self._latest - self._start
+
+    def go_on(self, reader: AnswerReader) -> None:
+        """Wait for more than was heard, but not long once the answer is there."""
+        now = self._loop.time()
+        if reader.is_complete:
+            self._closed_by = min(self._closed_by, now + self._timeouts.closing)
+        if reader.is_done:
+            self._gone_by = min(self._gone_by, now + FAREWELL)
+        if self._pieces:
+            silent = min(now + self._timeouts.idle, self._latest + self._timeouts.silence)
+        else:
+            silent = self._first_by
+        self.timer.reschedule(min(silent, self._closed_by, self._gone_by, self._end))
+
+    @property
+    def has_no_answer(self) -> bool:
+        """Whether it is over because no answer began; one that is over by the time for everything
+        is so as well.
+        """
+        return self.timer.expired() and not self._pieces
+
+    def explain(self) -> Bilingual:
+        """Which deadline it was that passed."""
+        now, timeouts = self._loop.time(), self._timeouts
+        if now >= self._end:
+            return TOO_LONG.fill(seconds=f"{timeouts.total:g}")
+        if not self._pieces:
+            return NOT_BEGUN.fill(seconds=f"{timeouts.first_token:g}")
+        return STOPPED.fill(seconds=f"{now - self._latest:.3g}")
 
 
 class Endings:
@@ -82,61 +168,61 @@ MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
 ACCEPTED = "text/event-stream, application/json"
-BROKEN: Final = ("{name}：{reason}", "{name}: {reason}")
-IN_ITS_WORDS: Final = ("{reason}（{words}）", "{reason} ({words})")
-CONNECTION_FAILED: Final = ("连接失败", "the connection failed")
-REASONS: tuple[tuple[type[BaseException], Pair], ...] = (
+BROKEN: Final = Phrase("{name}：{reason}", "{name}: {reason}")
+IN_ITS_WORDS: Final = Phrase("{reason}（{words}）", "{reason} ({words})")
+CONNECTION_FAILED: Final = Phrase("连接失败", "the connection failed")
+REASONS: tuple[tuple[type[BaseException], Phrase], ...] = (
     (
         aiohttp.ClientConnectorDNSError,
-        (
+        Phrase(
             "找不到这个域名，请检查接口地址和 DNS",
             "its name was not found, check the base URL and the DNS",
         ),
     ),
     (
         aiohttp.ClientProxyConnectionError,
-        (
+        Phrase(
             "连不上代理，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
             "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
         ),
     ),
     (
         aiohttp.ClientHttpProxyError,
-        (
+        Phrase(
             "代理拒绝了，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
             "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
         ),
     ),
     (
         aiohttp.ClientConnectorCertificateError,
-        (
+        Phrase(
             "证书不受信任，请检查接口地址和时钟",
             "its certificate is not trusted, check the base URL and the clock",
         ),
     ),
     (
         aiohttp.ClientSSLError,
-        (
+        Phrase(
             "建立不了 TLS 连接，请看接口地址该用 http 还是 https",
             "no TLS with it, check whether the base URL should begin with http or https",
         ),
     ),
     (
         aiohttp.ConnectionTimeoutError,
-        (
+        Phrase(
             "连接超时，请检查接口地址、网络和代理",
             "it cannot be reached in time, check the base URL, the network and the proxy",
         ),
     ),
     (
         aiohttp.ClientConnectorError,
-        (
+        Phrase(
             "连不上，请检查接口地址，看看服务开着没有",
             "it cannot be reached, check the base URL and that the server runs",
         ),
     ),
-    (aiohttp.ServerDisconnectedError, ("没有答复就挂断了", "it hung up before it answered")),
-    (aiohttp.ClientPayloadError, ("答复没发完就断了", "the answer was cut off")),
+    (aiohttp.ServerDisconnectedError, Phrase("没有答复就挂断了", "it hung up before it answered")),
+    (aiohttp.ClientPayloadError, Phrase("答复没发完就断了", "the answer was cut off")),
 )
 
 
@@ -351,7 +437,7 @@ class OpenAIModel:
         """The line broke, or a deadline passed, before the answer was whole."""
         kind = ModelStalled if deadline.has_no_answer else ModelTransport
         reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-        broken = kind(bilingual(fill_pair(BROKEN, name=self.name, reason=reason)).each(clean_words))
+        broken = kind(BROKEN.fill(name=self.name, reason=reason).each(clean_words))
         broken.took = _taken(reader) or broken.took
         return broken
 
@@ -380,10 +466,10 @@ def _taken(reader: AnswerReader) -> Usage | None:
     return replace(usage, completion=reader.pieces)  # of a stream each is about a token
 
 
-def _explain(error: BaseException) -> Pair:
+def _explain(error: BaseException) -> Bilingual:
     """The failure of the line and what to check, and the library's own words, unless they may
     quote the body.
     """
     reason = next((words for kind, words in REASONS if isinstance(error, kind)), CONNECTION_FAILED)
     words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)
-    return fill_pair(IN_ITS_WORDS, reason=reason, words=words or type(error).__name__)
+    return IN_ITS_WORDS.fill(reason=reason, words=words or type(error).__name__)

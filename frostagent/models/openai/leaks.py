@@ -23,8 +23,15 @@ import orjson
 from msgspec.structs import replace
 
 from frostagent.models.openai.answer import AnswerDraft, RawAnswer, RawCall
-from frostagent.models.openai.markup import NOISE, MarkupBlock, find_blocks
-from frostagent.models.openai.vendor_text import CODE, end_of_code, to_json, without_code
+from frostagent.models.openai.markup import (
+    CODE,
+    NOISE,
+    MarkupBlock,
+    end_of_code,
+    find_blocks,
+    without_code,
+)
+from frostagent.models.openai.vendor_text import to_json
 from frostagent.models.openai.written_calls import fits
 from frostagent.text.visible_text import visible_text
 from frostagent.types.messages import ToolSpec
@@ -559,9 +566,7 @@ def _unwrap_parts(answer: RawAnswer) -> RawAnswer:
         return answer
     draft = AnswerDraft()
     draft.add({"content": parts}, whole=True)
-    inner = draft.freeze(
-        finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None
-    )
+    inner = draft.freeze(done=None)
     return moved(
         replace(answer, refusal=answer.refusal or inner.refusal), inner.text, [inner.reasoning]
     )

@@ -16,8 +16,7 @@ from json import JSONDecoder
 import orjson
 
 from frostagent.models.openai import written_calls
-from frostagent.models.openai.tool_names import read_name
-from frostagent.models.openai.vendor_text import BEGINNING, end_of_code
+from frostagent.models.openai.tools import read_name
 from frostagent.models.openai.written_calls import (
     BAR,
     BETWEEN,
@@ -38,6 +37,45 @@ from frostagent.models.openai.written_calls import (
     read_python,
     without_tokens,
 )
+
+# --- code, in which markup is somebody's example --------------------------------------------------
+
+MAX_SPAN = 2000  # characters of code in a line of text
+
+# A fence at the beginning of a line, or a run of backticks; to be used with re.MULTILINE.
+CODE_BEGINS = r"(?P<fence>^[ \t>]*(?P<run>`{3,}|~{3,}))|(?P<tick>`+)"
+CODE = re.compile(CODE_BEGINS, re.MULTILINE)
+
+
+def without_code(text: str) -> str:
+    """The text with its code blanked out, as long as it was."""
+    kept: list[str] = []
+    at = 0
+    while found := CODE.search(text, at):
+        end = end_of_code(text, found)
+        kept += text[at : found.start()], " " * (end - found.start())
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+def end_of_code(text: str, found: re.Match[str]) -> int:
+    """Where code ends that so begins: that of its first backticks where none close it."""
+    return _end_of_fence(text, found) if found["fence"] else _end_of_span(text, found)
+
+
+def _end_of_fence(text: str, found: re.Match[str]) -> int:
+    run = found["run"]
+    line_end = text.find("\n", found.end())
+    close = re.compile(rf"^[ \t>]*{run[0]}{{{len(run)},}}[ \t]*$", re.MULTILINE)
+    end = close.search(text, line_end) if line_end >= 0 else None
+    return end.end() if end else len(text)
+
+
+def _end_of_span(text: str, found: re.Match[str]) -> int:
+    run = found["tick"]
+    close = re.compile(rf"(?<!`){run}(?!`)").search(text, found.end(), found.end() + MAX_SPAN)
+    return close.end() if close and "\n\n" not in text[found.end() : close.start()] else found.end()
+
 
 CUT = r"(?:<[^<>]{0,20})?\Z"  # the end, maybe in the middle of a mark
 TO_THE_END = rf"(?={ENDING}\s*\Z)|\Z"
@@ -209,7 +247,7 @@ takes five times as long.
 
 # The beginning of code or of a block, or an end that has none.
 MARKS = re.compile(
-    f"{MAY_BEGIN}(?:{BEGINNING}|{written_calls.BEGINNING}|(?P<json>{JSON_CALL})|"
+    f"{MAY_BEGIN}(?:{CODE_BEGINS}|{written_calls.BEGINNING}|(?P<json>{JSON_CALL})|"
     + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
     + f"|{HARMONY}|(?P<stray>{STRAY})|{OWN}|{NOTE})",
     re.MULTILINE,

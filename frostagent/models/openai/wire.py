@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from frostagent.models.openai.answer import RawAnswer
 from frostagent.models.openai.dialects import Dialect
-from frostagent.models.openai.history import Origin, parse, prepare_history, prepare_tools, written
+from frostagent.models.openai.history import Origin, parse, prepare_history, prepare_tools
 from frostagent.models.openai.leaks import has_citations, may_leak, split_leaks, without_citations
-from frostagent.models.openai.tool_names import names_back, read_name
+from frostagent.models.openai.tools import names_back, read_name
 from frostagent.models.openai.vendor_text import repair_text, to_json
 from frostagent.types.errors import (
     ContextOverflow,
@@ -88,12 +88,10 @@ def write_request(
 
     `stream_options` asks for the usage at the end of the stream.
     """
-    messages: list[Message] = []
-    if (words := written(request.messages)) is None:
-        messages = prepare_history(request.messages, origin=origin, dialect=dialect)
+    messages = prepare_history(request.messages, origin=origin, dialect=dialect)
     body: dict[str, Any] = {
         "model": origin.model,
-        "messages": words or _write_messages(messages, dialect),
+        "messages": _write_messages(messages, dialect),
         "stream": True,
     }
     if stream_options:
@@ -289,23 +287,22 @@ def _said(text: str, request: ModelRequest) -> str:
 
 def _names(request: ModelRequest) -> frozenset[str]:
     """All that tools are called by in the request: those offered, and those that were."""
-    called = (
-        call.name
-        for message in request.messages
-        if isinstance(message, AssistantMessage)
-        for call in message.tool_calls
-    )
-    return frozenset((*(tool.name for tool in request.tools), *called))
+    names = [tool.name for tool in request.tools]
+    for message in request.messages:
+        if isinstance(message, AssistantMessage):
+            names += [call.name for call in message.tool_calls]
+    return frozenset(names)
 
 
 def _given(request: ModelRequest) -> tuple[str, ...]:
     """The words of others than the model in a request: repeating it is quoting, not calling."""
-    said = (
-        message for message in request.messages if isinstance(message, UserMessage | ToolMessage)
-    )
-    return tuple(
-        message.text if isinstance(message, UserMessage) else message.content for message in said
-    )
+    said: list[str] = []
+    for message in request.messages:
+        if isinstance(message, UserMessage):
+            said.append(message.text)
+        elif isinstance(message, ToolMessage):
+            said.append(message.content)
+    return tuple(said)
 
 
 def _read_finish(answer: RawAnswer) -> FinishReason:
@@ -380,11 +377,7 @@ def _count(figures: object, *names: str) -> int:
     """The first of the figures of these names that is more than 0."""
     if isinstance(figures, dict):
         for name in names:
-            if not (value := figures.get(name)):
-                continue
-            if type(value) is int and 0 < value < MAX_COUNT:  # nearly all
-                return value
-            if _is_figure(value) and value >= 1:
+            if (value := figures.get(name)) and _is_figure(value) and value >= 1:
                 return int(min(value, MAX_COUNT))
     return 0
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 
-from frostagent.models.openai.tool_names import read_name
+from frostagent.models.openai.tools import read_name
 from frostagent.types.messages import ToolSpec
 
 Tools = Mapping[str, ToolSpec]

@@ -259,7 +259,7 @@ async def test_while_the_broker_has_an_alarm_all_waits_and_is_told_and_then_goes
         await until(lambda: worker.knows(ACCOUNT), seconds=PATIENCE)
         assert (await worker.call(ACCOUNT, "send_msg", {})).ok
         assert gateway.lost == 0
-    takes_nothing, takes_again = link_module.BLOCKED[1], link_module.UNBLOCKED[1]
+    takes_nothing, takes_again = link_module.BLOCKED.en, link_module.UNBLOCKED.en
     assert (at_gateway, at_worker) == ([takes_nothing, takes_again], [takes_nothing, takes_again])
 
 
@@ -310,10 +310,10 @@ async def test_what_waits_for_its_confirmation_during_an_alarm_has_all_its_time_
     try:
         async with asyncio.TaskGroup() as group:
             keeping = group.create_task(link.keep(session))
-            await until(lambda: told == [link_module.BLOCKED[1]], seconds=PATIENCE)
+            await until(lambda: told == [link_module.BLOCKED.en], seconds=PATIENCE)
             clock.ahead = 60.0
             await asyncio.to_thread(own_node.alarm, on=False)
-            await until(lambda: told[1:] == [link_module.UNBLOCKED[1]], seconds=PATIENCE)
+            await until(lambda: told[1:] == [link_module.UNBLOCKED.en], seconds=PATIENCE)
             await clock.looked()
             assert (len(sessions), told[2:]) == (1, [])
             clock.ahead = 120.0

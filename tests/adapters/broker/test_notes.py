@@ -27,11 +27,11 @@ from bot.core.cluster_messages import (
     SubjectErased,
     partition_of,
 )
-from bot.speaking.owner_alerts import QUIET, Owner
+from bot.outbox.owner_alerts import QUIET, Owner
 from frostagent.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import PATIENCE, Desk, Sockets, gateway_of, worker_of
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 from tests.owners import read
 
@@ -202,8 +202,8 @@ class Crier:
 @asynccontextmanager
 async def unheard(notices: NoteExchange, clock: ManualClock) -> AsyncIterator[tuple[Crier, RecordingTransport]]:
     transport = RecordingTransport()
-    outbox, queues = build_outbox(transport, RecordingStore(), clock)
-    crier = Crier(Owner(owners=frozenset({8}), queues=queues, clock=clock))
+    outbox, sender = build_outbox(transport, RecordingStore(), clock)
+    crier = Crier(Owner(owners=frozenset({8}), sender=sender, clock=clock))
     link = BrokerLink("amqp://127.0.0.1:1/", clock=SystemClock(), trouble=lambda _: None)
     async with outbox.open(), asyncio.TaskGroup() as group:
         crier.owner.connected(BOT)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from adapters.console.language import LANGUAGES, Language, language_named
+from adapters.console.access import describe_audit_outcome, describe_object
+from adapters.console.language import LANGUAGES, WORDS_FOLDER, Language, language_named, read_words
 from bot.core.actions import SentSegment, plain_words
+from bot.core.journal import Audited
 from bot.core.segments import Segment, Video
+from frostagent.engine.call_checks import LACKS_SETTINGS
+from frostagent.text.language import Phrase
 from frostagent.types.speech import Mention, Quote, Text
 
 CONSOLE = Path(__file__).parents[3] / "adapters/console"
@@ -16,10 +21,10 @@ SPOKEN = re.compile(r"\bt\('([a-z_.]+)'[,)]|\b(?:trouble|speech)[=(]\"([a-z_.]+)
 
 
 def test_both_languages_have_the_same_words_with_the_same_values_in_them() -> None:
-    chinese, english = (language_named(language)._words for language in LANGUAGES)
-    assert list(chinese) == list(english)
-    for key, words in chinese.items():
-        assert sorted(re.findall(r"\{\w+", words)) == sorted(re.findall(r"\{\w+", english[key])), key
+    words = [json.loads((WORDS_FOLDER / f"{language}.json").read_text("utf-8")) for language in LANGUAGES]
+    assert list(words[0]) == list(words[1]) == list(read_words())
+    for key, phrase in read_words().items():
+        assert sorted(re.findall(r"\{\w+", phrase.zh)) == sorted(re.findall(r"\{\w+", phrase.en)), key
 
 
 def test_every_key_that_a_page_names_is_there() -> None:
@@ -30,12 +35,12 @@ def test_every_key_that_a_page_names_is_there() -> None:
 
 
 def test_values_are_put_into_words() -> None:
-    assert Language("en", {"a": "{n} of {all}"})("a", n=1, all=2) == "1 of 2"
+    assert Language("en", {"a": Phrase("{all} 之 {n}", "{n} of {all}")})("a", n=1, all=2) == "1 of 2"
 
 
 def test_of_one_thing_english_speaks_in_the_singular() -> None:
     english = language_named("en")
-    plural = [key for key, words in english._words.items() if re.search(r"\{count\} (older )?\w+s\b", words)]
+    plural = [key for key, words in read_words().items() if re.search(r"\{count\} (older )?\w+s\b", words.en)]
     assert len(plural) > 10
     for key in plural:
         if not key.endswith(".one"):
@@ -57,50 +62,32 @@ def test_times_have_the_units_of_the_language() -> None:
 
 
 def refusals() -> Iterator[str]:
-    """Each line with which a request is refused, something in its places."""
+    """The key of each line with which a request is refused."""
     for file in CONSOLE.glob("*.py"):
-        tree = ast.parse(file.read_text("utf-8"))
-        constants = {
-            node.targets[0].id: node.value.value
-            for node in tree.body
-            if isinstance(node, ast.Assign)
-            and isinstance(node.targets[0], ast.Name)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        }
-        for node in ast.walk(tree):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             match node:
-                case ast.Call(
-                    func=ast.Name(id="RequestRefused" | "NoForm") | ast.Attribute(attr="_refuse"), args=[*_, told]
-                ):
-                    match told:
-                        case ast.Constant(value=str(words)):
-                            yield words
-                        case ast.Name(id=name) | ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
-                            yield constants[name].replace("{origin}", "x")
-                        case ast.Attribute(attr="words"):
-                            pass  # said elsewhere
-                        case _:
-                            raise AssertionError(ast.dump(told))
+                case ast.Call(func=ast.Name(id="RequestRefused"), args=[_, ast.Constant(value=str(key))]):
+                    yield key
+                case ast.Call(func=ast.Name(id="RequestRefused")):
+                    raise AssertionError(ast.dump(node))
                 case _:
                     pass
 
 
-def test_each_line_with_which_a_request_is_refused_is_there_in_chinese() -> None:
-    said = set(refusals())
-    assert len(said) > 20
-    assert [one for one in sorted(said) if language_named("zh").told(one) == one] == []
-    assert all(language_named("en").told(one) == one for one in said)
+def test_each_line_with_which_a_request_is_refused_is_there_and_no_other() -> None:
+    assert len(set(refusals())) > 20
+    assert {f"refused.why.{key}" for key in refusals()} == {key for key in read_words() if "refused.why." in key}
 
 
 def test_each_reason_not_to_call_a_tool_is_told_where_it_is_one_and_nowhere_else() -> None:
     chinese = language_named("zh")
-    reasons = [key.removeprefix("tools.unfit.") for key in chinese._words if key.startswith("tools.unfit.")]
+    reasons = [key.removeprefix("tools.unfit.") for key in read_words() if key.startswith("tools.unfit.")]
     assert len(reasons) == 8
     for reason in reasons:
-        assert re.fullmatch("被拒（[^a-z]+）", chinese.told(f"refused: {reason}")), reason
-        assert chinese.told(reason) == reason
-        assert chinese.told(f"requires {reason} (not configured)") == f"要设置 {reason}"
+        line = Audited(at=1.0, login="", address="", action="call tool", object=reason, outcome=f"refused: {reason}")
+        assert re.fullmatch("被拒（[^a-z]+）", describe_audit_outcome(chinese, line)), reason
+        assert describe_object(chinese, line) == reason
+        assert chinese.text(LACKS_SETTINGS.fill(requires=reason)) == f"要设置 {reason}"
 
 
 def test_what_is_no_words_in_a_message_is_called_as_people_do() -> None:

@@ -28,7 +28,7 @@ def test_everybody_s_lines_go_to_the_stream_from_the_level_on(stream: io.StringI
     set_up_logs(level="INFO", style="console", mask=Mask([SECRET]), stream=stream)
     logging.getLogger("adapters.onebot.connection").info("account %d is connected", 10001)
     logging.getLogger("asyncio").warning("slow with %s", SECRET)
-    logging.getLogger("bot.conversation.dispatcher").debug("never seen")
+    logging.getLogger("bot.chat.dispatcher").debug("never seen")
     first, second = stream.getvalue().splitlines()
     assert first.endswith("[info] adapters.onebot.connection: account 10001 is connected")
     assert second.endswith(f"[warning] asyncio: slow with {MASK}")

@@ -13,9 +13,9 @@ import orjson
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from adapters.onebot.accounts import PeerRegistry
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import PeerRegistry
-from adapters.onebot.reverse_ws import ReverseServer
+from adapters.onebot.sockets import ReverseServer
 from adapters.onebot.transport import AnyTransport, OneBotTransport
 from bot.core.events import Connected, Event
 

@@ -8,9 +8,8 @@ from itertools import product
 
 import pytest
 
-from adapters.onebot import account_resolver
-from adapters.onebot.account_resolver import AccountSource, Identity
-from adapters.onebot.peers import Account
+from adapters.onebot import connection
+from adapters.onebot.accounts import Account, AccountSource, Identity
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived
 from tests.adapters.onebot.conftest import ACCOUNT, Dial, Frame, House, heartbeat, lifecycle, message
@@ -28,7 +27,7 @@ async def test_events_of_another_account_are_dropped_and_warned_of_once(
         foreign = [message(account=20002), heartbeat(account=20002, online=False), lifecycle(20002)]
         await napcat.send(*foreign, *foreign, message("ours"))
         [event] = await house.sink.until(1)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
     assert event.self_id == ACCOUNT
     assert len([text for text in warnings(caplog) if "20002" in text]) == 1
 
@@ -40,10 +39,10 @@ async def test_no_connection_speaks_for_an_account_that_is_there_or_not(house: H
             await house.sink.until(1)
             await other.send(message(message_id=2, account=30003))
             await house.sink.until(2)
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
+        await house.until(lambda: house.peers.accounts() == (Account(ACCOUNT),))
         await napcat.send(lifecycle(30003), message("for the other", account=30003), message(message_id=3))
         events = await house.sink.until(3)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
     heard = [(event.self_id, event.message_id) for event in events if isinstance(event, MessageReceived)]
     assert heard == [(ACCOUNT, "1"), (30003, "2"), (ACCOUNT, "3")]
 
@@ -54,7 +53,7 @@ async def test_a_quiet_server_is_asked_whose_it_is(house: House, dial: Dial) -> 
         call = await napcat.receive()
         assert call["action"] == "get_login_info"
         await napcat.answer(call, {"user_id": ACCOUNT, "nickname": "小助手"})
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
+        await house.until(lambda: house.peers.accounts() == (Account(ACCOUNT),))
 
 
 @pytest.mark.parametrize("introduced_within", [0.0])
@@ -66,7 +65,7 @@ async def test_a_server_that_will_not_say_whose_it_is_may_still_show_it(
         await napcat.answer(await napcat.receive(), **fields)
         await napcat.send(message())
         await house.sink.until(1)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
 
 
 @pytest.mark.parametrize(("introduced_within", "deadline"), [(0.0, 0.01)])
@@ -84,7 +83,7 @@ async def test_its_events_or_its_answer_say_whose_it_is_whatever_its_header_says
 ) -> None:
     """onebots writes its own name of the account into X-Self-ID, and another number into the events."""
     async with dial(says=says, role=role) as napcat, asyncio.TaskGroup() as group:
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
         asking = group.create_task(house.transport.call(ACCOUNT, "get_csrf_token", {}))
         await napcat.answer(await napcat.receive(), 7)
         assert await asking == 7
@@ -96,14 +95,14 @@ async def test_before_anybody_said_whose_it_is_nothing_is_sent_over_it(house: Ho
             await house.transport.call(ACCOUNT, "get_csrf_token", {})
         await napcat.send(lifecycle(20002))
         await house.sink.until(1)
-        assert house.transport.accounts() == (Account(20002),)
+        assert house.peers.accounts() == (Account(20002),)
 
 
 async def test_a_number_may_come_as_text(house: House, dial: Dial) -> None:
     async with dial(None) as napcat:
         await napcat.send({**message(), "self_id": str(ACCOUNT)})
         connected, said = await house.sink.until(2)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
     assert (type(connected), said.self_id) == (Connected, ACCOUNT)
 
 
@@ -114,7 +113,7 @@ async def test_where_events_name_nobody_the_header_is_believed_at_once(
     async with dial(None, says=ACCOUNT) as napcat:
         await napcat.send({**message(), "self_id": self_id})
         _, said = await house.sink.until(2)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
     assert isinstance(said, MessageReceived)
     assert (said.self_id, said.conversation.platform_id) == (ACCOUNT, ACCOUNT)
 
@@ -140,20 +139,20 @@ async def test_a_header_is_believed_where_nothing_else_says_it_until_an_event_do
 ) -> None:
     async with dial(None, says=30003) as napcat:
         await napcat.answer(await napcat.receive_any(), **fields)
-        await house.until(lambda: house.transport.accounts() == (Account(30003),))
+        await house.until(lambda: house.peers.accounts() == (Account(30003),))
         await napcat.send(message())
         await house.sink.until(3)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
     assert [event.self_id for event in house.sink.events] == [30003, ACCOUNT, ACCOUNT]
 
 
 async def test_a_server_that_answers_nothing_is_who_its_header_says_in_the_end(
     house: House, dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(account_resolver, "SAYS_WITHIN", 0.01)
+    monkeypatch.setattr(connection, "SAYS_WITHIN", 0.01)
     async with dial(None, says=ACCOUNT, role="Api") as napcat:
         assert (await napcat.receive_any())["action"] == "get_login_info"
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
+        await house.until(lambda: house.peers.accounts() == (Account(ACCOUNT),))
 
 
 SAYING = [source for source in AccountSource if source is not AccountSource.NOBODY]

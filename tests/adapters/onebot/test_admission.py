@@ -10,8 +10,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 from websockets.http11 import Request
 
+from adapters.onebot.accounts import Account
 from adapters.onebot.auth import Admission, Admitted, TokenRefused
-from adapters.onebot.peers import Account
 from bot.core.actions import SendMessage
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived
@@ -69,7 +69,7 @@ async def test_who_comes_with_the_token_of_an_account_is_that_account_at_once(ho
     async with dial(None, says=30003, token=OWN) as napcat:
         [connected] = await house.sink.until(1)
         assert (type(connected), connected.self_id) == (Connected, ACCOUNT)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
         await napcat.send(lifecycle(), message())
         assert [type(event) for event in await house.sink.until(2)] == [Connected, MessageReceived]
 
@@ -83,7 +83,7 @@ async def test_who_comes_with_the_token_of_an_account_is_no_other(
         *_, said = await house.sink.until(2)
         with pytest.raises(NotConnected):
             await house.transport.send(SendMessage(Conversation(ACCOUNT, "group", 4242), (Text("hello"),)))
-        assert house.transport.accounts() == (Account(30003),)
+        assert house.peers.accounts() == (Account(30003),)
     assert isinstance(said, MessageReceived)
     assert (said.self_id, said.segments) == (30003, (Text("as itself"),))
     assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
@@ -113,7 +113,7 @@ async def test_everybodys_token_is_not_enough_for_an_account_that_has_its_own(
 @WITH_COMMON
 async def test_everybodys_token_is_enough_for_the_others(house: House, dial: Dial) -> None:
     async with dial(40004, token=COMMON):
-        assert house.transport.accounts() == (Account(40004),)
+        assert house.peers.accounts() == (Account(40004),)
 
 
 @WITH_COMMON

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
+from adapters.onebot.accounts import Role
 from adapters.onebot.calls import OneBotCalls
-from adapters.onebot.peers import Role
 from adapters.onebot.protocol import MAX_FRAME, ActionReply
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from tests.adapters.onebot.conftest import PATIENCE

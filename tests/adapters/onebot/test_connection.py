@@ -8,7 +8,7 @@ import logging
 import orjson
 import pytest
 
-from adapters.onebot.peers import Role
+from adapters.onebot.accounts import Role
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.events import Connected, MessageReceived, Noticed, Requested
 from tests.adapters.onebot.conftest import (

@@ -13,8 +13,8 @@ import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from adapters.onebot.forward_ws import ForwardClient
-from adapters.onebot.peers import Account, PeerRegistry
+from adapters.onebot.accounts import Account, PeerRegistry
+from adapters.onebot.sockets import ForwardClient
 from bot.core.actions import SendMessage
 from bot.core.events import Connected, MessageReceived
 from frostagent.types.conversation import Conversation
@@ -69,7 +69,7 @@ async def send(socket: ServerConnection, *frames: Frame) -> None:
 
 
 def told(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
-    ours = (record for record in caplog.records if record.name == "adapters.onebot.forward_ws")
+    ours = (record for record in caplog.records if record.name == "adapters.onebot.sockets")
     return [record.getMessage() for record in ours if record.levelno == level]
 
 
@@ -85,10 +85,10 @@ async def test_it_dials_and_hears_and_calls(house: House) -> None:
         connected, said = await house.sink.until(2)
         assert isinstance(connected, Connected)
         assert isinstance(said, MessageReceived)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
         async with asyncio.timeout(PATIENCE):
             assert await house.transport.send(HELLO) == "3"
-    assert house.transport.accounts() == ()
+    assert house.peers.accounts() == ()
 
 
 async def test_the_token_of_an_account_brings_that_account_only(house: House) -> None:
@@ -98,7 +98,7 @@ async def test_the_token_of_an_account_brings_that_account_only(house: House) ->
 
     async with napcat(visit) as port, dialling(house, port, account=ACCOUNT):
         connected, said = await house.sink.until(2)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
     assert (type(connected), connected.self_id) == (Connected, ACCOUNT)
     assert isinstance(said, MessageReceived)
     assert said.segments == (Text("as itself"),)
@@ -238,7 +238,7 @@ async def test_a_dropped_connection_is_dialled_again_after_a_second(
         assert await house.clock.until(1) == [1.0]
         house.clock.wake()
         await house.sink.until(2)
-        await house.until(house.transport.accounts)
+        await house.until(house.peers.accounts)
     assert len(told(caplog, logging.WARNING)) == 1
 
 
@@ -343,7 +343,7 @@ async def test_a_quiet_server_is_asked_whose_it_is(house: House) -> None:
         await socket.wait_closed()
 
     async with napcat(visit) as port, dialling(house, port):
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT),))
+        await house.until(lambda: house.peers.accounts() == (Account(ACCOUNT),))
 
 
 async def test_the_token_is_never_logged(house: House, caplog: pytest.LogCaptureFixture) -> None:

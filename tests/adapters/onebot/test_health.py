@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
+from adapters.onebot.accounts import Account
 from adapters.onebot.connection import HeartbeatTimeout
-from adapters.onebot.peers import Account
 from tests.adapters.onebot.conftest import ACCOUNT, GREETING, Dial, Frame, House, NapCat, heartbeat, lifecycle, message
 from tests.cases import each_case
 
@@ -31,11 +31,11 @@ async def test_an_account_that_goes_offline_is_told_once_and_loudly(
     async with dial() as napcat:
         await napcat.send(*frames)
         await house.sink.until(len(frames))
-        assert house.transport.accounts() == (Account(ACCOUNT, online=False),)
+        assert house.peers.accounts() == (Account(ACCOUNT, online=False),)
         assert len([text for text in warnings(caplog) if "offline" in text]) == 1
         await napcat.send(heartbeat(online=True))
         await house.sink.until(len(frames) + 1)
-        assert house.transport.accounts() == (Account(ACCOUNT, online=True),)
+        assert house.peers.accounts() == (Account(ACCOUNT, online=True),)
 
 
 async def test_three_missing_heartbeats_are_warned_of_and_the_connection_lives_on(
@@ -64,7 +64,7 @@ async def test_a_server_is_asked_what_it_is_and_whether_its_account_is_online(ho
         assert version["action"] == "get_version_info"
         await napcat.answer(version, {"app_name": "NapCat.Onebot", "app_version": "4.18.33"})
         known = Account(ACCOUNT, online=False, server="NapCat.Onebot 4.18.33")
-        await house.until(lambda: house.transport.accounts() == (known,))
+        await house.until(lambda: house.peers.accounts() == (known,))
 
 
 async def test_a_server_that_knows_neither_question_is_as_good(house: House, dial: Dial) -> None:
@@ -73,7 +73,7 @@ async def test_a_server_that_knows_neither_question_is_as_good(house: House, dia
         await napcat.answer(await napcat.receive_any(), "what?")
         await napcat.send(message())
         await house.sink.until(1)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
 
 
 async def test_where_heartbeats_are_missing_the_status_is_asked_for(house: House, dial: Dial) -> None:
@@ -86,7 +86,7 @@ async def test_where_heartbeats_are_missing_the_status_is_asked_for(house: House
         status = await napcat.receive_any()
         assert status["action"] == "get_status"
         await napcat.answer(status, {"online": False})
-        await house.until(lambda: house.transport.accounts() == (Account(ACCOUNT, online=False),))
+        await house.until(lambda: house.peers.accounts() == (Account(ACCOUNT, online=False),))
 
 
 async def test_a_server_that_says_its_interval_in_seconds_is_not_asked_at_each_beat(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adapters.onebot.peers import ANSWERS_WITHIN, LATELY, TOLD_AGAIN, Account, DuplicatePolicy, PeerRegistry, Role
+from adapters.onebot.accounts import ANSWERS_WITHIN, LATELY, TOLD_AGAIN, Account, DuplicatePolicy, PeerRegistry, Role
 from bot.core.errors import NotConnected
 from tests.cases import each_case
 

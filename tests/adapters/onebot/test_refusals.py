@@ -22,7 +22,7 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def judged(row: dict[str, Any]) -> dict[str, Any]:
-    """What the transport and the carrier make of an answer, in the form of a row."""
+    """What the transport and the sender make of an answer, in the form of a row."""
     reply = read_frame(json.dumps({**row["answer"], "echo": "b-1"}))
     assert isinstance(reply, ActionReply)
     refusal = judge_refusal(reply.wording, reply.retcode, row["action"])

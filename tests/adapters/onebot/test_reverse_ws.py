@@ -12,8 +12,8 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from adapters.onebot.peers import Account
-from adapters.onebot.reverse_ws import ReverseServer
+from adapters.onebot.accounts import Account
+from adapters.onebot.sockets import ReverseServer
 from bot.core.actions import SendMessage
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived
@@ -127,10 +127,10 @@ async def test_events_come_in_over_any_path_in_order(house: House, dial: Dial, p
 
 async def test_an_account_that_is_not_in_the_headers_is_learnt_from_the_first_event(house: House, dial: Dial) -> None:
     async with dial(None) as napcat:
-        assert house.transport.accounts() == ()
+        assert house.peers.accounts() == ()
         await napcat.send(lifecycle())
         await house.sink.until(1)
-        assert house.transport.accounts() == (Account(ACCOUNT),)
+        assert house.peers.accounts() == (Account(ACCOUNT),)
 
 
 async def test_the_newest_connection_of_an_account_replaces_the_old_one(house: House, dial: Dial) -> None:
@@ -144,7 +144,7 @@ async def test_the_newest_connection_of_an_account_replaces_the_old_one(house: H
             call = await new.receive()
             await new.answer(call, {"message_id": 1})
             assert await sending == "1"
-    await house.until(lambda: not house.transport.accounts())
+    await house.until(lambda: not house.peers.accounts())
 
 
 async def test_a_dead_connection_is_replaced_by_the_new_one_at_once(house: House, dial: Dial) -> None:
@@ -217,7 +217,7 @@ async def test_several_accounts_live_side_by_side(house: House, dial: Dial) -> N
         await one.send(lifecycle())
         await two.send(lifecycle(20002))
         await house.sink.until(2)
-        assert {account.self_id for account in house.transport.accounts()} == {ACCOUNT, 20002}
+        assert {account.self_id for account in house.peers.accounts()} == {ACCOUNT, 20002}
         other = SendMessage(Conversation(20002, "private", 5), (Text("hi"),))
         sends = [group.create_task(house.transport.send(action)) for action in (other, HELLO)]
         for napcat, action in ((one, "send_group_msg"), (two, "send_private_msg")):
@@ -268,10 +268,10 @@ async def test_leaving_says_goodbye_and_forgets_the_connections(house: House) ->
         port = server.port
         socket = await connect(f"ws://127.0.0.1:{port}", proxy=None)
         await socket.send(json.dumps(lifecycle()))
-        await house.until(house.transport.accounts)
+        await house.until(house.peers.accounts)
     await socket.wait_closed()
     assert socket.close_code == 1001
-    assert house.transport.accounts() == ()
+    assert house.peers.accounts() == ()
     with pytest.raises(NotConnected):
         await house.transport.send(HELLO)
 

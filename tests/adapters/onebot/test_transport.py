@@ -57,7 +57,7 @@ async def test_an_answer_may_come_over_the_next_connection(house: House, dial: D
         async with dial() as napcat:
             sending = group.create_task(house.transport.send(HELLO))
             call = await napcat.receive()
-        await house.until(lambda: not house.transport.accounts())
+        await house.until(lambda: not house.peers.accounts())
         async with dial() as napcat:
             await napcat.answer(call, {"message_id": 7})
             async with asyncio.timeout(PATIENCE):

@@ -454,7 +454,7 @@ async def test_the_ordinary_adapter_knows_what_is_not_answered() -> None:
     house = House(calls=OneBotCalls(boot="boot", deadline=0.1))
     async with house.server() as server, Simulator(demo_world(), reconnect=0.01) as simulator:
         simulator.dial(f"ws://127.0.0.1:{server.port}/", token=TOKEN)
-        await house.until(house.transport.accounts)
+        await house.until(house.peers.accounts)
         for fault in (Fault.TIMEOUT, Fault.SILENCE, Fault.LOST, Fault.RISK):
             simulator.faults.arm(fault)
             with pytest.raises(ActionUnanswered):
@@ -466,7 +466,7 @@ async def test_the_ordinary_adapter_tells_refusals_from_what_was_done() -> None:
     house = House()
     async with house.server() as server, Simulator(demo_world(), reconnect=0.01) as simulator:
         simulator.dial(f"ws://127.0.0.1:{server.port}/", token=TOKEN)
-        await house.until(house.transport.accounts)
+        await house.until(house.peers.accounts)
         for fault in (Fault.REFUSE, Fault.MUTED, Fault.NOT_FRIEND, Fault.TOO_LONG, Fault.BAD_MEDIA):
             simulator.faults.arm(fault)
             with pytest.raises(ActionRefused):

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from adapters.storage.ahead import Ahead, Put
-from adapters.storage.batches import Written
+from adapters.storage.ahead import Ahead
+from adapters.storage.batches import Put, Written
 from adapters.storage.notices import FROM_MEMORY
 from adapters.storage.writer import Writer
 from bot.core.journal import Entry, RunResumed
@@ -23,12 +23,13 @@ from tests.owners import read
 
 class ScriptedBatches:
     """Takes every batch, unless `failure` is set; may be held up in the middle of one, or behind the next one that is
-    written (`holds_next`).
+    written (`holds_next`). With `ahead`, entries can be made durable at once.
     """
 
     meanwhile = FROM_MEMORY
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: Ahead | None = None) -> None:
+        self._ahead = ahead
         self.written: list[Entry] = []
         self.sizes: list[int] = []
         self.bad: set[Entry] = set()
@@ -37,6 +38,9 @@ class ScriptedBatches:
         self.going_on = threading.Event()
         self.going_on.set()
         self.holds_next = False
+
+    def write_at_once(self, puts: Sequence[Put]) -> bool:
+        return self._ahead is not None and self._ahead.write(puts)
 
     def write(self, batch: Sequence[Put]) -> Written:
         self.attempts += 1
@@ -75,8 +79,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(clock: Clock | None = None, **more: Any) -> AsyncIterator[Desk]:
-    batches = ScriptedBatches()
+async def desk(clock: Clock | None = None, *, ahead: Ahead | None = None, **more: Any) -> AsyncIterator[Desk]:
+    batches = ScriptedBatches(ahead)
     told: list[str] = []
     with ThreadPoolExecutor(1) as thread:
         scripted: Any = batches

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from adapters.storage.ahead import Put
+from adapters.storage.batches import Put
 from adapters.storage.database import Database
 from bot.core.actions import SendMessage
 from bot.core.events import MessageReceived, Sender

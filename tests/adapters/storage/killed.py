@@ -17,7 +17,7 @@ from tests.bot.cli.commands import PATIENCE, loaded
 
 SCRIPT = """
 import sys
-from adapters.storage.ahead import Put
+from adapters.storage.batches import Put
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from tests.adapters.storage.entries import heard

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
-from adapters.storage.ahead import Ahead
-from adapters.storage.batches import EntryBatches
+from adapters.storage.ahead import AheadBatches, batches_for
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.tables import messages
@@ -27,14 +26,14 @@ class Place:
         assert self.batches.open() == ""
 
     def begin(self) -> None:
-        self.ahead = Ahead(self.file)
-        self.batches = EntryBatches(self.database, stamp=lambda: "now", ahead=self.ahead)
+        self.batches = AheadBatches(self.database, self.file, stamp=lambda: "now")
+        self.ahead = self.batches.ahead
 
     def another_process(self) -> None:
         """Connects, applies what it finds, and ends."""
         database = Database(f"sqlite:///{self.file}", migrate=migrate)
         with closing(database):
-            EntryBatches(database, stamp=str, ahead=Ahead(self.file)).settle()
+            batches_for(database, stamp=str).settle()
 
     def die(self) -> None:
         """As by SIGKILL: nothing is tidied up, and nothing is locked any more; the next process has not begun."""

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from sqlalchemy import select, text
 
 from adapters.storage import ahead as module
-from adapters.storage.ahead import FEW, LARGE, MINUTE, Ahead, Put
-from adapters.storage.batches import EntryBatches, Written
+from adapters.storage.ahead import FEW, LARGE, MINUTE, Ahead, AheadBatches
+from adapters.storage.batches import Put, Written
 from adapters.storage.tables import messages
 from bot.core.journal import Entry
 from frostagent.types.speech import Text
@@ -141,8 +141,8 @@ def test_a_process_that_ends_leaves_a_file_only_where_something_is_left(place: P
 
 def test_who_could_not_write_tries_again_after_a_while(place: Place, later: Callable[[float], None]) -> None:
     """As where `forget` had the file for a moment when the bot was started."""
-    second = Ahead(place.file)
-    batches = EntryBatches(place.database, stamp=str, ahead=second)
+    batches = AheadBatches(place.database, place.file, stamp=str)
+    second = batches.ahead
     with closing(second), closing(batches):
         assert batches.write(put(heard(message_id="1"))) == Written(1)
         place.ahead.close()

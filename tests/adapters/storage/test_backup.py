@@ -21,11 +21,12 @@ import msgspec
 import pytest
 
 from adapters.storage import backup
-from adapters.storage.ahead import Put, ahead_of
+from adapters.storage.ahead import batches_for
 from adapters.storage.backup import BackupError, Manifest, back_up, back_up_to, complete, restore
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
+from adapters.storage.files import read_whole_lines
 from adapters.storage.migrations import migrate
 from adapters.storage.store import open_store
 from adapters.storage.tables import REVISIONS
@@ -41,11 +42,10 @@ def journal_in(folder: Path, *ids: str, ahead: str = "") -> Path:
     """A journal of these messages, and of one that is only written ahead."""
     file = folder / "frost.db"
     database = Database(f"sqlite:///{file}", migrate=migrate)
-    lines = ahead_of(file) if ahead else None
-    batches = EntryBatches(database, stamp=str, ahead=lines)
+    batches = batches_for(database, stamp=str) if ahead else EntryBatches(database, stamp=str)
     assert not batches.write([Put(heard(message_id=one), 1.0) for one in ids]).failure
-    if lines is not None:
-        assert lines.write([Put(heard(message_id=ahead), 1.0)])
+    if ahead:
+        assert batches.write_at_once([Put(heard(message_id=ahead), 1.0)])
     batches.close()
     database.close()
     return file
@@ -54,7 +54,7 @@ def journal_in(folder: Path, *ids: str, ahead: str = "") -> Path:
 def ids_in(file: Path) -> list[str]:
     """What the next bot there knows, in order: as it starts, so that a restore is completed first."""
     database = Database(f"sqlite:///{file}", migrate=migrate, owner=True)
-    batches = EntryBatches(database, stamp=str, ahead=ahead_of(database.file))
+    batches = batches_for(database, stamp=str)
     batches.settle()
     with database.reading() as connection:
         found = connection.exec_driver_sql("SELECT message_id FROM messages ORDER BY id").scalars().all()
@@ -158,9 +158,9 @@ async def test_each_backup_of_a_busy_journal_is_a_state_that_it_had(tmp_path: Pa
 def test_lines_written_ahead_are_those_of_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contents = [b"\n1 a\n\n2 b\n", b"\n9 z\n", b"\n9 z\n", b"\n9 z\n\n10 hal"]
     monkeypatch.setattr(Path, "read_bytes", lambda _: contents.pop(0))
-    assert backup._lines_ahead(tmp_path / "frost.db") == b"\n9 z\n"
+    assert read_whole_lines(tmp_path / "frost.db-ahead") == b"\n9 z\n"
     monkeypatch.setattr(Path, "read_bytes", lambda _: os.urandom(8))
-    assert backup._lines_ahead(tmp_path / "frost.db") == b""
+    assert read_whole_lines(tmp_path / "frost.db-ahead") == b""
 
 
 def test_files_of_names_that_no_restore_would_take_are_left_out_and_named(tmp_path: Path) -> None:

@@ -13,15 +13,15 @@ import pytest
 from alembic import command
 from sqlalchemy import Connection, inspect, select, text
 
-from adapters.storage.ahead import Put, ahead_of
+from adapters.storage.ahead import batches_for
 from adapters.storage.baseline import BASELINE, COMMIT, OlderJournal
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import Put
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, name_of
 from adapters.storage.migrations import configuration, migrate
 from adapters.storage.tables import REVISIONS, applied, messages, metadata, versions
 from bot.core import codec
-from bot.core.language import in_chinese
+from frostagent.text.language import Language, text_in
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.schemas import Schemas
@@ -120,8 +120,8 @@ def refused(url: str, *, lease: Lease | None = None) -> OlderJournal:
     (problem,) = caught.value.problems
     assert problem.name == "STORE_URL"
     assert f"git checkout {COMMIT}" in problem.mend
-    assert f"git checkout {COMMIT}" in in_chinese(problem.mend)
-    assert "docs/zh/upgrade.md" in in_chinese(problem.mend)
+    assert f"git checkout {COMMIT}" in text_in(Language.CHINESE, problem.mend)
+    assert "docs/zh/upgrade.md" in text_in(Language.CHINESE, problem.mend)
     return caught.value
 
 
@@ -155,7 +155,7 @@ def test_a_worker_of_a_cluster_goes_on_with_a_journal_at_the_baseline(postgres: 
 @pytest.mark.parametrize("older", ["0001", "0003", "0014"])
 def test_an_older_journal_is_refused_before_anything_is_written(url: str, older: str) -> None:
     prepared(url, older)
-    assert f"its schema is {older}, this version reads {BASELINE} and later" in refused(url).what[1]
+    assert f"its schema is {older}, this version reads {BASELINE} and later" in refused(url).what
 
 
 def test_nothing_is_written_into_an_older_journal_whose_bot_was_killed(sqlite: str) -> None:
@@ -187,8 +187,8 @@ def test_a_worker_of_a_cluster_refuses_an_older_journal_and_makes_no_lease(postg
 def test_a_journal_with_a_round_in_an_older_form_is_refused(url: str, name: str) -> None:
     prepared(url, BASELINE, told(*OLDER[name]), told(*TODAY["plain"], turn_id="t2", closed=3.0))
     refusal = refused(url)
-    assert f"1 conversations in a form of early versions ({PLACE})" in refusal.what[1]
-    assert "/reset" in refusal.mend[0]
+    assert f"1 conversations in a form of early versions ({PLACE})" in refusal.what
+    assert "/reset" in refusal.mend.zh
 
 
 SPEAKER = "INSERT INTO speakers (conversation, number, user_id, name) VALUES (:place, 1, 77777, '小明')"
@@ -196,7 +196,7 @@ SPEAKER = "INSERT INTO speakers (conversation, number, user_id, name) VALUES (:p
 
 def test_a_journal_whose_summary_names_a_member_by_account_is_refused(url: str) -> None:
     prepared(url, BASELINE, window("小明(77777) 喜欢猫，小红#2 不喜欢"), (SPEAKER, {"place": PLACE}))
-    assert PLACE in refused(url).what[0]
+    assert PLACE in refused(url).what.zh
 
 
 def test_a_number_in_a_summary_that_is_no_members_is_no_reason(url: str) -> None:
@@ -226,11 +226,9 @@ def with_a_line(url: str, then: Callable[[Database], None] = lambda _: None) -> 
     """A journal beside which one entry is written ahead and not applied, as a killed bot leaves it."""
     database = Database(url, migrate=migrate)
     assert database.file is not None
-    ahead = ahead_of(database.file)
-    batches = EntryBatches(database, stamp=str, ahead=ahead)
+    batches = batches_for(database, stamp=str)
     batches.write([Put(heard(message_id="1"), 1.0)])
-    assert ahead is not None
-    assert ahead.write([Put(heard(message_id="2"), 2.0)])
+    assert batches.write_at_once([Put(heard(message_id="2"), 2.0)])
     batches.close()
     then(database)
     database.close()
@@ -238,7 +236,7 @@ def with_a_line(url: str, then: Callable[[Database], None] = lambda _: None) -> 
 
 def ids(url: str) -> list[str]:
     database = Database(url, migrate=migrate, owner=True)
-    batches = EntryBatches(database, stamp=str, ahead=ahead_of(database.file))
+    batches = batches_for(database, stamp=str)
     batches.settle()
     with database.reading() as connection:
         told = list(connection.scalars(text("SELECT message_id FROM messages ORDER BY id")))
@@ -260,9 +258,7 @@ def stamp_baseline(database: Database) -> None:
 
 def test_entries_that_the_commit_before_wrote_ahead_are_refused(sqlite: str) -> None:
     with_a_line(sqlite, stamp_baseline)
-    assert (
-        "has 1 entries of an earlier version that are not in its tables yet (frost.db-ahead)" in refused(sqlite).what[1]
-    )
+    assert "has 1 entries of an earlier version that are not in its tables yet (frost.db-ahead)" in refused(sqlite).what
 
 
 def test_entries_of_this_version_are_applied_after_a_crash(sqlite: str) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, text
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches, Written
+from adapters.storage.batches import EntryBatches, Put, Written
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.tables import messages

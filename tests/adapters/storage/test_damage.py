@@ -12,7 +12,6 @@ import pytest
 from adapters.storage import store
 from adapters.storage.claim import FoundFile, SelfCheck, Traces, describe_loss
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
-from frostagent.text.language import fill_pair
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.killed import killed_in
@@ -125,9 +124,9 @@ def test_only_what_nobody_else_can_have_moved_is_missing() -> None:
     left = Traces(pages=9, changed=7)
     assert describe_loss(left, FoundFile(changed=7, log=100), good=9) is None
     assert describe_loss(left, FoundFile(changed=8, log=-1), good=0) is None
-    assert describe_loss(left, FoundFile(changed=7, log=-1), good=0) == LOG_GONE
-    assert describe_loss(left, FoundFile(changed=7, log=0), good=0) == LOG_EMPTIED
-    assert describe_loss(left, FoundFile(changed=7, log=100), good=8) == fill_pair(LOG_CUT, good=8, pages=9)
+    assert describe_loss(left, FoundFile(changed=7, log=-1), good=0) == LOG_GONE.fill()
+    assert describe_loss(left, FoundFile(changed=7, log=0), good=0) == LOG_EMPTIED.fill()
+    assert describe_loss(left, FoundFile(changed=7, log=100), good=8) == LOG_CUT.fill(good=8, pages=9)
     assert describe_loss(Traces(0, 0), FoundFile(changed=0, log=-1), good=0) is None
 
 

@@ -42,6 +42,7 @@ from tests.adapters.storage.test_crossed import wait_for_waiting
 from tests.adapters.storage.test_transactions import LostAnswer
 from tests.bot.memory.till import traffic
 from tests.fakes import PRIVATE, CountingIds, SteppedClock
+from tests.settings import kept_settings
 
 TODAY = midnight(NOW)
 PATIENCE = 20.0  # seconds
@@ -175,10 +176,10 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
     ):
         meters = list[Meter]()
         for store, ids in ((first.store, CountingIds(0.1)), (second.store, CountingIds(0.9))):
-            own = OwnLimits(store=store, choices=store.books, clock=clock)
+            own = OwnLimits(settings=kept_settings(store, store.books, clock=clock), clock=clock)
             parts = {"own": own, "book": store.books, "clock": clock, "tell": print, "neighbours": Unheard()}
             spending = SharedSpending(limits, owners=frozenset({999}), **parts)
-            assert await spending.start()
+            assert await spending.load()
             store.write_by(counting(spending, clock.now))
             kept = ObservedStore(store, [spending])
             meters.append(Meter(kept, clock=clock, ids=ids, reserves=lambda: True, refuses=spending.refuses))

@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import func, select
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.queries import conversations
@@ -18,6 +17,8 @@ from adapters.storage.queries.conversations import audited, busiest
 from adapters.storage.queries.sums import taken
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import messages, metadata, sends, turns, usage
+from bot.approvals.join_requests import request_text as asked_of_owners
+from bot.approvals.tool_call_wording import asker_line
 from bot.core import codec
 from bot.core.actions import SendMessage, SentSegment, send_prefix_of_person, send_prefix_of_turn
 from bot.core.group_admin import JoinRequest
@@ -38,8 +39,6 @@ from bot.core.journal import (
     WindowMoved,
 )
 from bot.core.query_results import SpentSum
-from bot.policy.approval import who
-from bot.policy.join_requests import request_text as asked_of_owners
 from bot.policy.memory_rules import terms
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
@@ -315,7 +314,7 @@ OWNERS_CHAT = Conversation(BOT, "private", 999)
 PETITION = JoinRequest(account=BOT, kind="friend", user_id=USER, group_id=0, comment=SECRET, flag="f", number=3)
 ABOUT_THEM = {
     "a friend request": ("b-1", asked_of_owners(PETITION, days=7), OWNERS_CHAT),
-    "who asked for a call": ("b-2", who(Asker(USER, SECRET), ELSEWHERE, SECRET), OWNERS_CHAT),
+    "who asked for a call": ("b-2", asker_line(Asker(USER, SECRET), ELSEWHERE, SECRET), OWNERS_CHAT),
     "a call that their words led to": (f"{send_prefix_of_turn('t-own')}b-3", f"#A4 send {SECRET}", OWNERS_CHAT),
     "a loop": ("b-4", f"{SECRET}({USER}) keeps answering in {ELSEWHERE}", OWNERS_CHAT),
     "a digest": ("b-5", f"People: {SECRET}({USER}) $0.10, 某(34567) $0.01", OWNERS_CHAT),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.queries.export import TYPES, export
 from adapters.storage.tables import metadata

@@ -17,7 +17,7 @@ from adapters.storage.leases import Lease, Roster, holder_of_process
 from adapters.storage.url import read_url
 from bot.core.cluster_messages import ClusterPartition, partition_of
 from bot.core.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
-from bot.memory.kept_settings import NOWHERE
+from bot.settings_store import NOWHERE
 from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending

@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from adapters.storage import retention
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.queries import conversations, unfinished
 from adapters.storage.retention import DAY, Retention

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from adapters.storage.ahead import Put
+from adapters.storage.batches import Put
 from adapters.storage.rows import kept, rows
 from adapters.storage.statements import SQL, Statement, compiled, plain
 from bot.core import codec

@@ -6,8 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.queries.export import lines_of_run, run_lines
 from bot.core.journal import Entry, RunSuspended

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.queries import conversations, unfinished

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from bot.core.journal import MessageObserved
 from tests.bot.cli.commands import run

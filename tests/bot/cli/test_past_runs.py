@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from adapters.storage.ahead import Put
-from adapters.storage.batches import EntryBatches
+from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate

@@ -11,7 +11,7 @@ from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
-from adapters.onebot.peers import Account
+from adapters.onebot.accounts import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.sockets import Sockets
 from bot.cluster.broker import RemoteCalls, RemotePeers, build_gateway

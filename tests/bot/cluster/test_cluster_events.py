@@ -24,7 +24,7 @@ from bot.core.cluster_messages import (
 from bot.core.cluster_queries import ClusterQuery, ClusterReply, ContextReply, DecisionResult, OwnerDecision
 from bot.core.journal import PlaceSet
 from bot.core.settlement import Settled
-from bot.memory.kept_settings import NOWHERE
+from bot.settings_store import NOWHERE
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore
 
@@ -50,30 +50,23 @@ class Heard:
         self.hear(note)
 
 
-class Spending(Heard):
-    """The same, who has limits of his own."""
+class Settings(Heard):
+    """The same, of what is set by command."""
 
-    @property
-    def own(self) -> Heard:
-        return Heard("limits", self.ledger)
+    def apply(self, note: Any) -> None:
+        self.hear("broken" if note.value == "broken" else note)
 
-
-class Wishes(Heard):
-    """The same, of places."""
-
-    def hear(self, where: Any, value: str = "") -> None:
-        self.ledger.append((self.name, (where, value)))
+    async def reload(self) -> None:
+        await self.reread()
 
 
 def told_by(ledger: list[tuple[str, Any]]) -> Any:
-    spending, personas = Spending("spending", ledger), Heard("personas", ledger)
     return SimpleNamespace(
-        spending=spending,
-        personas=personas,
+        spending=Heard("spending", ledger),
+        settings_store=Settings("settings", ledger),
         forgetting=Heard("forgetting", ledger),
         owner=Heard("owner", ledger),
         history=Heard("history", ledger),
-        quiet_overrides=Wishes("wishes", ledger),
     )
 
 
@@ -82,14 +75,11 @@ def told_by(ledger: list[tuple[str, Any]]) -> Any:
     [
         (TAKEN, [("spending", TAKEN)]),
         (AlarmRaised("disk"), [("owner", AlarmRaised("disk"))]),
-        (RowChanged("limits", "{}"), [("limits", "{}")]),
-        (RowChanged("persona_texts", "{}"), [("personas", "{}")]),
-        (RowChanged("colours", "{}"), []),
+        (RowChanged("limits", "{}"), [("settings", RowChanged("limits", "{}"))]),
         (RowChanged("limits", "broken"), []),
-        (PlaceChanged(GROUP, "hush", "mute"), [("wishes", (GROUP, "mute"))]),
-        (PlaceChanged(GROUP, "mode", "off"), []),
+        (PlaceChanged(GROUP, "hush", "mute"), [("settings", PlaceChanged(GROUP, "hush", "mute"))]),
         (SubjectErased(user=7), [("forgetting", SubjectErased(user=7))]),
-        (None, [(name, None) for name in ("limits", "spending", "personas", "wishes", "history")]),
+        (None, [(name, None) for name in ("settings", "spending", "history")]),
     ],
 )
 async def test_each_note_reaches_who_is_to_know(note: ClusterMessage | None, who: list[tuple[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from adapters.broker.notes import NoteExchange
 from adapters.broker.requests import RequestExchange
 from adapters.metrics.work import Work
 from adapters.onebot.sockets import Sockets
-from adapters.storage.batches import Transactions
+from adapters.storage.ahead import AheadTransactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
 from bot.app import open_service
@@ -25,7 +25,7 @@ from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.core.events import Event
 from bot.memory.shared_spending import SharedSpending
 from bot.memory.spending import Spending
-from bot.speaking.startup_alerts import StartupAlerts
+from bot.outbox.owner_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics
 from config.settings import Settings
 from tests.cases import each_case
@@ -130,7 +130,7 @@ async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp
         }
     )
     for share, kind, writing in (
-        (ClusterPartition(), Spending, Transactions),
+        (ClusterPartition(), Spending, AheadTransactions),
         (ClusterPartition(1, 2), SharedSpending, CountingTransactions),
     ):
         seat = Seat(
@@ -177,7 +177,7 @@ def test_a_bot_alone_loads_nothing_of_a_cluster(tmp_path: Path) -> None:
     words = (sys.executable, "-c", LONE_BOT, str(tmp_path))
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)
     loaded = set(told.stdout.split())
-    assert {"bot.app", "bot.cli.process", "adapters.storage.store", "adapters.onebot.reverse_ws"} <= loaded
+    assert {"bot.app", "bot.cli.process", "adapters.storage.store", "adapters.onebot.sockets"} <= loaded
     assert all(find_spec(name) for name in OF_CLUSTERS)  # under these names they would be loaded
     libraries = ("adapters.broker", "aio_pika", "aiormq", "pamqp")
     assert {name for name in loaded if name in OF_CLUSTERS or name.startswith(libraries)} == set()

@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import SecretStr
 
 from bot.app import open_service
-from bot.cluster.singletons import run_daily_tasks, run_singletons
+from bot.cluster.singletons import list_daily_tasks, run_singletons
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK, Standing
 from bot.core.cluster_messages import WHOLE, ClusterPartition
 from bot.core.query_results import DaySum
 from bot.memory.newest import Newest
+from bot.runtime.background import run_background
 from config.settings import Settings
 from frostagent.text.language import Language
 from frostagent.text.masking import Mask
@@ -51,7 +52,7 @@ async def test_the_first_share_alone_has_the_console(share: ClusterPartition, as
         store=RecordingStore(),
         lanes=SimpleNamespace(in_progress=dict),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=None),
-        group_approval=SimpleNamespace(news=None),
+        decisions=SimpleNamespace(groups=SimpleNamespace(news=None)),
         forgetting=SimpleNamespace(follow=lambda _: None),
         spending=SimpleNamespace(marks=SimpleNamespace(people=None)),
         status=SimpleNamespace(here=None, everywhere=None),
@@ -74,12 +75,12 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
         store=store,
         lanes=SimpleNamespace(in_progress=dict),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=None),
-        group_approval=SimpleNamespace(news=None),
+        decisions=SimpleNamespace(groups=SimpleNamespace(news=None)),
         spending=SimpleNamespace(marks=SimpleNamespace(people=None)),
         status=SimpleNamespace(here=None, everywhere=None),
         clock=clock,
     )
-    async with run_daily_tasks(Settings.model_validate({"bot_digest": "0"}), nothing):
+    async with run_background(list_daily_tasks(Settings.model_validate({"bot_digest": "0"}), nothing)):
         await clock.advance(DAILY_LOOK)
     assert store.entries == []
 
@@ -92,12 +93,12 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
         store=RecordingStore(),
         lanes=SimpleNamespace(in_progress=lambda: {"a turn": GROUP}),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=lambda kind, _line: told.append(kind)),
-        group_approval=SimpleNamespace(news=lambda: ("新群", "new groups")),
+        decisions=SimpleNamespace(groups=SimpleNamespace(news=lambda: ("新群", "new groups"))),
         spending=SimpleNamespace(marks=SimpleNamespace(people=lambda: ("快用完了", "nearly all"))),
         status=SimpleNamespace(here=nothing_waits, everywhere=nothing_waits),
         clock=clock,
     )
-    async with run_daily_tasks(Settings.model_validate({"bot_digest": "0"}), app):
+    async with run_background(list_daily_tasks(Settings.model_validate({"bot_digest": "0"}), app)):
         async with asyncio.timeout(30):
             while f"stuck in {GROUP}" not in told:
                 await clock.advance(alarms.LOOK)  # more often than twice: a look waits for a thread, and the disk
@@ -126,12 +127,12 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
         store=RecordingStore(),
         lanes=SimpleNamespace(in_progress=in_progress),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None),
-        group_approval=SimpleNamespace(news=lambda: None),
+        decisions=SimpleNamespace(groups=SimpleNamespace(news=lambda: None)),
         spending=SimpleNamespace(marks=SimpleNamespace(people=lambda: None)),
         status=SimpleNamespace(here=nothing_waits, everywhere=nothing_waits),
         clock=clock,
     )
-    async with run_daily_tasks(Settings.model_validate({"bot_digest": "0"}), app):
+    async with run_background(list_daily_tasks(Settings.model_validate({"bot_digest": "0"}), app)):
         async with asyncio.timeout(30):
             while len(looks) < 3:
                 await clock.advance(alarms.LOOK)

@@ -6,7 +6,7 @@ from bot.commands.alarms import ENOUGH, LITTLE, LOOK, AlarmMonitor
 from bot.commands.digest import Standing
 from bot.core.query_results import DaySum, UsageSum
 from frostagent.cancellation import background
-from frostagent.text.language import Language, Pair
+from frostagent.text.language import Bilingual, Language
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import GROUP, SteppedClock
 
@@ -21,7 +21,7 @@ class Tower:
         busy: tuple[str, ...] = (),
         tongue: Language = Language.CHINESE,
         host: str = "",
-        news: tuple[Pair | None, ...] = (),
+        news: tuple[Bilingual | None, ...] = (),
     ) -> None:
         self.news = list(news)
         self.frees = list(frees)
@@ -106,6 +106,6 @@ async def test_all_of_it_is_told_in_english_where_the_owners_read_that() -> None
 
 
 async def test_what_has_gathered_is_a_line_of_a_kind_of_its_own_at_each_look() -> None:
-    news = (("一", "one"), None, ("二", "two"))
+    news = (Bilingual("one", "一"), None, Bilingual("two", "二"))
     assert await Tower(news=news).look(4) == ["one: 一", "two: 二"]
     assert await Tower(news=news, tongue=Language.ENGLISH).look(3) == ["one: one", "two: two"]

@@ -11,12 +11,12 @@ from bot.core.command import Asked, command
 from bot.core.events import MessageReceived
 from bot.core.segments import Picture, Segment
 from bot.memory.history import History
-from bot.speaking.postbox import Postbox
+from bot.outbox.delivery import Postbox
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Mention, Quote, Text
 from frostagent.types.traits import Audience
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said
 
@@ -175,7 +175,7 @@ async def test_a_command_that_breaks_is_one_polite_line_and_the_next_one_is_answ
     async with desk.open():
         assert desk.commands.start_command(said("/crash"))
         assert desk.commands.start_command(said("/echo a"))
-    assert sorted(desk.sent()) == sorted([SORRY[0], "听到 a"])
+    assert sorted(desk.sent()) == sorted([SORRY.zh, "听到 a"])
     assert +desk.commands.taken == {"echo": 1, "crash": 1}
 
 
@@ -183,7 +183,7 @@ async def test_a_command_that_hangs_is_given_up_after_its_time() -> None:
     desk = Desk()
     async with desk.open():
         assert desk.commands.start_command(said("/hang"))
-    assert desk.sent() == [SORRY[0]]
+    assert desk.sent() == [SORRY.zh]
 
 
 async def test_a_command_is_waited_for_until_it_is_answered() -> None:

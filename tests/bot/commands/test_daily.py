@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from bot.commands.digest import SETTING, DailyDigest, Standing
 from bot.core.journal import PlaceSet
 from bot.core.query_results import DaySum
-from bot.memory.kept_settings import NOWHERE
+from bot.outbox.owner_alerts import Owner
 from bot.policy.calendar_days import midnight
-from bot.speaking.owner_alerts import Owner
+from bot.settings_store import NOWHERE
 from frostagent.cancellation import background
 from frostagent.text.language import Language
 from tests.bot.commands.books import PaperBooks
-from tests.bot.speaking.post import build_outbox
+from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, SteppedClock
 
@@ -28,8 +28,8 @@ class Morning:
     def __init__(self, store: RecordingStore, *days: DaySum, begins: float, owners: tuple[int, ...] = (8, 9)) -> None:
         self.transport, self.clock, self.store = RecordingTransport(), SteppedClock(), store
         self.clock.time = MIDNIGHT + begins
-        self.outbox, queues = build_outbox(self.transport, store, ManualClock())
-        self.owner = Owner(owners=frozenset(owners), queues=queues, clock=self.clock)
+        self.outbox, sender = build_outbox(self.transport, store, ManualClock())
+        self.owner = Owner(owners=frozenset(owners), sender=sender, clock=self.clock)
         self.books = PaperBooks(days=days)
 
     async def pass_time(self, seconds: float) -> list[str]:

@@ -10,6 +10,7 @@ from bot.commands.phrases import AWAY
 from bot.core.journal import ENDINGS
 from bot.core.query_results import DaySum, Spender, UsageSum
 from bot.policy.calendar_days import midnight
+from frostagent.text.language import Language
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
 from tests.cases import each_case
@@ -50,7 +51,7 @@ async def test_a_day_is_told_beside_the_one_before() -> None:
 
 def test_answers_that_did_not_arrive_are_no_answers_of_a_day() -> None:
     day = DaySum(turns=(("answered", 4), ("not_delivered", 3), ("silent", 1), ("unconfirmed", 1)))
-    told = [told_of(day, BEFORE, YESTERDAY, lambda *words, one=one: words[one]).splitlines()[0] for one in (0, 1)]
+    told = [told_of(day, BEFORE, YESTERDAY, one).splitlines()[0] for one in Language]
     assert told == [
         "昨天：9 个问题，答了 4 个（前天 9），沉默 1 次，没送到 3 个，QQ 没确认 1 个",
         "Yesterday: 9 questions, 4 answered (the day before 9), silent 1, not delivered 3, not confirmed by QQ 1",
@@ -63,7 +64,7 @@ def test_whatever_became_of_the_questions_of_a_day_adds_up_to_them(chinese: bool
     turns = (*counts.items(),)
     dropped = tuple((f"reason {number}", 40 + number) for number in range(7))
     day = DaySum(turns=turns, dropped=dropped)
-    lines = told_of(day, DaySum(), YESTERDAY, lambda zh, en: zh if chinese else en).splitlines()
+    lines = told_of(day, DaySum(), YESTERDAY, Language.CHINESE if chinese else Language.ENGLISH).splitlines()
     first = re.sub(r"（.*?）|\(.*?\)", "", lines[0])
     whole, *parts = map(int, re.findall(r"\d+", first))
     assert whole == sum(parts) == sum(count for _, count in (*turns, *dropped))
@@ -74,7 +75,7 @@ def test_whatever_became_of_the_questions_of_a_day_adds_up_to_them(chinese: bool
 def test_of_each_model_tokens_and_cost_are_told_beside_those_of_before_also_where_nobody_knows_a_price() -> None:
     def of(model: str, *used: UsageSum) -> str:
         now, then = (DaySum(models=((model, one),)) if one != UsageSum() else DaySum() for one in used)
-        return told_of(now, then, YESTERDAY, lambda _, english: english).splitlines()[1]
+        return told_of(now, then, YESTERDAY, Language.ENGLISH).splitlines()[1]
 
     priced = UsageSum(requests=2, prompt=90, completion=10, cost=0.25)
     assert of("m", priced, priced) == "m: 100 tokens (0% cached), $0.2500 (the day before 100 tokens, $0.2500)"
@@ -86,8 +87,7 @@ def test_of_each_model_tokens_and_cost_are_told_beside_those_of_before_also_wher
 def test_parts_of_a_cluster_that_said_nothing_are_told() -> None:
     def both(absent: int) -> list[str]:
         standing = Standing(waiting={"call": 1}, absent=absent)
-        ways = (lambda zh, _: zh, lambda _, en: en)
-        return [line for way in ways for line in told_of(TODAY, BEFORE, YESTERDAY, way, standing).splitlines()[1:3]]
+        return [line for way in Language for line in told_of(TODAY, BEFORE, YESTERDAY, way, standing).splitlines()[1:3]]
 
     assert both(2) == [
         "等主人发话的：调用 1",
@@ -100,8 +100,8 @@ def test_parts_of_a_cluster_that_said_nothing_are_told() -> None:
 
 async def test_only_in_private_and_only_what_can_be_read_is_told() -> None:
     assert await lines(digest_command(PaperBooks(), stands)) == ["这个请私聊问我。"]
-    assert await lines(digest_command(PaperBooks(), stands), where=PRIVATE) == [AWAY[0]]
-    assert await lines(digest_command(PaperBooks(), stands), "x", where=PRIVATE) == [NO_NUMBER[0]]
+    assert await lines(digest_command(PaperBooks(), stands), where=PRIVATE) == [AWAY.zh]
+    assert await lines(digest_command(PaperBooks(), stands), "x", where=PRIVATE) == [NO_NUMBER.zh]
     books = PaperBooks(days=(TODAY, BEFORE))
     told = await lines(digest_command(books, stands), str(GROUP.session_id), where=PRIVATE)
     assert not any("磁盘" in line for line in told)
@@ -127,10 +127,8 @@ days = st.builds(
 
 @given(days, days, st.booleans())
 def test_a_digest_is_short_whatever_people_and_models_are_called(day: DaySum, before: DaySum, is_chinese: bool) -> None:
-    def either(chinese: str, english: str) -> str:
-        return chinese if is_chinese else english
-
-    told = told_of(day, before, YESTERDAY, either, Standing(dict.fromkeys(WAITS, day.questions), day.unanswered))
+    language = Language.CHINESE if is_chinese else Language.ENGLISH
+    told = told_of(day, before, YESTERDAY, language, Standing(dict.fromkeys(WAITS, day.questions), day.unanswered))
     assert len(told) < LONGEST
     assert told.startswith(("昨天：", "Yesterday: "))
 
@@ -138,6 +136,6 @@ def test_a_digest_is_short_whatever_people_and_models_are_called(day: DaySum, be
 def test_a_digest_of_any_length_stays_under_the_most_and_shows_where_it_was_cut() -> None:
     for length in range(800, 900):
         day = DaySum(models=(("m" * length, UsageSum(requests=1, prompt=1)),))
-        told = told_of(day, DaySum(), YESTERDAY, lambda chinese, _: chinese)
+        told = told_of(day, DaySum(), YESTERDAY, Language.CHINESE)
         assert len(told) < LONGEST == 900
         assert told.endswith(("（前天 0）", "…"))

@@ -16,7 +16,7 @@ def ended(run: str, stop: Stop, error: str = "", parent: str = "") -> RunFinishe
 async def test_the_last_failures_are_told_in_private_without_secrets() -> None:
     failures = Failures(clock=ManualClock(), mask=Mask(["hunter2hunter2"]))
     command = errors_command(failures)
-    assert await lines(command, where=PRIVATE) == [NONE[0]]
+    assert await lines(command, where=PRIVATE) == [NONE.zh]
     failures.notice(ended("t1", Stop.FAILED, "auth: key hunter2hunter2 is wrong"))
     failures.notice(ended("t2", Stop.ANSWERED))
     failures.notice(ended("t3/1/c0", Stop.FAILED, "inner", parent="t3"))

@@ -94,7 +94,7 @@ class Room:
 
 async def test_everybody_may_have_himself_forgotten_and_memory_lets_go_of_it() -> None:
     room = Room()
-    assert await lines(room.command, "我") == [DONE[0].format(rows=12)]
+    assert await lines(room.command, "我") == [DONE.zh.format(rows=12)]
     assert room.eraser.gone == [("user", MING)] * 2
     assert room.history.known(GROUP, "5") is None
     assert (room.asked.gone, room.asked.said) == ([(MING, 0)] * 2, [SAID] * 2)  # what is asked after that is answered
@@ -108,15 +108,15 @@ def test_what_takes_long_is_not_broken_off_halfway() -> None:
 async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
     room = Room()
     for words in ("#2", "group", "群"):
-        assert await lines(room.command, words, role="owner") == [NOT_YOURS[0]]
+        assert await lines(room.command, words, role="owner") == [NOT_YOURS.zh]
     assert room.eraser.gone == []
-    assert await lines(room.command, "#2", user=OWNER) == [DONE[0].format(rows=12)]
-    assert await lines(room.command, "群", user=OWNER) == [DONE[0].format(rows=12)]
+    assert await lines(room.command, "#2", user=OWNER) == [DONE.zh.format(rows=12)]
+    assert await lines(room.command, "群", user=OWNER) == [DONE.zh.format(rows=12)]
     assert room.eraser.gone == [("user", HONG)] * 2 + [("group", GROUP.session_id)] * 2
     assert (room.asked.gone, room.asked.said) == ([(HONG, 0)] * 2 + [(0, GROUP.session_id)] * 2, [SAID] * 4)
     for nobody in ("#9", "#0", "#" + "9" * 5000):
-        assert await lines(room.command, nobody, user=OWNER) == [NOBODY[0]]
-    assert await lines(room.command, "群", user=OWNER, where=PRIVATE) == HOW[0].splitlines()
+        assert await lines(room.command, nobody, user=OWNER) == [NOBODY.zh]
+    assert await lines(room.command, "群", user=OWNER, where=PRIVATE) == HOW.zh.splitlines()
 
 
 @each_case(
@@ -125,12 +125,12 @@ async def test_others_and_groups_are_forgotten_by_owners_alone() -> None:
 )
 async def test_without_saying_whom_or_with_any_word_behind_it_nothing_is_forgotten(words: tuple[str, ...]) -> None:
     room = Room()
-    assert await lines(room.command, *words, user=OWNER, chinese=False) == [HOW[1]]
+    assert await lines(room.command, *words, user=OWNER, chinese=False) == [HOW.en]
     assert room.eraser.gone == []
 
 
 async def test_what_cannot_be_erased_now_is_told() -> None:
     room = Room()
     room.eraser.last = 0
-    assert await lines(room.command, "me") == [FAILED[0]]
+    assert await lines(room.command, "me") == [FAILED.zh]
     assert (room.eraser.gone, room.asked.gone, room.let_go) == ([], [], 0)

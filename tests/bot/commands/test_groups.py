@@ -3,19 +3,20 @@ from __future__ import annotations
 import time
 
 from bot.commands.groups import DONE, NOBODY, WHICH, groups_command, mode_commands
-from bot.commands.phrases import AWAY, NOT_NOW
+from bot.commands.phrases import AWAY
+from bot.core.command import NOT_NOW
 from bot.core.query_results import PlaceSum
-from bot.memory.modes import Modes
-from bot.policy.new_groups import Mode
+from bot.memory.modes import Mode, Modes
 from frostagent.types.traits import Audience
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
-from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
+from tests.fakes import GROUP, PRIVATE, RecordingStore
+from tests.settings import kept_settings
 
 
 def modes() -> Modes:
     store = RecordingStore()
-    return Modes(store=store, choices=store, clock=ManualClock(NOW))
+    return Modes(settings=kept_settings(store), choices=store)
 
 
 async def test_an_owner_sees_in_private_where_it_is_in_use() -> None:
@@ -29,30 +30,30 @@ async def test_an_owner_sees_in_private_where_it_is_in_use() -> None:
 
 
 async def test_nobody_and_no_journal_are_told() -> None:
-    assert await lines(groups_command(PaperBooks(), modes()), where=PRIVATE) == [NOBODY[0]]
-    assert await lines(groups_command(PaperBooks(away=True), modes()), where=PRIVATE) == [AWAY[0]]
+    assert await lines(groups_command(PaperBooks(), modes()), where=PRIVATE) == [NOBODY.zh]
+    assert await lines(groups_command(PaperBooks(away=True), modes()), where=PRIVATE) == [AWAY.zh]
 
 
 async def test_an_owner_decides_in_the_group_or_by_its_number_in_private() -> None:
     store = RecordingStore()
-    modes = Modes(store=store, choices=store, clock=ManualClock(NOW))
+    modes = Modes(settings=kept_settings(store), choices=store)
     lifted = list[Mode]()
     live, shadow, off = mode_commands(modes, lambda: lifted.append(modes.of(GROUP)))
-    assert await lines(off) == [DONE[Mode.OFF][0].format(group=4242)]
+    assert await lines(off) == [DONE[Mode.OFF].zh.format(group=4242)]
     assert modes.of(GROUP) is Mode.OFF
-    assert await lines(live, "4242", where=PRIVATE) == [DONE[Mode.LIVE][0].format(group=4242)]
+    assert await lines(live, "4242", where=PRIVATE) == [DONE[Mode.LIVE].zh.format(group=4242)]
     assert modes.of(GROUP) is Mode.LIVE
     for words in ("", "everywhere", "4242" * 5):
-        assert await lines(off, words, where=PRIVATE) == [WHICH[0].format(name="off")]
+        assert await lines(off, words, where=PRIVATE) == [WHICH.zh.format(name="off")]
     store.trouble = True
-    assert await lines(off) == [NOT_NOW[0]]
+    assert await lines(off) == [NOT_NOW.zh]
     assert modes.of(GROUP) is Mode.LIVE
     store.trouble = False
-    assert await lines(shadow) == [DONE[Mode.SHADOW][0].format(group=4242)]
+    assert await lines(shadow) == [DONE[Mode.SHADOW].zh.format(group=4242)]
     assert lifted == [Mode.OFF, Mode.LIVE, Mode.SHADOW]
 
 
 def test_all_three_are_for_owners_alone() -> None:
     store = RecordingStore()
-    modes = Modes(store=store, choices=store, clock=ManualClock(NOW))
+    modes = Modes(settings=kept_settings(store), choices=store)
     assert [each.audience for each in mode_commands(modes, lambda: None)] == [Audience.OWNER] * 3

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 from bot.commands.limit import EXEMPT, HOW, NOBODY, limit_command, read_wanted
-from bot.commands.phrases import NOT_NOW
-from bot.core.command import Command
+from bot.core.command import NOT_NOW, Command
 from bot.memory.speakers import Speakers
 from bot.policy.day_limits import NO_CAP, Cap, DayLimits
 from frostagent.types.traits import Audience
@@ -37,7 +36,7 @@ async def test_an_owner_sets_and_lifts_a_limit_of_a_person_and_of_a_group() -> N
     ]
     assert till.spending.own.all() == {}
     till.store.trouble = True
-    assert await lines(limit, "#2", "off") == [NOT_NOW[0]]
+    assert await lines(limit, "#2", "off") == [NOT_NOW.zh]
 
 
 async def test_a_limit_of_today_is_over_with_the_day_and_the_one_for_good_holds_again() -> None:
@@ -55,12 +54,12 @@ async def test_a_limit_of_today_is_over_with_the_day_and_the_one_for_good_holds_
 async def test_what_means_nobody_or_nothing_is_told_and_an_owner_has_none() -> None:
     till, limit = await desk()
     for nobody in ("#9", "#0", "#" + "9" * 19, "#" + "9" * 5000):
-        assert await lines(limit, nobody, "5") == [NOBODY[0]]
+        assert await lines(limit, nobody, "5") == [NOBODY.zh]
     for no_account in ("@0", "@" + "9" * 20, "@" + "9" * 5000):
-        assert await lines(limit, no_account, "5") == HOW[0].splitlines()
-    assert await lines(limit, "#1", "5") == [EXEMPT[0]]
+        assert await lines(limit, no_account, "5") == HOW.zh.splitlines()
+    assert await lines(limit, "#1", "5") == [EXEMPT.zh]
     for words in (("5",), ("group", "5"), ("20002", "much"), ("20002", "0"), ("20002", "$5k"), ("20002", "0.5t")):
-        assert await lines(limit, *words, where=PRIVATE) == HOW[0].splitlines()
+        assert await lines(limit, *words, where=PRIVATE) == HOW.zh.splitlines()
     assert till.spending.own.all() == {}
 
 
@@ -68,8 +67,8 @@ async def test_without_words_it_lists_them_in_a_group_only_what_is_its() -> None
     _, limit = await desk()
     await lines(limit, "20002", "5")
     usual = ["每人每天：$1", "每群每天：5.0k token", "合计每天最多 $20，今天用了 0%"]
-    assert await lines(limit) == [*usual, *HOW[0].splitlines()]
-    assert await lines(limit, where=PRIVATE) == [*usual, "20002每天最多 $5，今天用了 0%", *HOW[0].splitlines()]
+    assert await lines(limit) == [*usual, *HOW.zh.splitlines()]
+    assert await lines(limit, where=PRIVATE) == [*usual, "20002每天最多 $5，今天用了 0%", *HOW.zh.splitlines()]
 
 
 @each_case(

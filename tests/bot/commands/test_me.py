@@ -23,9 +23,9 @@ async def test_everybody_sees_his_own_facts_and_in_a_group_none_that_he_told_in_
             )
         )
     me = me_command(KeptFacts(store))
-    assert await lines(me) == ["· 对花生过敏 (口味)", ELSEWHERE[0], LAST[0]]
-    assert await lines(me, where=PRIVATE) == ["· 对花生过敏 (口味, 群 4242)", "· 喜欢小红 (口味)", LAST[0]]
-    assert await lines(me, user=1, chinese=False) == [NOTHING[1], ELSEWHERE[1], LAST[1]]
+    assert await lines(me) == ["· 对花生过敏 (口味)", ELSEWHERE.zh, LAST.zh]
+    assert await lines(me, where=PRIVATE) == ["· 对花生过敏 (口味, 群 4242)", "· 喜欢小红 (口味)", LAST.zh]
+    assert await lines(me, user=1, chinese=False) == [NOTHING.en, ELSEWHERE.en, LAST.en]
 
 
 async def test_many_facts_are_counted() -> None:
@@ -34,7 +34,7 @@ async def test_many_facts_are_counted() -> None:
         memory = StoredFact(memory_id=str(number), scope=GROUP, subject=MING, author=MING, text=f"事{number}")
         store.put(MemoryKept(memory, ()))
     told = await lines(me_command(KeptFacts(store)))
-    assert told[-3:-1] == ["（另有 3 条）", ELSEWHERE[0]]
+    assert told[-3:-1] == ["（另有 3 条）", ELSEWHERE.zh]
     assert sum(line.startswith("· ") for line in told) == 15  # an answer fits a phone
 
 
@@ -52,4 +52,4 @@ class AwayFacts:
 
 
 async def test_what_cannot_be_read_is_not_said_to_be_nothing() -> None:
-    assert await lines(me_command(AwayFacts())) == [AWAY[0]]
+    assert await lines(me_command(AwayFacts())) == [AWAY.zh]

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import time
 
-from bot.commands.phrases import at_time, money, tokens, used_words
+from bot.commands.phrases import money, tokens, used_words
+from bot.core.command import at_time
 from bot.core.query_results import UsageSum
 from bot.policy.day_limits import Amount, Cap
 from tests.bot.commands.typed import asked

@@ -9,6 +9,9 @@ from typing import get_args
 
 from msgspec.structs import replace
 
+from bot.approvals.decision import NO_OWNER
+from bot.approvals.tool_call_wording import NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
+from bot.approvals.tool_calls import SAID_NO
 from bot.build import build_rules
 from bot.commands import reasons
 from bot.commands.reasons import (
@@ -18,30 +21,28 @@ from bot.commands.reasons import (
     NOTHING,
     SILENCES,
     STOPS,
-    Either,
-    both,
     deciding,
     deciding_denial,
     deciding_end,
     end_of,
     words_of,
 )
-from bot.conversation.approval.approval_replies import SAID_NO
 from bot.core.events import MessageReceived
 from bot.core.journal import ENDINGS
 from bot.memory.personas import House
-from bot.policy.approval import NO_OWNER, NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.policy.wake import Called, Silence
 from config.settings import Settings
-from frostagent.engine.permission_checks import DENIED, NOT_ALLOWED, ONLY_FOR
+from frostagent.engine.call_checks import DENIED, NOT_ALLOWED, ONLY_FOR
 from frostagent.engine.step_calls import NOBODY_ANSWERED
 from frostagent.engine.subagents import NOBODY_TO_ASK
+from frostagent.text.language import Bilingual, bilingual
 from frostagent.types.errors import ModelError, ToolDenied
 from frostagent.types.runs import Stop
 from frostagent.types.speech import MentionAll, Text
 from tests.bot.hall import Hall
 from tests.cases import each_case
 from tests.fakes import ScriptedModel, said, words
+from tests.owners import both
 
 ROOT = Path(reasons.__file__).parents[2]
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -67,7 +68,7 @@ def test_every_reason_there_is_stands_in_the_table_with_what_decides_it() -> Non
 
 
 def test_every_kind_of_failure_says_what_decides_it() -> None:
-    rooms = (ROOT / "frostagent/engine", ROOT / "bot/conversation/turns")
+    rooms = (ROOT / "frostagent/engine", ROOT / "bot/chat")
     told = {kind for room in rooms for file in room.glob("*.py") for kind in KIND.findall(file.read_text("utf-8"))}
     assert {"limit", "deadline", "tool", "empty", "bug"} <= told
     ours = {*kinds(), *told} - {"interrupted"}  # an end of its own
@@ -77,7 +78,7 @@ def test_every_kind_of_failure_says_what_decides_it() -> None:
 
 def test_only_what_nothing_decides_has_no_setting() -> None:
     undecided = {one for one in ALL if one.deciding == NOTHING}
-    assert {one.en for one in undecided} == {
+    assert {one.words.en for one in undecided} == {
         *("written in private", "mentioned", "quoted me", "asked again after a crash"),
         *("found after a reconnect, answered or too old", "answered", "failed", "was interrupted by a restart"),
     }
@@ -85,7 +86,7 @@ def test_only_what_nothing_decides_has_no_setting() -> None:
 
 def test_each_setting_that_is_named_is_one() -> None:
     known = {name.upper() for name in Settings.model_fields}
-    words = [text for one in ALL for text in one.deciding] + [
+    words = [text for one in ALL for text in both(one.deciding)] + [
         text for one in (*FAILURES.values(), *BREAKS.values()) for text in both(one)
     ]
     words += [reasons.CALLED_BY, *(text for _, one in reasons.DENIED_BY for text in both(one or ""))]
@@ -103,16 +104,16 @@ def test_each_setting_that_is_named_is_one() -> None:
 
 
 def test_in_chinese_it_is_chinese_and_in_english_english() -> None:
-    assert [one.zh for one in ALL if not CHINESE.search(one.zh)] == []
-    assert [one.en for one in ALL if CHINESE.search(one.en + both(one.decides)[1])] == []
+    assert [one.words.zh for one in ALL if not CHINESE.search(one.words.zh)] == []
+    assert [one.words.en for one in ALL if CHINESE.search(one.words.en + both(one.decides)[1])] == []
 
 
 def test_what_an_older_journal_holds_is_told_as_it_stands() -> None:
-    assert words_of("of before") == ("of before", "of before")
+    assert both(words_of("of before")) == ("of before", "of before")
     assert deciding("of before") == NOTHING
-    assert end_of("of before") == ("of before", "of before")
+    assert both(end_of("of before")) == ("of before", "of before")
     assert (end_of(""), deciding_end(""), deciding_end("answered"), deciding_end("x")) == (
-        reasons.GOES_ON,
+        reasons.GOES_ON.fill(),
         None,
         None,
         None,
@@ -120,7 +121,7 @@ def test_what_an_older_journal_holds_is_told_as_it_stands() -> None:
 
 
 def test_a_failure_is_decided_by_its_kind() -> None:
-    assert deciding_end("failed", "model_not_found: no such model") == both("LLM_MODEL")
+    assert deciding_end("failed", "model_not_found: no such model") == bilingual("LLM_MODEL")
     assert deciding_end("failed", "bug: KeyError") == NOTHING
 
 
@@ -128,10 +129,10 @@ def test_fallbacks_decide_nothing_unless_there_are_any() -> None:
     naming = {kind: told for kind, told in FAILURES.items() if isinstance(told, str) and "LLM_FALLBACKS" in told}
     assert len(naming) > 4
     for kind, told in naming.items():
-        assert deciding_end("failed", f"{kind}: x") == both(told)
+        assert deciding_end("failed", f"{kind}: x") == bilingual(told)
         alone = deciding_end("failed", f"{kind}: x", has_fallbacks=False)
         others = told.replace(", LLM_FALLBACKS", "").replace("LLM_FALLBACKS", "")
-        assert alone == (both(others) if others else reasons.NO_OTHER), kind
+        assert alone == (bilingual(others) if others else reasons.NO_OTHER.fill()), kind
     for kind in FAILURES.keys() - naming.keys():
         assert deciding_end("failed", f"{kind}: x", has_fallbacks=False) == deciding_end("failed", f"{kind}: x")
 
@@ -139,14 +140,14 @@ def test_fallbacks_decide_nothing_unless_there_are_any() -> None:
 def test_each_ending_has_words() -> None:
     told = {ending: end_of(ending) for ending in ENDINGS}
     assert len(set(told.values())) == len(told)
-    assert all(words != (str(ending), str(ending)) for ending, words in told.items())
+    assert all(both(words) != (str(ending), str(ending)) for ending, words in told.items())
 
 
 def test_of_a_failure_whose_kind_nobody_knows_or_may_hear_nothing_is_said_to_decide() -> None:
     assert deciding_end("failed", "of before: x") is deciding_end("failed") is None
     told = {kind for kind in FAILURES if deciding_end("failed", f"{kind}: x", is_owner=False) is not None}
     assert told == {"day_spent"}
-    assert deciding_end("failed", "day_spent: x", is_owner=False) == both(reasons.DAY)
+    assert deciding_end("failed", "day_spent: x", is_owner=False) == bilingual(reasons.DAY)
 
 
 async def reasons_of(events: tuple[MessageReceived, ...], **given: object) -> set[str]:
@@ -181,7 +182,7 @@ DECIDED = [
 async def test_the_setting_that_is_named_decides_it(
     name: str, value: str, reason: str, events: tuple[MessageReceived, ...]
 ) -> None:
-    assert name.upper() in deciding(reason)[1].replace(",", "").split()
+    assert name.upper() in deciding(reason).replace(",", "").split()
     otherwise = OTHERWISE.get(name, Settings.model_fields[name].default)
     assert reason in await reasons_of(events, **{name: value})
     assert reason not in await reasons_of(events, **{name: otherwise})
@@ -193,26 +194,25 @@ async def test_quiet_hours_decide_that_it_is_quiet_and_their_mode_for_whom() -> 
     assert await reasons_of((weak, strong), bot_name="小霜", **always) == {Silence.QUIET, "mention"}
     assert await reasons_of((strong,), **always, bot_quiet_mode="all") == {Silence.QUIET}
     assert await reasons_of((weak, strong), bot_name="小霜") == {"name", "mention"}
-    assert {"BOT_QUIET", "BOT_QUIET_MODE"} <= set(deciding(Silence.QUIET)[1].replace(",", "").split())
+    assert {"BOT_QUIET", "BOT_QUIET_MODE"} <= set(deciding(Silence.QUIET).replace(",", "").split())
 
 
 def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file() -> None:
     denied = deciding_denial("kick", ONLY_FOR.format(name="kick", who="owner"))
     decided = {
         "quiet": (deciding(Silence.QUIET),),
-        "quiet_mode": (deciding(Silence.QUIET),),
-        "chance": (deciding("chance"), both(reasons.CALLED_BY)),
+        "chance": (deciding("chance"), bilingual(reasons.CALLED_BY)),
         "day": (deciding(Silence.DAY), deciding_end("out_of_budget"), deciding_end("failed", "day_spent: x")),
         "audiences": (denied,),
     }
     assert {field.name for field in fields(House)} - {"persona", "rules"} == decided.keys()
     for name, told in decided.items():
-        assert ["GROUPS_FILE" in text for one in told for text in one or ("",)] == [True] * 2 * len(told), name
+        assert ["GROUPS_FILE" in text for one in told for text in both(one or "")] == [True] * 2 * len(told), name
 
 
 STORED = [
-    ("kick may not be run. Do without it.", reasons.BY_NAME),
-    ("kick is only for group admins, in their own words alone. Tell the asker so.", both(reasons.AUDIENCES)),
+    ("kick may not be run. Do without it.", reasons.BY_NAME.fill()),
+    ("kick is only for group admins, in their own words alone. Tell the asker so.", bilingual(reasons.AUDIENCES)),
     ("the tool call was denied: the owner said no: not now", reasons.BY_WORD),
     ("the tool call was denied: nobody allowed it in time", reasons.IN_TIME),
     ("the tool call was denied: no owner of the bot could be reached", reasons.NONE_REACHED),
@@ -238,40 +238,42 @@ STORED = [
 
 
 @each_case(("sentence", "decides"), STORED)
-def test_what_denied_a_call_is_known_of_the_rows_that_journals_hold(sentence: str, decides: Either | None) -> None:
+def test_what_denied_a_call_is_known_of_the_rows_that_journals_hold(sentence: str, decides: Bilingual | None) -> None:
     assert deciding_denial("kick", f"error: {sentence} [TOOL_DENIED]") == decides
 
 
 async def test_of_robots_that_qq_tells_of_no_setting_is_said_to_decide_alone() -> None:
     assert await reasons_of((ROBOT,), bot_users="2854196301", bot_groups="4242") == {Silence.ROBOT}
-    assert deciding(Silence.ROBOT)[1] != "BOT_ROBOTS"
+    assert deciding(Silence.ROBOT) != "BOT_ROBOTS"
 
 
 def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
-    def by(told: str) -> Either | None:
+    def by(told: str) -> Bilingual | None:
         return deciding_denial("kick", ToolDenied(told).told)
 
-    assert by(DENIED.format(name="kick")) == reasons.BY_NAME
-    assert by(ONLY_FOR.format(name="kick", who="owner")) == both("TOOLS_AUDIENCE, GROUPS_FILE")
+    assert by(DENIED.format(name="kick")) == reasons.BY_NAME.fill()
+    assert by(ONLY_FOR.format(name="kick", who="owner")) == bilingual("TOOLS_AUDIENCE, GROUPS_FILE")
     assert by(NOT_ALLOWED.format(reason="not today")) == reasons.BY_WORD
     assert by(DENIED.format(name="ban")) is by(f"x {DENIED.format(name='kick')}") is deciding_denial("kick", "") is None
 
 
 def test_of_a_word_that_was_waited_for_is_told_only_what_is_true() -> None:
-    def by(reason: str) -> Either | None:
+    def by(reason: str) -> Bilingual | None:
         return deciding_denial("kick", ToolDenied(NOT_ALLOWED.format(reason=reason)).told)
 
     assert by(SAID_NO) == by(f"{SAID_NO}: {NO_OWNER}") == reasons.BY_WORD
     assert [by(NO_OWNER), by(UNREACHABLE)] == [reasons.NO_ONE, reasons.NONE_REACHED]
-    assert ["BOT_OWNERS" in text for told in (reasons.NO_ONE, reasons.NONE_REACHED) for text in told] == [True] * 4
+    assert ["BOT_OWNERS" in text for told in (reasons.NO_ONE, reasons.NONE_REACHED) for text in both(told)] == [
+        True
+    ] * 4
     assert by(NOBODY_ANSWERED) == reasons.IN_TIME
     assert {by(reason) for reason in (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)} == {None}
 
 
 def test_what_was_stopped_is_decided_by_a_word_only_where_somebody_said_it() -> None:
     assert deciding_end("stopped") == STOPS[Stop.STOPPED].deciding
-    assert ["/stop" in text for text in STOPS[Stop.STOPPED].deciding] == [True, True]
+    assert ["/stop" in text for text in both(STOPS[Stop.STOPPED].deciding)] == [True, True]
     for is_owner in (True, False):
         told = [deciding_end("stopped", f"{kind}: x", is_owner=is_owner) for kind in BREAKS]
-        assert told == [both(one) for one in BREAKS.values()]
+        assert told == [bilingual(one) for one in BREAKS.values()]
     assert [one for told in BREAKS.values() for one in both(told) if "/stop" in one] == []

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.commands.phrases import NOT_NOW
 from bot.commands.reset import DONE, reset_command
+from bot.core.command import NOT_NOW
 from bot.core.journal import ConversationReset
 from bot.memory.history import History
 from frostagent.types.messages import AssistantMessage, UserMessage
@@ -18,9 +18,9 @@ async def test_a_conversation_begins_anew_once_that_is_written_down() -> None:
     command = reset_command(store, history)
     assert command.audience is Audience.GROUP_ADMIN
     store.trouble = True
-    assert await lines(command) == [NOT_NOW[0]]
+    assert await lines(command) == [NOT_NOW.zh]
     assert history.messages(GROUP)
     store.trouble = False
-    assert await lines(command) == [DONE[0]]
+    assert await lines(command) == [DONE.zh]
     assert ConversationReset(GROUP) in store.entries
     assert history.messages(GROUP) == ()

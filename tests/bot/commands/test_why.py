@@ -10,11 +10,12 @@ from bot.commands.why import Explanations, why_command
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
 from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
-from frostagent.engine.permission_checks import ONLY_FOR, TOO_OFTEN
+from frostagent.engine.call_checks import ONLY_FOR, TOO_OFTEN
 from frostagent.engine.step_calls import NOT_ALONE
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
 from tests.cases import each_case
+from tests.owners import both
 
 ANSWERED = Story(
     asker=MING,
@@ -78,7 +79,7 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     gone = why_command(PaperBooks(("8", Story(asker=0, taken=NOW, is_gone=True))))
     assert (await lines(gone, quoted="8"))[0].startswith("没有交给模型：是命令")
     assert (await lines(gone, quoted="8"))[1] == "由此决定：没有设置决定它"
-    assert await lines(why_command(PaperBooks(away=True))) == [AWAY[0]]
+    assert await lines(why_command(PaperBooks(away=True))) == [AWAY.zh]
 
 
 async def test_of_what_waits_is_told_for_what_and_how_long() -> None:
@@ -217,4 +218,4 @@ def test_another_place_tells_it_in_the_same_words_and_knows_what_decides() -> No
         "选择不说话",
     )
     assert explain.setting("its sender asks too often", chinese=True) == "BOT_USER_RATE"
-    assert (explain.setting("private", chinese=True), explain.setting("", chinese=False)) == NOTHING
+    assert (explain.setting("private", chinese=True), explain.setting("", chinese=False)) == both(NOTHING)

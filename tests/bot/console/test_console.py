@@ -35,6 +35,7 @@ from tests.bot.trial.test_trial import inside
 from tests.e2e.test_watching import settings
 from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 from tests.ports import free_port
+from tests.settings import kept_settings
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 ROLL = """from frostagent import tool
@@ -292,8 +293,8 @@ WORDS = Path("adapters/console/words")
 
 async def test_each_limit_is_told_with_the_setting_and_what_owners_set_with_the_command() -> None:
     store, clock = RecordingStore(), ManualClock()
-    own = OwnLimits(store=store, choices=store, clock=clock)
-    await own.start()
+    own = OwnLimits(settings=kept_settings(store, clock=clock), clock=clock)
+    await own.load()
     await own.keep(GROUP, LimitOverride(cost=2.5))
     own.filed = lambda: {
         5252: LimitOverride(cost=0.5, tokens=0),

@@ -7,7 +7,7 @@ from bot.core.actions import SendMessage
 from bot.core.cluster_queries import OwnerDecision
 from bot.core.console_views import OutboxState
 from bot.core.journal import SendState
-from bot.speaking.sends import Send
+from bot.outbox.sends import Send
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.bot.test_app import reverse

@@ -22,6 +22,7 @@ from frostagent.clock import SystemClock
 from frostagent.engine.subagents import NamedSubagents
 from frostagent.types.traits import Audience
 from tests.fakes import ManualClock, RecordingStore
+from tests.settings import kept_settings
 from tools.get_game_version.games import Games
 
 TOOLS = '''
@@ -206,7 +207,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     )
     app = SimpleNamespace(
         toolset=build_toolset(settings, find_tools(settings).tools, clock=SystemClock()),
-        personas=Personas(cast_of_all, store=store, choices=store, clock=clock),
+        personas=Personas(cast_of_all, settings=kept_settings(store)),
         ports=ports,
         clock=clock,
     )

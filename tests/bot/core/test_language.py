@@ -1,26 +1,25 @@
-"""Of a pair of lines, the one in somebody's language."""
+"""Lines in both languages, and the one in somebody's language."""
 
 from __future__ import annotations
 
-from bot.core.language import join_pairs
-from frostagent.text.language import Bilingual, Language, bilingual, fill_pair, text_of
+from copy import copy
+
+from bot.core.language import MORE_PEOPLE, join_lines
+from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in, text_of
+from tests.owners import both
 
 
-def test_a_pair_is_chinese_and_english() -> None:
-    pair = ("好", "fine")
-    assert [pair[tongue] for tongue in Language] == ["好", "fine"]
-    assert [tongue.either(*pair) for tongue in (Language.CHINESE, Language.ENGLISH)] == ["好", "fine"]
+def test_a_text_in_both_languages_is_read_in_one() -> None:
+    line = Bilingual("fine", "好")
+    assert [text_in(language, line) for language in Language] == ["好", "fine"]
+    assert [text_in(language, "fine") for language in Language] == ["fine", "fine"]
+    assert both(line.each(str.upper)) == ("好", "FINE")
+    assert both(copy(line)) == both(line)
 
 
-def test_values_go_into_both_lines_and_each_takes_its_own_of_a_pair() -> None:
-    assert fill_pair(("{a} 是 {b}", "{a} is {b}"), a=1, b=("好", "fine")) == ("1 是 好", "1 is fine")
-
-
-def test_a_bilingual_value_is_in_the_language_of_its_line() -> None:
-    line = fill_pair(("说：{a}", "says: {a}"), a=Bilingual("fine", "好"))
-    assert line == ("说：好", "says: fine")
-    assert (bilingual(line), bilingual(line).zh) == ("says: fine", "说：好")
-    assert bilingual("a {b}").zh == "a {b}"
+def test_a_text_of_one_language_is_the_same_in_both() -> None:
+    assert both(bilingual("a {b}")) == ("a {b}", "a {b}")
+    assert both(bilingual(Phrase("好", "fine"))) == ("好", "fine")
 
 
 def test_an_error_says_what_it_was_raised_with() -> None:
@@ -34,7 +33,7 @@ def test_an_error_says_what_it_was_raised_with() -> None:
 
 
 def test_of_a_long_list_the_first_are_named_and_the_others_counted() -> None:
-    three = [("甲", "A"), ("乙", "B"), ("丙", "C")]
-    assert join_pairs(three, most=3) == ("甲、乙、丙", "A, B, C")
-    assert join_pairs(three, most=1) == ("甲，还有 2 个", "A, and 2 more")
-    assert join_pairs(three, most=2, measure="位") == ("甲、乙，还有 1 位", "A, B, and 1 more")
+    three = [Bilingual("A", "甲"), Bilingual("B", "乙"), Bilingual("C", "丙")]
+    assert both(join_lines(three, most=3)) == ("甲、乙、丙", "A, B, C")
+    assert both(join_lines(three, most=1)) == ("甲，还有 2 个", "A, and 2 more")
+    assert both(join_lines(three, most=2, more=MORE_PEOPLE)) == ("甲、乙，还有 1 位", "A, B, and 1 more")

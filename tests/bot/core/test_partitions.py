@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.core.cluster_messages import WHOLE, ClusterPartition, partition_of
-from bot.memory.kept_settings import NOWHERE
+from bot.settings_store import NOWHERE
 from frostagent.types.conversation import Conversation
 
 

@@ -20,6 +20,7 @@ from frostagent.types.messages import Completion, Usage, UserMessage
 from frostagent.types.runs import Stop
 from tests.bot.memory.facts import KeptFacts
 from tests.fakes import BOT, GROUP, CountingIds, RecordingStore, ScriptedModel, Step, SteppedClock, said, words
+from tests.settings import kept_settings
 
 MING, HONG = 777, 888
 ROUNDS, QUIET = 8, 1200.0  # as they are specified: eight rounds, or twenty minutes in seconds
@@ -58,7 +59,7 @@ class Room:
             speakers=speakers,
             store=self.store,
             clock=self.clock,
-            open_talks=OpenTalks(store=self.store, choices=self.store, clock=self.clock),
+            open_talks=OpenTalks(settings=kept_settings(self.store), clock=self.clock),
             is_spent=self.spent.__contains__,
             patience=patience,
         )

@@ -4,15 +4,16 @@ from bot.memory.own_limits import OwnLimits
 from bot.memory.spending import DaySums
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitOverride
 from tests.fakes import GROUP, ManualClock, RecordingStore
+from tests.settings import kept_settings
 
 LIMITS = DayLimits(user=Cap(tokens=100), group=Cap(cost=2.0), all=Cap(tokens=1000, cost=10.0))
 
 
 async def test_each_sum_is_its_keys_and_its_share_is_of_the_limit_of_its_kind() -> None:
     store = RecordingStore()
-    own = OwnLimits(store=store, choices=store, clock=ManualClock())
+    own = OwnLimits(settings=kept_settings(store), clock=ManualClock())
     sums, keys = DaySums(LIMITS, own), ("all", GROUP, 777)
-    assert await own.start()
+    assert await own.load()
     assert (sums.shares(keys), sums.of(777), dict(sums.all_shares())) == ([0.0, 0.0, 0.0], NOTHING, {})
     sums.add(keys, Amount(50, 1.0))
     sums.add(("all", 5), Amount(100, 2.0))

@@ -9,7 +9,7 @@ from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from frostagent.types.errors import BotError
 from tests.bot.commands.test_forget import Asked, Nobody, Shredder
-from tests.bot.memory.test_row import Ear
+from tests.bot.test_settings_store import Ear
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, RecordingStore
 

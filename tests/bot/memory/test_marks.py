@@ -7,7 +7,7 @@ from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import Amount
 from frostagent.text.language import Language
 from tests.fakes import GROUP, ManualClock
-from tests.owners import read
+from tests.owners import both, read
 
 
 def test_each_mark_is_told_once_a_day_unless_it_was_told_elsewhere() -> None:
@@ -40,7 +40,7 @@ def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their
     assert marks.people() is None
     for who, share in ((777, 0.79), (778, 0.8), (779, 0.85), (778, 0.9), (779, 1.1), (999, 1.0)):
         marks.reach(who, share, Amount(1))
-    assert marks.people() == (
+    assert both(marks.people() or "") == (
         "个人一天的额度快用完或已用完的：778（80%）、779（110%）。用完的人到零点前不再得到回答。",
         (
             "These people have used most of what each may take in a day: 778 (80 %), 779 (110 %). Who has used all "
@@ -53,11 +53,11 @@ def test_people_are_told_together_each_at_both_marks_and_owners_of_none_of_their
     clock.time = midnight(clock.time, later=1)  # that they had reached it is told all the same, of the day before
     marks.clear()
     marks.reach(780, 0.8, Amount(1))
-    assert marks.people() == (
+    assert both(marks.people() or "") == (
         "昨天个人一天的额度快用完或已用完的：778（100%）。",
         "Yesterday these people used most of what each may take in a day: 778 (100 %).",
     )
-    assert (marks.people() or ("",))[0].startswith("个人一天的额度快用完或已用完的：780（80%）。")
+    assert both(marks.people() or "")[0].startswith("个人一天的额度快用完或已用完的：780（80%）。")
     assert marks.people() is None
     marks.know({777: 0.9})
     marks.reach(777, 0.95, Amount(1))
@@ -71,13 +71,13 @@ def test_of_a_limit_that_is_not_all_used_it_is_never_said_that_it_is() -> None:
     for key in (GROUP, 777):
         marks.reach(key, 0.9996, Amount(1))
     assert told == ["群 4242 今天的额度用了 99%（$0.0000, 1 token）：用满就不再回答，到零点重新算起。"]
-    assert "：777（99%）。" in (marks.people() or ("",))[0]
+    assert "：777（99%）。" in both(marks.people() or "")[0]
 
 
 def test_of_very_many_people_some_are_named_and_the_others_counted() -> None:
     marks = Marks(lambda _: None, now=ManualClock().now)
     for who in range(1, 13):
         marks.reach(who, 1.0, Amount(1))
-    zh, en = marks.people() or ("", "")
+    zh, en = both(marks.people() or "")
     assert "、10（100%），还有 2 位。" in zh
     assert ", 10 (100 %), and 2 more. " in en

@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from bot.core.journal import Entry, MessageErased, MessageObserved, PlaceSet
 from bot.core.memories import MemoriesForgotten
 from bot.memory import extraction
-from bot.memory.extraction import LOOK, RECENT, SETTING, OpenTalk, OpenTalks
-from bot.memory.kept_settings import LOOK as READ_AGAIN
+from bot.memory.extraction import LOOK, OPEN_TALK, RECENT, OpenTalk, OpenTalks
+from bot.runtime.background import RETRY as READ_AGAIN
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest
 from tests.bot.memory.talks import HONG, MING, QUIET, ROUNDS, Room, answer
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock, RecordingStore, said, until
+from tests.settings import kept_settings
 
 TALK = ("我对花生过敏", "哈哈", "好的")
 
@@ -139,7 +140,7 @@ async def test_a_talk_of_yesterday_is_over() -> None:
     async with second.open():
         await second.is_quiet()
         assert second.model.requests == []
-    assert first.store.of("place_set")[-1] == PlaceSet(GROUP, SETTING, "")
+    assert first.store.of("place_set")[-1] == PlaceSet(GROUP, OPEN_TALK.name, "")
 
 
 async def test_where_the_journal_cannot_be_read_at_the_start_they_are_found_later() -> None:
@@ -159,9 +160,9 @@ async def test_where_the_journal_cannot_be_read_at_the_start_they_are_found_late
 
 async def test_what_is_no_talk_is_none_and_one_begins_where_it_began() -> None:
     store, other = RecordingStore(), Conversation(BOT, "group", 4343)
-    store.put(PlaceSet(GROUP, SETTING, "soon t1"), PlaceSet(other, SETTING, "17"))
-    talks = OpenTalks(store=store, choices=store, clock=ManualClock(1000.0))
-    assert await talks.start()
+    store.put(PlaceSet(GROUP, OPEN_TALK.name, "soon t1"), PlaceSet(other, OPEN_TALK.name, "17"))
+    talks = OpenTalks(settings=kept_settings(store), clock=ManualClock(1000.0))
+    await talks.load()
     assert talks.recent(9) == {}
     talks.begin(GROUP, OpenTalk("t1", 900.0))
     talks.begin(GROUP, OpenTalk("t2", 950.0))

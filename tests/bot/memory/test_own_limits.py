@@ -6,18 +6,19 @@ from bot.memory.own_limits import OwnLimits
 from bot.policy.day_limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride
 from tests.bot.memory.till import till_of
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
+from tests.settings import kept_settings
 
 
 async def test_what_was_set_outlives_a_restart_and_nothing_is_set_that_would_not() -> None:
     store, clock = RecordingStore(), ManualClock()
-    limits = OwnLimits(store=store, choices=store, clock=clock)
+    limits = OwnLimits(settings=kept_settings(store, clock=clock), clock=clock)
     assert not await limits.keep(777, LIFTED)  # nobody knows yet what else there is
-    assert await limits.start()
+    assert await limits.load()
     assert await limits.keep(777, LimitOverride(cost=5.0))
     assert await limits.keep(777, LIFTED, until=clock.time + 60)
     assert await limits.keep(GROUP, LimitOverride(tokens=9), until=clock.time + 60)
-    again = OwnLimits(store=store, choices=store, clock=clock)
-    assert await again.start()
+    again = OwnLimits(settings=kept_settings(store, clock=clock), clock=clock)
+    assert await again.load()
     assert again.all() == limits.all() == {777: LIFTED, GROUP: LimitOverride(tokens=9)}
     clock.time += 60
     assert again.all() == {777: LimitOverride(cost=5.0)}
@@ -26,13 +27,13 @@ async def test_what_was_set_outlives_a_restart_and_nothing_is_set_that_would_not
     store.trouble = True
     assert not await again.keep(777, LIFTED)
     assert again.of(777) is None
-    assert not await OwnLimits(store=store, choices=store, clock=clock).start()
+    assert not await OwnLimits(settings=kept_settings(store, clock=clock), clock=clock).load()
 
 
 async def test_a_group_has_the_limits_of_the_operators_file_where_no_owner_has_set_one() -> None:
     store, clock = RecordingStore(), ManualClock()
-    limits = OwnLimits(store=store, choices=store, clock=clock)
-    assert await limits.start()
+    limits = OwnLimits(settings=kept_settings(store, clock=clock), clock=clock)
+    assert await limits.load()
     usual = DayLimits(user=Cap(1.0), group=Cap(2.0, 9000))
     filed = {GROUP.session_id: LimitOverride(cost=0.5)}
     assert not limits.are_some

@@ -12,7 +12,8 @@ from frostagent.types.errors import ConfigError
 from frostagent.types.messages import AssistantMessage, UserMessage
 from frostagent.types.ports import ChatModel
 from frostagent.types.traits import Audience
-from tests.fakes import ManualClock, RecordingStore, ScriptedModel
+from tests.fakes import RecordingStore, ScriptedModel
+from tests.settings import kept_settings
 
 FOX = """+++
 name = "小霜"
@@ -71,7 +72,7 @@ def test_the_usual_persona_may_have_a_front_matter_too(tmp_path: Path) -> None:
     with ScriptedModel() as model:
         files = PersonaFiles(Settings(bot_persona=tmp_path / "fox.md"), lambda _: model)
     store = RecordingStore()
-    personas = Personas(files.cast(), store=store, choices=store, clock=ManualClock())
+    personas = Personas(files.cast(), settings=kept_settings(store))
     assert personas.cast.usual == Persona("你是狐狸。", "小霜")
     (tmp_path / "fox.md").write_text("", "utf-8")
     (problem,) = files.reloads(personas)["the persona"]()
@@ -83,7 +84,7 @@ def test_a_broken_file_is_told_and_the_last_good_one_stays_while_others_are_read
     store = RecordingStore()
     with ScriptedModel() as model:
         files = files_in(tmp_path, model)
-        personas = Personas(files.cast(), store=store, choices=store, clock=ManualClock())
+        personas = Personas(files.cast(), settings=kept_settings(store))
         reloads = files.reloads(personas)
         assert set(reloads) == {"the folder of personas", "the file of groups"}
         (tmp_path / "fox.md").write_text("+++\nname = \n+++\nbroken", "utf-8")

@@ -2,31 +2,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.memory.personas import Cast, House, Persona, Personas
+from bot.memory.personas import KEPT, Cast, House, Persona, Personas
 from bot.policy.wake import Rules
+from bot.settings_store import SettingsStore
 from frostagent.types.conversation import Conversation
-from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore
+from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore
+from tests.settings import kept_settings
 
 USUAL, FOX, OWL = Persona("usual", "霜"), Persona("fox", "小霜", ("霜霜",)), Persona("owl", "夜")
 OTHER = Conversation(BOT, "group", 4343)
 CAST = Cast(USUAL, {"fox": FOX, "owl": OWL}, {4242: "fox"})
 
 
-def personas(cast: Cast = CAST, store: RecordingStore | None = None) -> Personas:
-    store = store or RecordingStore()
-    return Personas(cast, store=store, choices=store, clock=ManualClock())
+def personas(cast: Cast = CAST, settings: SettingsStore | None = None) -> Personas:
+    return Personas(cast, settings=settings or kept_settings(RecordingStore()))
 
 
 async def test_a_choice_comes_before_the_operators_file_and_that_before_the_personas_own_groups() -> None:
     store = RecordingStore()
-    who = personas(store=store)
+    who = personas(settings=kept_settings(store))
     assert (who.of(GROUP), who.of(OTHER), who.of(PRIVATE)) == (FOX, USUAL, USUAL)
     who.become(replace(CAST, houses={4242: House("owl")}))
     assert who.of(GROUP) == OWL
     assert await who.choose(GROUP, "fox")
     assert who.of(GROUP) == FOX
-    again = personas(replace(CAST, houses={4242: House("owl")}), store)
-    assert await again.start()
+    settings = kept_settings(store)
+    again = personas(replace(CAST, houses={4242: House("owl")}), settings)
+    assert again.of(GROUP) == OWL
+    assert await settings.load()
     assert again.of(GROUP) == FOX
     assert await again.choose(GROUP, "")
     assert again.of(GROUP) == OWL
@@ -34,13 +37,14 @@ async def test_a_choice_comes_before_the_operators_file_and_that_before_the_pers
 
 async def test_what_cannot_be_written_down_changes_nothing_and_what_cannot_be_read_is_asked_again() -> None:
     store = RecordingStore()
-    who = personas(store=store)
+    settings = kept_settings(store)
+    who = personas(settings=settings)
     store.trouble = True
     assert not await who.choose(OTHER, "owl")
     assert who.of(OTHER) == USUAL
-    assert not await who.start()
+    assert not await settings.load()
     store.trouble = False
-    await who.run()
+    assert await settings.load()
     assert who.of(OTHER) == OWL  # the store had kept it in memory
 
 
@@ -73,8 +77,10 @@ def test_it_wakes_by_the_names_and_the_chance_of_the_place() -> None:
 
 async def test_a_changed_text_counts_from_the_next_look_on_whatever_the_files_say() -> None:
     store = RecordingStore()
-    who = personas(replace(CAST, houses={4242: House("fox", rules="不剧透。")}), store)
-    await who.start()
+    settings = kept_settings(store)
+    who = personas(replace(CAST, houses={4242: House("fox", rules="不剧透。")}), settings)
+    assert not await who.change("", "before the others are read")
+    assert await settings.load()
     assert who.of(OTHER).prompt == "usual"
     assert await who.change("", "be silly")
     assert await who.change("fox", "red fox")
@@ -84,6 +90,22 @@ async def test_a_changed_text_counts_from_the_next_look_on_whatever_the_files_sa
     assert (who.of(OTHER).prompt, who.text(""), who.is_changed("")) == ("be silly", "be silly", True)
     assert await who.go_back("")
     assert (who.of(OTHER).prompt, who.is_changed("")) == ("from the file", False)
-    again = personas(store=store)
-    await again.start()
+    settings = kept_settings(store)
+    again = personas(settings=settings)
+    assert await settings.load()
     assert again.of(GROUP).prompt == "red fox"
+
+
+async def test_only_the_last_texts_are_kept_and_behind_them_is_the_files() -> None:
+    store = RecordingStore()
+    settings = kept_settings(store)
+    who = personas(settings=settings)
+    assert await settings.load()
+    for number in range(KEPT + 5):
+        assert await who.change("", str(number))
+    backs = [who.text("") for _ in range(KEPT) if await who.go_back("")]
+    assert backs == [*(str(number) for number in range(KEPT + 3, 4, -1)), "usual"]
+    assert not await who.go_back("")
+    store.trouble = True
+    assert not await who.change("", "x")
+    assert who.text("") == "usual"

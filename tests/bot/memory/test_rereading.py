@@ -126,7 +126,7 @@ async def test_nor_off_the_first_that_are_read() -> None:
     till.book.rows = (SpentSum(GROUP, 777, 500, 0.0),)
     now = till.clock.time
     till.spending.hear(UsageTaken(GROUP, 777, -200, 0.0, now, now + 1))
-    assert await till.spending.start()
+    assert await till.spending.load()
     assert till.spending.taken(ALL) == Amount(500)
 
 
@@ -136,5 +136,5 @@ async def test_a_gap_before_the_sums_are_read_is_closed_when_they_are() -> None:
     till.book.meanwhile = lambda: reads.append(1)
     await till.spending.reread()
     assert till.spending.taken(ALL) == NOTHING
-    assert await till.spending.start()
+    assert await till.spending.load()
     assert (till.spending.taken(ALL), len(reads)) == (Amount(40), 2)

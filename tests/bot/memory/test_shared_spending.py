@@ -7,10 +7,11 @@ from bot.memory.shared_spending import SharedSpending
 from bot.policy.calendar_days import midnight
 from bot.policy.day_limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride
 from frostagent.types.messages import Usage
-from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import Empty, opened
+from tests.bot.test_settings_store import Ear
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore
+from tests.settings import kept_settings
 
 OWNER = 999
 LIMITS = DayLimits(user=Cap(tokens=100), all=Cap(cost=1.0))
@@ -21,7 +22,7 @@ class Desk:
 
     def __init__(self, limits: DayLimits = LIMITS) -> None:
         self.clock, store, book = ManualClock(midnight(1_700_000_000.0) + 3600), RecordingStore(), Empty()
-        self.own = OwnLimits(store=store, choices=store, clock=self.clock)
+        self.own = OwnLimits(settings=kept_settings(store, clock=self.clock), clock=self.clock)
         self.ear = Ear()
         parts = {"own": self.own, "book": book, "clock": self.clock, "tell": print, "neighbours": self.ear}
         self.spending = SharedSpending(limits, owners=frozenset({OWNER}), **parts)
@@ -46,7 +47,7 @@ class Desk:
 
 async def desk_of(limits: DayLimits = LIMITS) -> Desk:
     desk = Desk(limits)
-    assert await desk.spending.start()
+    assert await desk.spending.load()
     return desk
 
 

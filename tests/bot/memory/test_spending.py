@@ -21,11 +21,12 @@ from frostagent.clock import SystemClock
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
-from tests.bot.memory.test_row import Ear
 from tests.bot.memory.till import ELSEWHERE, Empty, Till, opened, till_of
 from tests.bot.memory.traffic import WAYS, Traffic
+from tests.bot.test_settings_store import Ear
 from tests.fakes import GROUP, PRIVATE, ManualClock
-from tests.owners import read
+from tests.owners import both, read
+from tests.settings import kept_settings
 
 
 async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() -> None:
@@ -39,7 +40,7 @@ async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() ->
     till.spending.see(opened("o1", GROUP, 999))
     till.takes(100, "o1")  # an owner, who has no limit
     assert till.told == []  # of people the owner hears together
-    people, _ = till.spending.marks.people() or ("", "")
+    people, _ = both(till.spending.marks.people() or "")
     assert "：777（100%）。" in people
 
 
@@ -55,7 +56,7 @@ async def test_what_nobody_called_for_is_its_groups_alone_an_owners_words_too() 
 
 async def test_the_owner_hears_of_a_day_that_is_spent_in_his_language() -> None:
     till = Till(DayLimits(group=Cap(cost=1.0), all=Cap(cost=1.0)), tongue=Language.ENGLISH)
-    assert await till.spending.start()
+    assert await till.spending.load()
     till.takes(10, cost=0.9)
     till.takes(10, cost=0.1)
     near = "90 % of what may be spent today is spent ($0.9000, 10 token). Once all is,"
@@ -120,7 +121,7 @@ async def test_at_midnight_all_begins_anew_and_what_was_reserved_before_is_not_t
 
 async def test_a_clock_that_goes_back_over_midnight_gives_nobody_the_day_once_more() -> None:
     till = Till(DayLimits(user=Cap(tokens=100)))
-    await till.spending.start()
+    await till.spending.load()
     till.clock.time = midnight(till.clock.time, later=1) + 0.5
     till.takes(100)
     for moment in (-0.4, 0.6, -3600.0, 1.0):
@@ -137,7 +138,7 @@ async def test_a_clock_that_goes_back_over_midnight_gives_nobody_the_day_once_mo
 async def test_the_owner_hears_anew_on_another_day_and_not_anew_after_a_restart() -> None:
     till = Till(DayLimits(all=Cap(tokens=100)))
     till.book.rows = (SpentSum(GROUP, 777, 85, 0.0),)
-    await till.spending.start()
+    await till.spending.load()
     till.takes(5)
     assert till.told == []
     till.takes(10)
@@ -166,26 +167,25 @@ async def test_sums_that_were_read_while_the_day_ended_are_read_again() -> None:
             till.spending.ends()
             return await till.book.latest_payers(latest=latest)
 
-    own = OwnLimits(store=till.store, choices=till.store, clock=till.clock)
+    own = OwnLimits(settings=kept_settings(till.store, clock=till.clock), clock=till.clock)
     slow = Slow()
     slow.rows = till.book.rows
     till.spending = Spending(
         till.spending.limits, own=own, book=slow, owners=frozenset(), clock=till.clock, tell=read(till.told)
     )
-    assert not await till.spending.start()
+    assert not await till.spending.load()
     assert till.spending.taken(777) == NOTHING
 
 
 async def test_the_sums_of_before_are_read_once_and_added_and_until_then_only_owners_get_more_than_the_least() -> None:
     till = Till(DayLimits(user=Cap(tokens=100)))
     till.book.away, till.book.rows = True, (SpentSum(GROUP, 777, 40, 0.4),)
-    assert not await till.spending.start()
+    assert not await till.spending.load()
     till.takes(10)
     assert [till.rung(), till.rung(who=999)] == [LimitLevel.BARE, LimitLevel.ALL]
     assert read_today(till.spending) is None
     till.book.away = False
-    await till.spending.run()
-    assert await till.spending.start()
+    assert await till.spending.load()
     assert till.spending.taken(777) == Amount(50, 0.4)
     till.takes(5, "t0")
     assert till.spending.taken(777) == Amount(55, 0.4)
@@ -196,7 +196,7 @@ async def test_who_reached_a_mark_just_before_midnight_is_told_of_as_of_the_day_
     till = await till_of(DayLimits(user=Cap(tokens=100)))
     till.takes(100)
     till.clock.time = till.spending.ends()  # nothing has happened since
-    yesterday, _ = till.spending.marks.people() or ("", "")
+    yesterday, _ = both(till.spending.marks.people() or "")
     assert yesterday == "昨天个人一天的额度快用完或已用完的：777（100%）。"
     assert till.spending.marks.people() is None
 
@@ -204,7 +204,7 @@ async def test_who_reached_a_mark_just_before_midnight_is_told_of_as_of_the_day_
 async def test_of_more_turns_than_are_known_the_newest_are() -> None:
     till = Till(DayLimits())
     till.book.turns = tuple((f"b{number}", GROUP, 777) for number in range(TURNS))
-    assert await till.spending.start()
+    assert await till.spending.load()
     till.spending.see(opened("t2", GROUP, 777))
     till.takes(5, "b0")
     till.takes(5, "t1")
@@ -238,11 +238,11 @@ async def test_over_random_traffic_and_crashes_the_sums_are_those_of_the_rows_an
         async with open_store(
             url, keep_days=0, keep_messages=0, clock=Shifted(clock), trouble=lambda _: None, migrate=migrate
         ) as store:
-            own = OwnLimits(store=store, choices=store.books, clock=clock)
+            own = OwnLimits(settings=kept_settings(store, store.books, clock=clock), clock=clock)
             spending = Spending(
                 DayLimits(), own=own, book=store.books, owners=frozenset(), clock=clock, tell=lambda _: None
             )
-            assert await spending.start()
+            assert await spending.load()
             day.begin(ObservedStore(store, [spending]))
             await compare(spending, store, day)
             for _ in range(40):
@@ -286,8 +286,8 @@ async def compare(spending: Spending, store: SqlStore, day: Traffic) -> None:
 async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_where_it_is_passed() -> None:
     here, there = (Till(DayLimits(all=Cap(tokens=100)), kind=SharedSpending) for _ in range(2))
     here.spending.neighbours, there.spending.neighbours = (ear := Ear()), Ear()
-    assert await here.spending.start()
-    assert await there.spending.start()
+    assert await here.spending.load()
+    assert await there.spending.load()
     here.takes(60)
     reserved = Usage(30, cost=0.5)
     now = here.clock.now()
@@ -314,7 +314,7 @@ async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_whe
 async def test_a_mark_that_is_passed_by_what_is_under_way_here_is_not_taken_for_told_elsewhere() -> None:
     till = Till(DayLimits(all=Cap(tokens=100)), kind=SharedSpending)
     till.spending.neighbours = Ear()
-    assert await till.spending.start()
+    assert await till.spending.load()
     till.takes(70)
     till.reserves(10, number=4)
     till.spending.hear(UsageTaken(GROUP, 777, 5.0, 0.0, till.clock.now(), till.clock.now()))

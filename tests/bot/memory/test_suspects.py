@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.core.journal import PlaceSet
-from bot.memory.kept_settings import NOWHERE
 from bot.memory.suspects import Suspects
+from bot.settings_store import NOWHERE
 from tests.fakes import RecordingStore
 
 

@@ -20,6 +20,7 @@ from tests.adapters.storage.entries import opening
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, said
 from tests.owners import read
+from tests.settings import kept_settings
 
 ELSEWHERE = Conversation(BOT, "group", 5252)
 
@@ -49,7 +50,7 @@ class Till:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
         self.store = RecordingStore()
-        own = OwnLimits(store=self.store, choices=self.store, clock=self.clock)
+        own = OwnLimits(settings=kept_settings(self.store, clock=self.clock), clock=self.clock)
         self.spending = kind(
             limits,
             own=own,
@@ -83,7 +84,7 @@ class Till:
 async def till_of(limits: DayLimits) -> Till:
     """One whose journal was read."""
     till = Till(limits)
-    assert await till.spending.start()
+    assert await till.spending.load()
     return till
 
 

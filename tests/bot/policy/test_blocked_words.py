@@ -10,7 +10,7 @@ from bot.prompt.prompt_language import language_of_text
 from frostagent.types.speech import Attachment, Face, Mention, Quote, Text
 from tests.fakes import BOT, GROUP, said
 
-ZH, EN = POLITE
+ZH, EN = POLITE.zh, POLITE.en
 
 
 def bad(text: str) -> bool:

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from bot.policy.permissions import may_mention_all, may_write_to
-from frostagent.engine.authority import Overrides, may_call, must_be_confirmed
+from frostagent.engine.authority import may_call, must_be_confirmed
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
-from frostagent.types.traits import Audience, Permission
+from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 
@@ -105,18 +105,6 @@ def test_everybody_is_mentioned_in_a_group_for_its_admins_and_for_owners(
     asker: Asker, where: Conversation, may: bool
 ) -> None:
     assert may_mention_all(asker, where=where) is may
-
-
-def test_the_operators_word_counts_more_than_the_tools_and_deny_more_than_approve() -> None:
-    word = Overrides(deny=frozenset({"a", "b"}), approve=frozenset({"b", "c"}))
-    assert [word.permission(name, Permission.ALLOW) for name in "abcd"] == [
-        "deny",
-        "deny",
-        "require_approval",
-        "allow",
-    ]
-    assert word.permission("c", Permission.DENY) is Permission.REQUIRE_APPROVAL
-    assert word.permission("d", Permission.DENY) is Permission.DENY
 
 
 def test_behind_what_a_tool_brought_only_what_is_for_everybody_and_stays_here_needs_no_word() -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from bot.policy.fallback_replies import OURS
 from bot.prompt.echo_detection import is_echo, is_greeting, repeats_whole
-from frostagent.engine.known_texts import ECHO, KnownTexts, is_call_error
+from frostagent.engine.answer_filter import ECHO, KnownTexts, is_call_error
 from frostagent.text.similarity import is_similar, letters_only
 from tests.cases import each_case
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.policy.fallback_replies import SORRY, UNANSWERED
 from bot.prompt import render
 from bot.prompt.stored_rounds import tell_round
 from bot.prompt.wording_zh import ZH
 from frostagent.types.messages import NOTED, AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
 from tests.fakes import GROUP
+from tests.fallback_lines import SORRY, UNANSWERED
 
 ASKED = UserMessage("[提问 14:10]\n小明#1: 你好", sources=("8",))
 

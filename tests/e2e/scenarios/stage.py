@@ -16,7 +16,7 @@ from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Group, Person, World
 from bot.app import Service, open_service
-from bot.policy.new_groups import Mode
+from bot.memory.modes import Mode
 from bot.runtime.reloading import ReloadResult
 from bot.runtime.watchdog import Watchdog
 from config.loading import load_settings

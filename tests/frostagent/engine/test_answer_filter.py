@@ -8,9 +8,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from bot.policy.fallback_replies import NO_CONCLUSION
 from bot.policy.silence import keeps_silent
+from bot.prompt.wording_zh import ZH
+from frostagent.engine.answer_filter import LONGEST, KnownTexts, is_receipt
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.engine import Run, RunState
+from frostagent.engine.run_state import ENGLISH_NOTICES, Notices
 from frostagent.types.errors import ModelAuth
 from frostagent.types.messages import AssistantMessage, Usage, UserMessage
 from frostagent.types.runs import StepFinished, Stop
@@ -239,3 +243,49 @@ async def test_a_run_of_the_library_says_what_its_model_says() -> None:
     with ScriptedModel(words("NO_RESPONSE")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))
     assert outcome.text == "NO_RESPONSE"
+
+
+@each_case(
+    "text",
+    [
+        "消息已发送",
+        "消息已发送 (message_id: 5502844)",
+        "[消息已发送]",
+        "（已发送）",
+        "已回复。",
+        "Message sent.",
+        "Sent! (message_id: -77)",
+    ],
+)
+def test_what_a_model_was_told_of_its_call_is_no_answer(text: str) -> None:
+    assert is_receipt(text)
+
+
+@each_case(
+    "text", ["", "好的", "无", "null", "快递已发送，明天到", "消息", "邮件已发送", "已回复你的邮件", "已发送" * 30]
+)
+def test_whatever_says_more_or_something_else_is_one(text: str) -> None:
+    assert not is_receipt(text)
+
+
+def test_of_a_long_text_nothing_is_a_receipt() -> None:
+    longest = f"消息已发送 (message_id: {'1' * 40})"
+    assert len(longest) == LONGEST
+    assert is_receipt(longest)
+    assert not is_receipt(longest.replace("1)", "11)"))
+
+
+def lines(notices: Notices) -> tuple[str, str, str]:
+    return notices.last_step, notices.empty, notices.no_conclusion
+
+
+@each_case("notices", [ENGLISH_NOTICES, ZH.notices])
+def test_who_says_a_notice_back_has_said_nothing(notices: Notices) -> None:
+    told = KnownTexts(*lines(notices))
+    assert all(map(told.has, lines(notices)))
+    assert not told.has("It will rain tomorrow. 明天有雨，记得带伞。")
+
+
+def test_in_chinese_people_read_that_there_is_no_conclusion_in_chinese() -> None:
+    assert ZH.notices.no_conclusion == NO_CONCLUSION.zh
+    assert len({*lines(ENGLISH_NOTICES), *lines(ZH.notices)}) == 6

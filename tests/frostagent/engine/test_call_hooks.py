@@ -4,14 +4,16 @@ from typing import Any
 
 import pytest
 
-from frostagent.engine.call_hooks import CallHooks
+from frostagent.engine.call_checks import CallChecks
+from frostagent.engine.call_executor import Batch, CallExecutor, ask_after_hooks
 from frostagent.engine.call_state import CallState, CallTotals
+from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import InvalidArguments, ToolCancelled, ToolDenied
 from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun
 from frostagent.types.messages import ToolCall
 from frostagent.types.results import ToolResult
 from tests.cases import each_case
-from tests.fakes import tool_context
+from tests.fakes import ManualClock, tool_context
 from tests.frostagent.toolbox import Stubborn, broken, cancelled, echo
 
 SAY = echo()
@@ -21,6 +23,10 @@ FAILED = "TOOL_EXECUTION_FAILED"
 
 def flow_of(raw: str = '{"text": "hi"}', **known: Any) -> CallState:
     return CallState(ToolCall("c", "say", raw), tool_context(), 0.0, tool=SAY, checked=SAY.read(raw), **known)
+
+
+def checks(*hooks: Hooks) -> CallChecks:
+    return CallChecks(clock=ManualClock(), hooks=hooks)
 
 
 # --- before -----------------------------------------------------------------------------------------
@@ -34,7 +40,7 @@ async def test_hooks_are_asked_in_order_each_with_what_the_one_before_it_made_of
         return Change({"text": event.input["text"] + "!"})
 
     flow = flow_of()
-    await CallHooks([Hooks(before_call=change), Hooks(), Hooks(before_call=change)]).before(flow, SAY, CallTotals())
+    await checks(Hooks(before_call=change), Hooks(), Hooks(before_call=change)).check(flow, SAY, CallTotals())
     assert seen == [{"text": "hi"}, {"text": "hi!"}]
     assert flow.checked is not None
     assert flow.checked.arguments == {"text": "hi!!"}
@@ -45,18 +51,18 @@ async def test_what_a_hook_does_to_its_event_does_not_reach_the_call() -> None:
         dict.clear(event.input)  # type: ignore[arg-type]  # a hook may do what it likes with its own copy
 
     flow = flow_of()
-    await CallHooks([Hooks(before_call=spoil)]).before(flow, SAY, CallTotals())
+    await checks(Hooks(before_call=spoil)).check(flow, SAY, CallTotals())
     assert flow.input == {"text": "hi"}
 
 
 async def test_changed_arguments_are_validated_and_checked_again() -> None:
     checked: list[object] = []
     guarded = SAY.wrap(lambda _context, arguments: checked.append(arguments["text"]))
-    hooks = CallHooks([Hooks(before_call=lambda _: Change({"text": "new"}))])
-    await hooks.before(flow_of(), guarded, CallTotals())
-    assert checked == ["new"]
+    changing = checks(Hooks(before_call=lambda _: Change({"text": "new"})))
+    await changing.check(flow_of(), guarded, CallTotals())
+    assert checked == ["hi", "new"]
     with pytest.raises(InvalidArguments):
-        await CallHooks([Hooks(before_call=lambda _: Change({"wrong": 1}))]).before(flow_of(), SAY, CallTotals())
+        await checks(Hooks(before_call=lambda _: Change({"wrong": 1}))).check(flow_of(), SAY, CallTotals())
 
 
 async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> None:
@@ -64,10 +70,10 @@ async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> Non
     tally = CallTotals()
     last = Hooks(before_call=lambda _: asked.append("last"))
     with pytest.raises(ToolDenied, match="the tool call was blocked: no"):
-        await CallHooks([Hooks(before_call=lambda _: Block("no")), last]).before(flow_of(), SAY, tally)
+        await checks(Hooks(before_call=lambda _: Block("no")), last).check(flow_of(), SAY, tally)
     assert tally.stop is None
     with pytest.raises(ToolCancelled, match="the run was stopped here: the call was not done"):
-        await CallHooks([Hooks(before_call=lambda _: STOP), last]).before(flow_of(), SAY, tally)
+        await checks(Hooks(before_call=lambda _: STOP), last).check(flow_of(), SAY, tally)
     assert asked == []
     assert tally.stop is STOP
 
@@ -75,7 +81,7 @@ async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> Non
 @each_case("answer", [True, "no", Rewrite(ToolResult())])
 async def test_a_before_hook_that_answers_anything_else_is_wrong(answer: Any) -> None:
     with pytest.raises(TypeError, match="a before hook answers Block, Change, StopRun or nothing, not "):
-        await CallHooks([Hooks(before_call=lambda _: answer)]).before(flow_of(), SAY, CallTotals())
+        await checks(Hooks(before_call=lambda _: answer)).check(flow_of(), SAY, CallTotals())
 
 
 async def test_a_check_says_in_its_words_what_is_wrong() -> None:
@@ -84,7 +90,7 @@ async def test_a_check_says_in_its_words_what_is_wrong() -> None:
 
     guarded = SAY.wrap(refuse)
     with pytest.raises(InvalidArguments) as caught:
-        await CallHooks().check(flow_of(), guarded, SAY.read("{}"))
+        await checks().check(flow_of(), guarded, CallTotals())
     assert (str(caught.value), caught.value.fields) == ("text: do not shout", ("text: do not shout",))
 
 
@@ -93,11 +99,10 @@ async def test_one_that_catches_its_cancellation_is_left_as_it_stands(
     where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     stubborn, flow = Stubborn(), flow_of(owes_after=True)
-    hooks = CallHooks([Hooks(before_call=stubborn, after_call=stubborn)])
     ways = {
-        "a check": lambda: hooks.check(flow, SAY.wrap(stubborn), SAY.read("{}")),
-        "before": lambda: hooks.before(flow, SAY, CallTotals()),
-        "after": lambda: hooks.after(flow, CallTotals()),
+        "a check": lambda: checks().check(flow, SAY.wrap(stubborn), CallTotals()),
+        "before": lambda: checks(Hooks(before_call=stubborn)).check(flow, SAY, CallTotals()),
+        "after": lambda: ask_after_hooks([Hooks(after_call=stubborn)], flow, CallTotals()),
     }
     assert (await cancelled(ways[where])).cancelled()
     assert "does not end when it is cancelled" in caplog.text
@@ -108,7 +113,7 @@ async def test_one_that_catches_its_cancellation_is_left_as_it_stands(
 
 
 async def after(hooks: list[Hooks], flow: CallState, tally: CallTotals | None = None) -> CallState:
-    await CallHooks(hooks).after(flow, tally or CallTotals())
+    await ask_after_hooks(hooks, flow, tally or CallTotals())
     return flow
 
 
@@ -201,8 +206,15 @@ async def test_an_after_hook_that_answers_anything_else_breaks(answer: Any, capl
     assert "an after hook answers Rewrite, StopRun or nothing, not " in caplog.text
 
 
-def test_whether_a_result_may_still_be_another_is_known() -> None:
-    asking = CallHooks([Hooks(after_call=lambda _: None)])
-    assert asking.will_be_asked_after(flow_of(owes_after=True))
-    assert not asking.will_be_asked_after(flow_of())
-    assert not CallHooks([Hooks(before_call=lambda _: None)]).will_be_asked_after(flow_of(owes_after=True))
+@each_case(
+    ("hooks", "seen"),
+    [
+        (Hooks(after_call=lambda _: Rewrite(ToolResult("ho"))), ["ho"]),  # once it cannot be another any more
+        (Hooks(before_call=lambda _: None), ["hi"]),
+    ],
+)
+async def test_a_result_is_told_once_no_hook_can_rewrite_it(hooks: Hooks, seen: list[str]) -> None:
+    told: list[str] = []
+    executor = CallExecutor(Toolset([SAY], hooks=[hooks]), on_result=lambda _call, output: told.append(output))
+    await executor.run(Batch([ToolCall("c", "say", "{}")]), [tool_context()])
+    assert told == seen

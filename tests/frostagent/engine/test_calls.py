@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from frostagent.engine.call_state import MAX_RESULT
-from frostagent.engine.threads import Progress
+from frostagent.engine.tool_execution import Progress
 from frostagent.engine.toolset import Toolset
 from frostagent.types.messages import ToolCall
 from frostagent.types.results import Image, ToolResult

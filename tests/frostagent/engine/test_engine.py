@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.policy.fallback_replies import UNANSWERED
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.engine import Run, RunState
-from frostagent.engine.notices import ENGLISH_NOTICES
+from frostagent.engine.run_state import ENGLISH_NOTICES
 from frostagent.types.errors import DaySpent, ModelAuth, ModelError, ToolFailed
 from frostagent.types.hooks import Hooks, RequestEvent, Reshape
 from frostagent.types.messages import (
@@ -32,6 +31,7 @@ from frostagent.types.tools import tool
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.cases import each_case
 from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
+from tests.fallback_lines import UNANSWERED
 from tests.frostagent.runs import QUESTION, assert_valid, echo, engine, run, to_the_end
 from tests.frostagent.several_models import Bench
 

@@ -19,7 +19,7 @@ from tests.frostagent.toolbox import echo, once
 def told(error: BaseException, doing: CallStage = CallStage.RUNNING) -> tuple[str, str]:
     """What the model reads of it, and its code."""
     flow = CallState(
-        ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=echo(), doing=doing, ran=doing is CallStage.RUNNING
+        ToolCall("c", "say", "{}"), tool_context(), 0.0, tool=echo(), stage=doing, ran=doing is CallStage.RUNNING
     )
     record_failure(flow, error)
     assert flow.result is not None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from frostagent.engine.forced_cancel import ForcedCancel, await_settled
+from frostagent.engine.tool_execution import ForcedCancel, await_settled
 from tests.cases import each_case
 from tests.frostagent.toolbox import Stubborn, cancelled
 

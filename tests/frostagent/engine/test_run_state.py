@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.call_state import MAX_RESULTS, call_key
-from frostagent.engine.run_state import Run, RunState, may_request
+from frostagent.engine.engine import may_request
+from frostagent.engine.run_state import Run, RunState
 from frostagent.models.tokens import estimate
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
@@ -22,14 +23,14 @@ from tests.fakes import GROUP
 
 def test_what_people_say_is_taken_in_as_one_message_and_makes_every_call_new() -> None:
     state, key = RunState(), call_key("look", {})
-    state.tally.repeats.judge(key)
-    state.tally.repeats.keep(key, ToolResult("old"))
-    state.tally.repeats.next_step()
+    state.totals.repeats.judge(key)
+    state.totals.repeats.keep(key, ToolResult("old"))
+    state.totals.repeats.next_step()
     state.steer(UserMessage("wait"))
     state.follow_up(UserMessage("and then?", ("x",)))
     assert state.listen(state.steering, state.follow_ups)
     assert state.messages == [UserMessage("wait\nand then?", ("x",))]
-    assert state.tally.repeats.judge(key) is None
+    assert state.totals.repeats.judge(key) is None
 
 
 def test_what_is_said_behind_something_said_is_one_message_with_it() -> None:
@@ -66,7 +67,7 @@ def test_after_a_wait_there_is_as_much_room_for_results_as_before() -> None:
     state = RunState(messages=[UserMessage("old")])
     state.restore(suspended)
     assert (tuple(state.messages), state.usage, state.steps) == (suspended.messages, Usage(prompt=3), 2)
-    assert state.tally.left == MAX_RESULTS - 110
+    assert state.totals.left == MAX_RESULTS - 110
 
 
 def test_the_last_request_a_budget_has_room_for_ends_the_run_and_after_it_there_is_none() -> None:
@@ -75,9 +76,9 @@ def test_the_last_request_a_budget_has_room_for_ends_the_run_and_after_it_there_
     )
     state = RunState()
     assert may_request(run, state, ())
-    assert not state.tally.is_over
+    assert not state.totals.is_over
     assert may_request(run, state, ())
-    assert state.tally.is_over
+    assert state.totals.is_over
     assert not may_request(run, state, ())
 
 

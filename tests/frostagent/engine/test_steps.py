@@ -7,14 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from frostagent.engine.run_state import (
-    ask_after_step,
-    ask_before_request,
-    completion_words,
-    consult,
-    drain,
-    request_tokens,
-)
+from frostagent.engine.engine import ask_before_request, completion_words, request_tokens
+from frostagent.engine.run_state import drain
+from frostagent.engine.step_calls import ask_after_step
+from frostagent.engine.tool_execution import consult
 from frostagent.models.request_repairs import with_notice
 from frostagent.models.tokens import estimate, estimate_message
 from frostagent.types.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun

@@ -7,7 +7,7 @@ import threading
 import pytest
 from msgspec.structs import replace
 
-from frostagent.engine.threads import Progress, Threads
+from frostagent.engine.tool_execution import Progress, Threads
 from frostagent.types.errors import ToolUnavailable
 from frostagent.types.results import ToolResult
 from tests.fakes import tool_context

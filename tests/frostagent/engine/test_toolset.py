@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from frostagent.engine.callbacks import FunctionApprover
-from frostagent.engine.toolset import Toolset
+from frostagent.engine.toolset import FunctionApprover, Toolset
 from frostagent.types.hooks import BeforeCall, Block, Hooks
 from frostagent.types.ports import Approver
 from frostagent.types.results import Image, ToolResult

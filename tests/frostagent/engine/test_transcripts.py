@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frostagent.engine.transcripts import INTERRUPTED, close_interrupted, close_suspended
+from frostagent.engine.run_state import INTERRUPTED, close_interrupted, close_suspended
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from frostagent.types.runs import Asker, PendingCall, SuspendedRun
 from tests.fakes import GROUP

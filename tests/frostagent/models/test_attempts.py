@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from frostagent.models.attempts import PendingRequest
-from frostagent.models.failover import LONG_ENOUGH, SLOW, STALLS, Failover
+from frostagent.models.failover import LONG_ENOUGH, SLOW, STALLS, Failover, PendingRequest
 from frostagent.models.request_repairs import CALL_AGAIN, with_call_error
 from frostagent.models.upstreams import Upstream
 from frostagent.types.errors import (

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from frostagent.engine.budget import Budget
-from frostagent.models.attempts import RequestForm
-from frostagent.models.failover import ATTEMPTS, CALLED_AGAIN, Failover
+from frostagent.models.failover import ATTEMPTS, CALLED_AGAIN, Failover, RequestForm
 from frostagent.models.prices import Price
 from frostagent.models.request_repairs import PICTURE_LEFT_OUT
 from frostagent.models.tokens import estimate

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from frostagent.engine.budget import Budget, Limits
-from frostagent.models.attempts import MOST_IN_VAIN
-from frostagent.models.failover import CALLED_AGAIN
+from frostagent.models.failover import CALLED_AGAIN, MOST_IN_VAIN
 from frostagent.models.request_repairs import CALL_AGAIN, PICTURE_LEFT_OUT
 from frostagent.models.upstreams import BLIND, KEY_REST, PLAIN_SPOKEN, SUSPICION
 from frostagent.types.errors import (

@@ -17,7 +17,7 @@ def gather(*deltas: dict[str, Any], whole: bool = False) -> RawAnswer:
     draft = AnswerDraft()
     for delta in deltas:
         draft.add(delta, whole=whole)
-    return draft.freeze(finish_reason=None, native_finish_reason=None, usage=None, model="", identity="", done=None)
+    return draft.freeze(done=None)
 
 
 def call(*, arguments: object = None, **fields: Any) -> dict[str, Any]:

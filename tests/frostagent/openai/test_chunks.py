@@ -189,3 +189,53 @@ def test_nothing_after_the_marker_is_read() -> None:
 
 def test_a_cut_after_the_finish_reason_costs_no_answer() -> None:
     assert read(sse(chunk({"content": "a"}, "stop"), done=False) + b'data: {"choices":[],"usa').text == "a"
+
+
+MESSAGE = {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}
+OTHER = {"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "stop"}]}
+STRANGE = {"choices": [{"delta": {}, "finish_reason": "x", "native_finish_reason": "y"}]}
+
+
+@each_case(
+    ("told", "text", "reasoning", "finish", "prompt"),
+    [
+        ([chunk({"reasoning": "hm"}), chunk({"content": "a"}, "stop")], "a", "hm", "stop", 0),
+        (
+            [
+                chunk({"reasoning_content": "hm", "reasoning": "h"}),
+                chunk({"reasoning": "m", "content": "a"}, "stop"),
+            ],
+            "a", "hmm", "stop", 0,
+        ),
+        ([{"choices": [{"delta": {}}]}, MESSAGE], "a", "", "stop", 0),
+        ([chunk({"role": "assistant"}), MESSAGE], "a", "", "stop", 0),
+        ([chunk({"name": "x"}), MESSAGE], "a", "", "stop", 0),
+        ([chunk({"content": None}), MESSAGE], "a", "", "stop", 0),
+        ([chunk({"content": "b"}), MESSAGE], "b", "", "stop", 0),
+        ([chunk({"reasoning": None}, "stop")], "", "", "stop", 0),
+        ([chunk({"content": "a"}, usage={"prompt_tokens": 1})], "a", "", None, 1),
+        ([chunk({"content": "a"}, "stop"), {"choices": [], "usage": {"prompt_tokens": 1}}], "a", "", "stop", 1),
+        (
+            [
+                chunk({}, usage={"prompt_tokens": 1}),
+                chunk({"content": "a"}, "stop", usage={"prompt_tokens": 2}),
+            ],
+            "a", "", "stop", 2,
+        ),
+        ([chunk({"content": "a"}, "length"), chunk({}, "") | {"id": "other", "model": "other"}], "a", "", "length", 0),
+        ([OTHER, chunk({"content": "a"}), OTHER, chunk({}, "stop")], "a", "", "stop", 0),
+        ([chunk({"content": "a"}, "stop"), STRANGE], "a", "", "x", 0),
+    ],
+)  # fmt: skip
+def test_every_field_of_a_chunk_counts_and_the_last_end_and_usage_win(
+    told: list[dict[str, Any]], text: str, reasoning: str, finish: str | None, prompt: int
+) -> None:
+    answer = read(sse(*told))
+    assert (answer.text, answer.reasoning, answer.finish_reason) == (text, reasoning, finish)
+    assert (answer.usage or {}).get("prompt_tokens", 0) == prompt
+    assert answer.id in {"", "r1"}
+
+
+def test_an_event_that_is_named_an_error_is_one_whatever_is_in_it() -> None:
+    with pytest.raises(ModelError):
+        read(b"event: error\ndata: " + orjson.dumps(chunk({"content": "a"}, "stop")) + b"\n\n")

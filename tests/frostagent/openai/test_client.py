@@ -11,8 +11,7 @@ import pytest
 from aiohttp import web
 from msgspec.structs import replace
 
-from frostagent.models.openai.client import MAX_ANSWER, MAX_LIST, OpenAIModel, list_models
-from frostagent.models.openai.deadlines import Timeouts
+from frostagent.models.openai.client import MAX_ANSWER, MAX_LIST, OpenAIModel, Timeouts, list_models
 from frostagent.types.errors import (
     ContextOverflow,
     ModelAuth,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frostagent.models.openai.vendor_text import MAX_SPAN, without_code
+from frostagent.models.openai.markup import MAX_SPAN, without_code
 from tests.cases import each_case
 
 

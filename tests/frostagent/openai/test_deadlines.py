@@ -9,8 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from frostagent.models.openai.client import OpenAIModel
-from frostagent.models.openai.deadlines import FAREWELL, Deadline, Timeouts
+from frostagent.models.openai.client import FAREWELL, Deadline, OpenAIModel, Timeouts
 from frostagent.models.openai.stream import AnswerReader
 from frostagent.types.errors import ModelError, ModelStalled, ModelTransport
 from frostagent.types.messages import Completion, ModelRequest, Usage, UserMessage

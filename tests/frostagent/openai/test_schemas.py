@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import tools
 from frostagent.models.openai.dialects import GEMINI, PLAIN
-from frostagent.models.openai.schemas import MAX_NODES, write_schema
+from frostagent.models.openai.tools import MAX_NODES, write_schema
 from tests.cases import each_case
 from tests.frostagent.openai import damage
 

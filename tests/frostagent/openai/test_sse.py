@@ -17,8 +17,7 @@ EVENTS = st.lists(st.tuples(st.sampled_from(["", "error", "ping"]), st.lists(LIN
 def decode(*chunks: bytes) -> list[Event]:
     decoder = EventDecoder()
     events = [event for chunk in chunks for event in decoder.feed(chunk)]
-    rest = decoder.finish()
-    return [*events, rest] if rest else events
+    return [*events, *decoder.finish()]
 
 
 def write(events: list[tuple[str, list[str]]], end: str) -> bytes:

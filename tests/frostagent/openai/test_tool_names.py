@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frostagent.models.openai.dialects import DIALECTS, Dialect
-from frostagent.models.openai.tool_names import names_back, read_name, write_id, write_name
+from frostagent.models.openai.tools import names_back, read_name, write_id, write_name
 from frostagent.types.messages import ToolSpec
 from tests.cases import each_case
 

@@ -16,8 +16,8 @@ from aio_pika import Message
 from sqlalchemy import make_url
 
 from adapters.broker.topology import EVENTS, queue_of
-from bot.conversation.intake.pokes import HERE
 from tests.adapters.storage.proxy import Proxy
+from tests.fallback_lines import HERE
 from tests.postgres import Postgres, running, why_not
 from tests.system.cluster.cluster import Cluster, fresh_database
 from tests.system.processes.test_signals import ONE, PATIENCE, TWO

@@ -17,7 +17,7 @@ KILLED = 9
 POISONED = f"""
 import os
 from bot.cli.cli import main
-from bot.conversation.dispatcher import Dispatcher
+from bot.chat.dispatcher import Dispatcher
 
 handle = Dispatcher.handle
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.policy.fallback_replies import ENGLISH, SORRY
 from frostagent.models.failover import ANSWER
+from tests.fallback_lines import ENGLISH, SORRY
 from tests.system.processes.test_signals import IN_SHORT, ONE, PATIENCE, Bot, House, house
 from tests.torture.model import Asked
 

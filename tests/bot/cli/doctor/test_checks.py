@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.cli.checks import Outcome, failure, failures, ok, warning
-from frostagent.text.language import Bilingual
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import Problem
 
 
@@ -17,7 +17,7 @@ def test_only_what_is_well_needs_no_fix() -> None:
 
 
 def test_a_check_says_it_in_both_languages() -> None:
-    check = warning("clock", ("慢 {seconds} 秒", "is {seconds} s late"), ("调一下", "Set it"), seconds=3)
+    check = warning("clock", Phrase("慢 {seconds} 秒", "is {seconds} s late"), Phrase("调一下", "Set it"), seconds=3)
     assert (check.said, check.fix) == ("is 3 s late", "Set it")
     assert (check.said.zh, check.fix.zh) == ("慢 3 秒", "调一下")
 

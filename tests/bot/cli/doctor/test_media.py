@@ -67,7 +67,7 @@ async def test_an_address_at_which_nobody_is_is_told() -> None:
     async with bot(offers=FileOffers("")) as port:
         url = f"http://127.0.0.1:{free_port()}/media"
         [check] = await check_media_url(settings(port, url))
-    assert (check.outcome, check.fix) == (Outcome.WARNING, MEND_MEDIA_URL[1])
+    assert (check.outcome, check.fix) == (Outcome.WARNING, MEND_MEDIA_URL.en)
     assert check.said == f"{url} cannot be reached (ClientConnectorError)"
 
 

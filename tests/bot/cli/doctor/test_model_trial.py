@@ -69,9 +69,9 @@ def kinds(kind: type[ModelError] = ModelError) -> list[type[ModelError]]:
 
 @each_case("kind", kinds())
 def test_every_error_of_a_model_has_its_fix(kind: type[ModelError]) -> None:
-    (zh, en), setting = fix_of(kind("x"))
-    assert en.isascii()
-    assert any("一" <= letter <= "鿿" for letter in zh)
+    fix, setting = fix_of(kind("x"))
+    assert fix.en.isascii()
+    assert any("一" <= letter <= "鿿" for letter in fix.zh)
     assert setting in {"", "LLM_BASE_URL", "LLM_API_KEY", "LLM_MODEL"}
 
 

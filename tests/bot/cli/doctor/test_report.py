@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bot.cli.checks import exit_code, failure, masked, ok, to_json, to_text, warning
-from frostagent.text.language import Language
+from frostagent.text.language import Language, Phrase
 
 CHECKS = [
     ok("clock", "agrees"),
@@ -25,8 +25,12 @@ def test_the_text_has_a_line_for_each_with_its_mend() -> None:
 
 def test_the_text_in_chinese_has_the_same_columns() -> None:
     checks = [
-        ok("clock", ("和模型的服务器一致", "agrees with the model's server")),
-        warning("data folder", ("data 可以写，还剩 300 MiB", ""), ("磁盘空间不多了，尽快清理", "")),
+        ok("clock", Phrase("和模型的服务器一致", "agrees with the model's server")),
+        warning(
+            "data folder",
+            Phrase("data 可以写，还剩 300 MiB", "data can be written"),
+            Phrase("磁盘空间不多了，尽快清理", "Make room"),
+        ),
         failure("something new", "says: no", ""),
     ]
     assert to_text(checks, Language.CHINESE).splitlines() == [
@@ -48,7 +52,7 @@ def test_only_a_problem_is_an_exit_code() -> None:
 
 
 def test_what_servers_quote_is_masked() -> None:
-    said = ("{model} 没有答复：{why}", "{model} does not answer: {why}")
+    said = Phrase("{model} 没有答复：{why}", "{model} does not answer: {why}")
     check = failure("model", said, "Not sk-1", model="m", why="no such key: sk-1")
     check = masked(check, lambda text: text.replace("sk-1", "***"))
     assert (check.said, check.fix) == ("m does not answer: no such key: ***", "Not ***")

@@ -14,9 +14,9 @@ from adapters.storage.tables import REVISIONS
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor import storage
 from bot.cli.doctor.storage import check_folder, check_folders, check_store
-from bot.core.language import in_chinese
 from config.loading import load_settings
 from config.settings import Settings
+from frostagent.text.language import Language, text_in
 
 
 def settings(folder: Path, **more: str) -> Settings:
@@ -127,9 +127,9 @@ def test_a_journal_before_the_baseline_is_a_problem_that_says_how_to_bring_it_up
     connection.close()
     assert store(tmp_path).outcome is Outcome.PROBLEM
     assert "its schema is 0014" in store(tmp_path).said
-    assert "更早版本" in in_chinese(store(tmp_path).said)
+    assert "更早版本" in text_in(Language.CHINESE, store(tmp_path).said)
     assert "git checkout b14ad6af" in store(tmp_path).fix
-    assert "先用提交 b14ad6af 启动一次" in in_chinese(store(tmp_path).fix)
+    assert "先用提交 b14ad6af 启动一次" in text_in(Language.CHINESE, store(tmp_path).fix)
 
 
 def test_a_damaged_file_is_a_problem(tmp_path: Path) -> None:

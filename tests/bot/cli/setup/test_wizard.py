@@ -19,6 +19,7 @@ from bot.cli.setup.wizard import SetupOptions, Wizard
 from config.endpoints import Endpoint
 from config.loading import load_settings
 from config.settings import Settings
+from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 from tests.bot.cli.setup.fakes import LEAVE, ScriptedTerminal
 from tests.cases import each_case
@@ -28,9 +29,9 @@ EXAMPLE = ROOT / ".env.example"
 TYPED = {"LLM_BASE_URL": "deepseek", "LLM_API_KEY": "sk-abcdefgh", "LLM_MODEL": "deepseek-chat", "BOT_OWNERS": "10001"}
 GOOD = ok("model", "0.8 s")
 BAD = replace(
-    failure("model", "Authentication Fails", ("请重新复制密钥", "Copy the key once more")), setting="LLM_API_KEY"
+    failure("model", "Authentication Fails", Phrase("请重新复制密钥", "Copy the key once more")), setting="LLM_API_KEY"
 )
-NOT_FOUND = replace(failure("model", "Not Found", ("请换一个名称", "Take another name")), setting="LLM_MODEL")
+NOT_FOUND = replace(failure("model", "Not Found", Phrase("请换一个名称", "Take another name")), setting="LLM_MODEL")
 
 
 class Evening:
@@ -474,6 +475,6 @@ def test_an_address_for_napcat_that_cannot_be_is_told_before_anything_is_written
 
 def test_the_password_of_a_proxy_is_not_told_when_the_model_does_not_answer(evening: Evening) -> None:
     proxy = "http://bot:open-sesame@127.0.0.1:many"
-    trial = failure("model", f"cannot use {proxy}", ("请重试", "Try again"))
+    trial = failure("model", f"cannot use {proxy}", Phrase("请重试", "Try again"))
     _, person = evening.setup(typed=TYPED, environ={"HTTPS_PROXY": proxy}, trials=(trial,))
     assert person.said("cannot use http://***@127.0.0.1")

@@ -1,0 +1,429 @@
+"""Friend requests and invites to groups, each known by its number, `R3`: the owners are asked, and
+their decision is passed on to QQ.
+
+Requests wait over restarts, as settings of their places. A decision is written down before it is
+sent, so that none is sent twice; if the process ends in between, the owners are told that the
+outcome is unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Collection
+from functools import partial
+from itertools import count
+from typing import TypeAlias
+
+from cachetools import LRUCache
+from msgspec.structs import replace
+
+from bot.approvals.decision import (
+    ALLOWED,
+    DENIED,
+    WORD_OF,
+    Candidate,
+    Reply,
+    ReplyQueue,
+    outcome,
+    private_words,
+    read_answer,
+    without_blanks,
+)
+from bot.core import codec
+from bot.core.cluster_messages import SubjectErased
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import MessageReceived, Requested, message_words, quote_in
+from bot.core.group_admin import Accept, JoinRequest
+from bot.core.journal import PlaceSet
+from bot.core.language import CATALOGUE
+from bot.core.ports import Store, Transport
+from bot.core.query_results import Choices
+from bot.core.server_clock import ServerClock
+from bot.core.settlement import Settled
+from bot.outbox.delivery import Postbox
+from bot.prompt.render import INNER_QUOTES
+from frostagent.engine.authority import in_one_line
+from frostagent.text.language import Language, Phrase
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+SETTING = "petition"
+DAYS = 7  # that one waits: QQ forgets older ones
+MAX_OPEN = 20
+MAX_OPEN_EACH = 3  # invites of one person: an owner is no mailbox
+MAX_PAST = 200  # answered ones whose flags are known: some servers tell them again
+LOOK = 2.0  # seconds between two looks at what could not be read
+
+MAX_COMMENT = 80  # characters
+
+FRIEND = Phrase(
+    "#R{number} {who} 想加机器人为好友", "#R{number} {who} wants to be the bot's friend"
+)
+INVITE = Phrase(
+    "#R{number} {who} 邀请机器人进群 {group}", "#R{number} {who} invites the bot into group {group}"
+)
+SAYING = Phrase("{line}：「{said}」", "{line}: 「{said}」")
+HOW = Phrase(
+    "回复「同意 R{number}」或「拒绝 R{number} 理由」，也可以引用这条回复；{days} 天内有效。",
+    'Answer "approve R{number}" or "deny R{number} reason", or quote this, within {days} days.',
+)
+DONE = Phrase("R{number} {word}。", "R{number} is {word}.")
+YES, NO = Phrase("同意", "yes"), Phrase("拒绝", "no")
+SUBMITTED = Phrase(
+    "R{number} 已提交（{word}）：这个 OneBot 端不会说 QQ 办成没有，要确认请在 QQ 里看一下。",
+    "R{number} is submitted ({word}): this OneBot server does not say whether QQ did it; "
+    "look in QQ to be sure.",
+)
+EXPIRED = Phrase("R{number} 过期了，没有处理。", "R{number} has expired, nothing was done.")
+UNKNOWN = Phrase(
+    "没有编号为 R{number} 的申请，可能已经过期或处理过了。",
+    "There is no request R{number}; it may have expired or be settled.",
+)
+AGAIN = Phrase(
+    "这条回复比 R{number} 的申请早，没有算数；R{number} 还在等，要回复请再发一次。",
+    "That answer is older than the request R{number} and is void; R{number} still waits: "
+    "please answer once more.",
+)
+REFUSED = Phrase(
+    "R{number} 没有办成，QQ 没有接受：{why}", "R{number} could not be done, QQ refused it: {why}"
+)
+UNANSWERED = Phrase(
+    "R{number} 办成没有，QQ 没有回答；请在 QQ 里看一下，不会再试。",
+    "QQ did not answer whether R{number} was done; look in QQ, it is not tried again.",
+)
+OFFLINE = Phrase(
+    "机器人现在没有连上 QQ，R{number} 还在等，请过一会儿再回复一次。",
+    "The bot is not connected to QQ now, R{number} still waits: answer again in a while.",
+)
+BUSY = Phrase(
+    "现在记不下来，R{number} 还在等，请过一会儿再回复一次。",
+    "That cannot be written down now, R{number} still waits: answer again in a while.",
+)
+CATALOGUE.register(__name__, globals())
+
+ANSWER = re.compile(
+    r"\s*(?P<word>同意|拒绝|approve|deny)\s*[#＃]?\s*[rRｒＲ]\s*(?P<number>[0-9０-９]{1,9})(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
+
+
+# --- what waits -----------------------------------------------------------------------------------
+
+
+class JoinRequestStore:
+    """Keeps and numbers the requests that wait, also over restarts; a place has one at most."""
+
+    def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
+        self._store = store
+        self._choices = choices
+        self._clock = clock
+        self._numbers = count(1)
+        self._past: LRUCache[tuple[int, str], None] = LRUCache(MAX_PAST)
+        self.open: dict[int, JoinRequest] = {}
+
+    async def restore(self) -> tuple[JoinRequest, ...] | None:
+        """Know what waited in an earlier process: the ones that were answered there, nobody knows
+        with what success, and wait no more. None where it cannot be read yet.
+        """
+        if (stored := await self._choices.settings(SETTING)) is None:
+            return None
+        doubtful = []
+        for where, value in stored.items():
+            request = _read(value)
+            if request is None or self.is_over(request):
+                await self._store.commit(PlaceSet(where, SETTING, ""))
+            elif request.answered:
+                doubtful.append(request)
+                await self.end(request)
+            else:
+                self.open[request.number] = request
+        self._numbers = count(max(self.open, default=0) + 1)
+        return tuple(doubtful)
+
+    def is_known(self, request: JoinRequest) -> bool:
+        """Whether it waits already, or was answered: some servers tell them again."""
+        before = self._before(request)
+        is_open = before is not None and before.flag == request.flag
+        return is_open or (request.account, request.flag) in self._past
+
+    def has_room(self, request: JoinRequest) -> bool:
+        """Whether one more may wait, of all and of whoever asks."""
+        before = self._before(request)
+        others = [each for each in self.open.values() if each is not before]
+        theirs = [each for each in others if each.user_id == request.user_id]
+        return len(others) < MAX_OPEN and len(theirs) < MAX_OPEN_EACH
+
+    async def add(self, request: JoinRequest) -> JoinRequest:
+        """Let it wait, in the place of one before it; it, with its number."""
+        if (before := self._before(request)) is not None:
+            del self.open[before.number]
+        request = replace(request, number=next(self._numbers))
+        self.open[request.number] = request
+        await self._write(request, codec.write(request))
+        return request
+
+    async def answer(self, request: JoinRequest) -> bool:
+        """Write down that an answer goes out now. False where that cannot be done."""
+        return await self._write(request, codec.write(replace(request, answered=True)))
+
+    async def wait(self, request: JoinRequest) -> None:
+        """No answer went out: it waits on."""
+        if request.number in self.open:  # else its person was forgotten meanwhile
+            await self._write(request, codec.write(request))
+
+    async def end(self, request: JoinRequest) -> None:
+        """Nobody's word is needed any more."""
+        self.open.pop(request.number, None)
+        self._past[request.account, request.flag] = None
+        await self._write(request, "")
+
+    def forget(self, note: SubjectErased) -> None:
+        """The requests of this person, or into this group, wait no more."""
+        for one in tuple(self.open.values()):
+            if one.user_id == note.user or 0 != one.group_id == note.group:
+                del self.open[one.number]
+
+    def is_over(self, request: JoinRequest) -> bool:
+        """Whether it has waited too long."""
+        return self._clock.now() >= request.since + DAYS * 86_400
+
+    def _before(self, request: JoinRequest) -> JoinRequest | None:
+        return next((each for each in self.open.values() if each.where == request.where), None)
+
+    async def _write(self, request: JoinRequest, value: str) -> bool:
+        return await self._store.commit(PlaceSet(request.where, SETTING, value))
+
+
+def _read(value: str) -> JoinRequest | None:
+    """The entry as written; None for what nobody understands any more."""
+    try:
+        request: JoinRequest = codec.read(JoinRequest, value)
+    except codec.Unreadable:
+        return None
+    return request
+
+
+# --- asking and answering -------------------------------------------------------------------------
+
+_Tell: TypeAlias = Callable[[Settled], object]
+
+
+class JoinRequests:
+    """Takes requests, asks the owners, and takes their replies; `run` is its task. `accept` says
+    what to do about a person's request without asking.
+    """
+
+    def __init__(
+        self,
+        *,
+        accept: Callable[[int], Accept],
+        owners: frozenset[int],
+        transport: Transport,
+        request_store: JoinRequestStore,
+        postbox: Postbox,
+        server_clock: ServerClock,
+        clock: Clock,
+        tongue: Language = Language.CHINESE,
+    ) -> None:
+        self._tongue = tongue
+        self._accept = accept
+        self._owners = owners
+        self._transport = transport
+        self._request_store = request_store
+        self._postbox = postbox
+        self._server_clock = server_clock
+        self._clock = clock
+        self._queue = ReplyQueue("requests and answers to them")
+
+    @property
+    def open(self) -> Collection[JoinRequest]:
+        """Those that wait."""
+        return self._request_store.open.values()
+
+    async def run(self) -> None:
+        """Know what waited before, then handle what comes."""
+        while (doubtful := await self._request_store.restore()) is None:
+            await self._clock.sleep(LOOK)
+        for request in doubtful:
+            told = UNANSWERED.format(self._tongue, number=request.number)
+            self._tell(request.account, f"{request_line(request, tongue=self._tongue)}\n{told}")
+        await self._queue.run()
+
+    # --- what comes ---------------------------------------------------------------------------
+
+    def receive(self, event: Requested) -> None:
+        """Somebody asks; never waits. Those who want to join a group ask its admins, not us."""
+        if event.kind == "group" and event.sub_type != "invite":
+            logger.info("somebody wants to join group %d: left to its admins", event.group_id)
+            return
+        request = JoinRequest(
+            account=event.self_id,
+            kind="friend" if event.kind == "friend" else "invite",
+            user_id=event.user_id,
+            group_id=event.group_id,
+            comment=event.comment,
+            flag=event.flag,
+            since=self._clock.now(),
+        )
+        if self._accept(event.user_id) == "none":
+            logger.info("%s of %d is left alone", request.kind, event.user_id)
+        else:
+            self._queue.put(partial(self._ask, request))
+
+    async def _ask(self, request: JoinRequest) -> None:
+        who, kind = request.user_id, request.kind
+        if self._request_store.is_known(request):
+            return
+        if self._accept(who) == "friends" and kind == "friend":
+            settled = await self._answer(request, Reply("approve"))
+            logger.info("%d: %s", who, settled.words)
+        elif not self._owners:
+            logger.warning("%s of %d is left alone: BOT_OWNERS is empty", kind, who)
+        elif not self._request_store.has_room(request):
+            logger.warning("%s of %d is left alone: too many wait", kind, who)
+        else:
+            request = await self._request_store.add(request)
+            self._tell(request.account, request_text(request, days=DAYS, tongue=self._tongue))
+
+    def _tell(self, account: int, line: str) -> None:
+        for owner in sorted(self._owners):
+            if not self._postbox.post(Conversation(account, "private", owner), line):
+                logger.warning("owner %d has too much to read: %s", owner, line)
+
+    # --- replies ------------------------------------------------------------------------------
+
+    def read_reply(self, message: MessageReceived) -> Reply | None:
+        """Fits `DecisionHandler`: a yes or a no in private."""
+        return None if (words := private_words(message)) is None else read_join_answer(words)
+
+    def find_number(self, quoted: MessageReceived) -> int | None:
+        """Fits `DecisionHandler`."""
+        return number_of(self._request_store.open, message_words(quoted))
+
+    def list_candidates(self, message: MessageReceived, reply: Reply) -> list[Candidate]:
+        """Fits `DecisionHandler`: all that the owners were asked by this account, for a reply that
+        quotes something; alone it may answer the model, and would let a stranger in.
+        """
+        if not quote_in(message):
+            return []
+        word = WORD_OF[reply.choice].format(self._tongue)
+        return [
+            Candidate(request.number, f"R{request.number}", f"{word} R{request.number}")
+            for request in self.open
+            if request.account == message.conversation.platform_id
+        ]
+
+    def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
+        """Fits `DecisionHandler`: one that was said before somebody asked decides nothing."""
+
+        def tell(settled: Settled) -> None:
+            self._postbox.post(message.conversation, settled.words)
+
+        by = str(message.sender.user_id)
+        self._queue.put(partial(self._settle, number, reply, tell, by=by, message=message))
+        return True
+
+    async def settle(self, number: int, reply: Reply, *, by: str) -> Settled:
+        """Take a reply that was not said in a chat, in its turn; `by` is who brings it."""
+        settled: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
+
+        def tell(one: Settled) -> None:
+            if not settled.done():  # whoever asked may have left
+                settled.set_result(one)
+
+        if not self._queue.put(partial(self._settle, number, reply, tell, by=by)):
+            return outcome("busy", BUSY, self._tongue, number=number)
+        return await settled
+
+    async def _settle(
+        self,
+        number: int,
+        reply: Reply,
+        tell: _Tell,
+        *,
+        by: str,
+        message: MessageReceived | None = None,
+    ) -> None:
+        request = self._request_store.open.get(number)
+        if request is None:
+            tell(outcome("unknown", UNKNOWN, self._tongue, number=number))
+        elif message is not None and self._server_clock.is_older(message, request.since):
+            tell(outcome("again", AGAIN, self._tongue, number=number))
+        elif self._request_store.is_over(request):
+            await self._request_store.end(request)
+            tell(outcome("late", EXPIRED, self._tongue, number=number))
+        else:
+            logger.info("R%d: %s by %s", number, reply.choice == "approve", by)
+            tell(await self._answer(request, reply))
+
+    async def _answer(self, request: JoinRequest, reply: Reply) -> Settled:
+        """Pass the decision on; what came of it. What did not go out still waits."""
+        number, tongue = request.number, self._tongue
+        allows = reply.choice == "approve"
+        if not await self._request_store.answer(request):
+            return outcome("busy", BUSY, tongue, number=number)
+        try:
+            is_certain = await self._transport.admit(request, granted=allows, reason=reply.words)
+        except NotConnected:
+            await self._request_store.wait(request)
+            return outcome("offline", OFFLINE, tongue, number=number)
+        except ActionRefused as error:
+            why = in_one_line(error.wording, 80) or "?"
+            settled = outcome("refused", REFUSED, tongue, number=number, why=why)
+        except ActionUnanswered:
+            settled = outcome("unanswered", UNANSWERED, tongue, number=number)
+        else:
+            if is_certain:
+                line, word = DONE, ALLOWED if allows else DENIED
+            else:
+                line, word = SUBMITTED, YES if allows else NO
+            settled = outcome("done", line, tongue, number=number, word=word)
+        await self._request_store.end(request)
+        return settled
+
+
+# --- what owners read and write: pure -------------------------------------------------------------
+
+
+def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
+    """The line an owner is asked by, without how it is answered; in Chinese, or in English."""
+    words = (FRIEND if request.kind == "friend" else INVITE).format(tongue)
+    line = words.format(number=request.number, who=request.user_id, group=request.group_id)
+    said = in_one_line(request.comment, MAX_COMMENT).translate(INNER_QUOTES)
+    return SAYING.format(tongue, line=line, said=said) if said else line
+
+
+def request_text(request: JoinRequest, *, days: int, tongue: Language = Language.CHINESE) -> str:
+    """All of what an owner is told."""
+    return (
+        f"{request_line(request, tongue=tongue)}\n"
+        f"{HOW.format(tongue, number=request.number, days=days)}"
+    )
+
+
+def read_join_answer(text: str) -> Reply | None:
+    """`同意 R3`, or `同意`, which names none; None for anything else."""
+    if (found := ANSWER.fullmatch(text)) is None:
+        answer = read_answer(text)
+        return answer if answer is not None and answer.number is None else None
+    plain = read_answer(found["word"] + (f" {found['rest']}" if found["rest"].strip() else ""))
+    return plain and Reply(plain.choice, int(found["number"]), plain.words)
+
+
+def number_of(requests: dict[int, JoinRequest], text: str) -> int | None:
+    """The number of the one that a line of ours asks about; None for any other."""
+    found = NUMBERED.match(text)
+    request = requests.get(int(found[1])) if found else None
+    lines = (
+        tuple(without_blanks(request_line(request, tongue=tongue)) for tongue in Language)
+        if request
+        else ("",)
+    )
+    if found is None or not without_blanks(text).startswith(lines):
+        return None
+    return int(found[1])

@@ -1,0 +1,175 @@
+"""All that waits for an owner's decision, of every kind: which of it a reply is about, what a page
+decided, and how much waits. Only owners decide; the first reply counts. A reply names its decision
+by a number, by quoting the line that asks for it, or by being about the only one that waits.
+
+| kind | number | owners reply | waits for | kept in | after a restart |
+|---|---|---|---|---|---|
+| tool call | `A3` | in private, where it was asked | what its tool says | its run | asked again |
+| friend, invite | `R3` | in private | 7 days | a setting of its place | waits on |
+| draft | `D7` | in private | a day | a setting of its group | waits on |
+| new group | the group's | in private | no end | the group's mode | asked if nobody heard |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from bot.approvals.decision import WHICH, Candidate, DecisionHandler, Reply
+from bot.approvals.drafts import DraftApprovals
+from bot.approvals.join_requests import JoinRequests
+from bot.approvals.new_groups import NewGroups
+from bot.approvals.tool_calls import ToolApprovals
+from bot.core.cluster_queries import WordKind
+from bot.core.events import MessageReceived, quote_in
+from bot.core.language import join_lines
+from bot.core.server_clock import ServerClock
+from bot.core.settlement import Settled
+from bot.memory.history import History
+from bot.outbox.delivery import Postbox
+from bot.policy.fallback_replies import is_quoted
+from frostagent.text.language import Language
+
+LookUp: TypeAlias = Callable[[MessageReceived], Awaitable[MessageReceived | None]]
+"""What a message quotes there, as the server knows it; None if nobody knows."""
+
+
+class PendingDecisions:
+    """Gives an owner's reply to the first kind of decision that it may be about.
+
+    A reply that names nothing decides the only thing that waits; if several wait, the owner is
+    asked which. It is never left to the model, which would claim that it is done.
+    """
+
+    def __init__(
+        self,
+        *,
+        calls: ToolApprovals,
+        join_requests: JoinRequests,
+        drafts: DraftApprovals,
+        groups: NewGroups,
+        owners: frozenset[int],
+        history: History,
+        look_up: LookUp,
+        server_clock: ServerClock,
+        is_finishing: Callable[[], bool],
+        postbox: Postbox,
+        tongue: Language = Language.CHINESE,
+    ) -> None:
+        self.calls = calls
+        self.join_requests = join_requests
+        self.drafts = drafts
+        self.groups = groups
+        self._handlers: tuple[DecisionHandler, ...] = (join_requests, groups, drafts, calls)
+        self._owners = owners
+        self._history = history
+        self._look_up = look_up
+        self._server_clock = server_clock
+        self._is_finishing = is_finishing
+        self._postbox = postbox
+        self._tongue = tongue
+
+    async def run(self) -> None:
+        """Handle what cannot be handled at once, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.join_requests.run())
+            group.create_task(self.drafts.run())
+
+    def count(self) -> Mapping[str, int]:
+        """How many of each kind wait."""
+        asked = Counter(one.kind for one in self.join_requests.open)
+        return {
+            "call": len(self.calls.open),
+            "friend": asked["friend"],
+            "invite": asked["invite"],
+            "group": len(self.groups.open),
+            "draft": len(self.drafts.open),
+        }
+
+    async def settle(self, kind: WordKind, number: int, reply: Reply, *, by: str) -> Settled:
+        """Apply a decision that was not made in a chat; `by` is who made it, as others read it."""
+        match kind:
+            case "A":
+                return self.calls.settle(number, reply, by=by)
+            case "R":
+                return await self.join_requests.settle(number, reply, by=by)
+            case "D":
+                return await self.drafts.settle(number, reply, by=by)
+
+    # --- replies ------------------------------------------------------------------------------
+
+    def take_reply(self, message: MessageReceived) -> bool:
+        """Whether the message is an owner's reply to something that waits; then it has been
+        handled.
+
+        A quote of what is not in memory is none here: see `take_reply_later`. While the service
+        stops nothing is taken: the reply is the next one's.
+        """
+        if self._is_finishing():
+            return False
+        self._server_clock.record_arrival(message)
+        if not self._is_owners(message):
+            return False
+        quote = quote_in(message)
+        quoted = self._history.known(message.conversation, quote)
+        return self._take_named(message, quoted) or (not quote and self._take_unnamed(message))
+
+    async def take_reply_later(self, message: MessageReceived) -> bool:
+        """The same, where there is time to look up what it quotes: in the journal, and only of what
+        may be a reply at the server. If nobody knows, its quote says nothing.
+        """
+        if not self._is_owners(message):
+            return False
+        quote = quote_in(message)
+        quoted = await self._history.find(message.conversation, quote) if quote else None
+        if self._take_named(message, quoted):
+            return True
+        if not quote or quoted is not None or not self._candidates(message):
+            return False
+        quoted = await self._look_up(message)
+        if quoted is not None:
+            return self._take_named(message, quoted)
+        return self._take_unnamed(message)
+
+    def _is_owners(self, message: MessageReceived) -> bool:
+        return message.sender.user_id in self._owners and not message.is_own
+
+    def _take_named(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
+        """Whether it names something by a number, or by what it quotes of the bot's."""
+        for handler in self._handlers:
+            if (reply := handler.read_reply(message)) is None:
+                continue
+            number = reply.number
+            if number is None and quoted is not None and quoted.is_own:
+                number = handler.find_number(quoted)
+            if number is not None and handler.accept(message, number, reply):
+                return True
+        return False
+
+    def _candidates(
+        self, message: MessageReceived
+    ) -> list[tuple[DecisionHandler, Reply, Candidate]]:
+        """All that it may be about if it names nothing."""
+        return [
+            (handler, reply, one)
+            for handler in self._handlers
+            if (reply := handler.read_reply(message)) is not None and reply.number is None
+            for one in handler.list_candidates(message, reply)
+        ]
+
+    def _take_unnamed(self, message: MessageReceived) -> bool:
+        """Whether something waits that it may be about: the only one has it."""
+        match self._candidates(message):
+            case []:
+                return False
+            case [(handler, reply, Candidate(is_sure=True) as only)]:
+                return handler.accept(message, only.number, reply)
+            case several:
+                names = join_lines([one.name for _, _, one in several])
+                example = several[0][2].example
+                words = WHICH.fill(names=names, example=example).format(self._tongue)
+                quote = message.message_id if is_quoted(message) else ""
+                self._postbox.post(message.conversation, words, quote=quote)
+                return True

@@ -1,0 +1,375 @@
+"""The turns that go on, and what people may do to one from outside: say something into it, stop it,
+take a line of it back.
+
+A line that is said into a turn waits for the engine to read it: in the question, as long as nothing
+was said or begun, else after a whole step. Before the model can read it, the journal knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import reduce
+from itertools import chain
+from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bot.chat.context_builder import Turn
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, TurnSteered, UsageAdded
+from bot.core.ports import Store
+from bot.core.redaction import (
+    OwnWords,
+    lines_of_messages,
+    redact_messages,
+    redact_own,
+    redact_own_anywhere,
+    sources_of,
+)
+from bot.core.segments import Picture
+from bot.policy.wake import Silence, Why
+from bot.prompt.compose import without_summary
+from bot.prompt.wording import Wording
+from frostagent.engine.engine import Run, RunState
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import Message, Usage, UserMessage, joined
+from frostagent.types.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+MAX_ENDED = 200  # turns whose words may still wait to be sent
+
+Unread: TypeAlias = Callable[[Why], None]
+"""Told of a line that no model reads in its turn, and why that was stopped; empty where it was
+not.
+"""
+
+
+See: TypeAlias = Callable[[Turn], Awaitable[Run]]
+"""Gives the run of a turn with the pictures of its question."""
+
+
+class Line(Struct, frozen=True):
+    """A line said into a turn; `user` is what the model reads of it."""
+
+    message: MessageReceived
+    user: UserMessage
+    unread: Unread
+
+
+class Ended(Struct, frozen=True):
+    """A turn that is over."""
+
+    turn_id: str
+    where: Conversation
+    asker: int
+
+
+class Gone(Struct, eq=False):
+    """The messages (`ids`) that were recalled while a turn goes on, `own` those of the bot. Of
+    those that are `judged` is known whether the summary before its run holds one: then it
+    `is_summed_up`.
+    """
+
+    ids: frozenset[str] = frozenset()
+    own: tuple[OwnWords, ...] = ()
+    judged: frozenset[str] = frozenset()
+    is_summed_up: bool = False
+
+    def out_of(self, run: Run, words: Wording) -> Run:
+        """The run without them in the rounds before it: one cache miss."""
+        *rounds, last = run.transcript
+        left = redact_messages(tuple(rounds), self.ids, lines_of_messages(rounds, self.ids))
+        kept = (*reduce(redact_own_anywhere, self.own, left), last)
+        return replace(run, transcript=without_summary(kept, words) if self.is_summed_up else kept)
+
+    async def judge(
+        self,
+        run: Run,
+        since: Iterable[Message],
+        words: Wording,
+        *,
+        store: Store,
+        where: Conversation,
+    ) -> bool:
+        """Whether the summary is given up from now on, as it holds one that has no line in the run
+        or `since`: then the store has given it up. Where that cannot be read it may hold it.
+        """
+        before = self.is_summed_up
+        while gone := self.ids - self.judged:
+            self.judged |= gone
+            read = (*run.transcript, *since)
+            told = {id_ for one in read if isinstance(one, UserMessage) for id_ in one.sources}
+            if gone <= told or without_summary(run.transcript, words) == run.transcript:
+                continue
+            kept = await store.remember(where) if await store.commit() else None
+            self.is_summed_up |= kept is None or not kept.summary
+        return self.is_summed_up and not before
+
+
+class ActiveTurn(Struct, eq=False):
+    """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
+
+    `before` are the lines that stood beside its question when its preparation began, `lines` those
+    that were read in it, `waiting` those to come. `first` is the question as it
+    was at first, `asked` as the run has it; `see` shows the model its pictures, which are others
+    where it is not `is_seen`. The messages that are `gone` were recalled meanwhile. Nothing is said
+    into it any more once it is not `is_open`; its words are on their way once it is not
+    `is_thinking`.
+    """
+
+    message: MessageReceived
+    store: Store
+    clock: Clock
+    state: RunState = field(default_factory=RunState)
+    turn: Turn | None = None
+    before: tuple[MessageReceived, ...] = ()
+    task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
+    waiting: list[Line] = []
+    lines: list[Line] = []
+    first: str = ""
+    asked: str = ""
+    see: See | None = None
+    gone: Gone = field(default_factory=Gone)
+    is_seen: bool = True
+    is_open: bool = True
+    is_stopped: bool = False
+    is_muted: bool = False
+    is_thinking: bool = True
+
+    @property
+    def asker(self) -> int:
+        """Who asked."""
+        return self.message.sender.user_id
+
+    @property
+    def user(self) -> UserMessage:
+        """Its question, as the model reads it by now."""
+        return self._turn.user
+
+    @property
+    def said(self) -> tuple[MessageReceived, ...]:
+        """All that its asker said in it, oldest first."""
+        asked = self.turn.question.said if self.turn else (*self.before, self.message)
+        later = [line.message for line in (*self.lines, *self.waiting)]
+        return (*(line for line in asked if line not in later), *later)
+
+    @property
+    def latest(self) -> MessageReceived:
+        """The asker's latest line in it."""
+        lines = self.waiting or self.lines
+        return lines[-1].message if lines else self.message
+
+    def begin(self, turn: Turn, see: See | None = None) -> Turn:
+        """It is prepared; the turn with this inbox."""
+        self.turn, self.see = replace(turn, run=replace(turn.run, inbox=self)), see
+        self.first = self.asked = turn.user.text
+        if self.gone.ids:  # while it was prepared
+            self._redact(self.turn)
+        return self._turn
+
+    def say(self, line: Line) -> None:
+        """Say something into it."""
+        self.waiting.append(line)
+        self.state.steer(line.user)
+        self.state.ask_anew()
+
+    async def read(self, run: Run, state: RunState) -> Run:
+        """Take in what was said so far, before the model reads it; the run as it is asked then."""
+        while self.waiting or not self.is_seen:
+            step = state.steps if state.messages else 0
+            lines, self.waiting = self.waiting, []
+            self.lines += lines
+            if step:  # some may stand behind the results already
+                state.listen(state.steering)
+            else:
+                state.steering.clear()
+                state.forget_doubts()
+                self._rephrase(joined((self._turn.user, *(line.user for line in lines))))
+                self._belong((*self._turn.question.lines, *(line.message for line in lines)))
+            await self.store.commit(*(self._steered(line, step) for line in lines))
+            if not self.is_seen:
+                self.is_seen = True
+                run = await self._see()
+        if self.gone.ids and await self.gone.judge(
+            run,
+            self.state.messages,
+            self._turn.words,
+            store=self.store,
+            where=self.message.conversation,
+        ):
+            self.state.forget_doubts()
+        return self._asking(run)
+
+    def record_broken_off(self, model: str, usage: Usage, step: int) -> None:
+        """Count a request that was broken off."""
+        turn_id, now = self._turn.run.id, self.clock.now()
+        self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now, step=step))
+
+    def recall(self, message_id: str, own: OwnWords | None = None) -> None:
+        """Take a line of it back: nothing of it is read any more, and as long as nothing was said
+        its asker's question is asked without it. Of the bot's `own` words the run repeats none.
+        """
+        if own is not None:
+            self.gone.own += (own,)
+            if self.turn is not None and self.turn.run.id == own.turn_id:
+                self.state.messages[:] = redact_own(tuple(self.state.messages), own)
+        if line := _of(self.waiting, message_id):
+            self.waiting.remove(line)
+            if line.user in self.state.steering:
+                self.state.steering.remove(line.user)
+        self.gone.ids |= {message_id}
+        if self.turn is not None and message_id in self._told(self.turn):
+            self.state.forget_doubts()  # it may be what was said back
+            self._redact(self.turn)
+
+    def stop(self, *, muted: bool = False) -> None:
+        """End it; what was said of it stays. One that is being prepared is still a question in its
+        lane, and ends there. `muted`: by nobody's word.
+        """
+        self.is_open, self.is_stopped, self.is_muted = False, True, muted
+        if self.task is not None and self.turn is not None:
+            self.task.cancel()
+
+    def close(self, *, dropped: bool = False) -> None:
+        """Nothing more is said into it. The lines that were not read are their own again, unless
+        they are `dropped` with it.
+        """
+        self.is_open = False
+        lines, self.waiting = self.waiting, []
+        self.state.steering.clear()
+        for line in lines:
+            if dropped and self.turn is not None:
+                self.store.put(self._steered(line, 0))
+            elif self.is_stopped or dropped:
+                line.unread(Silence.MUTED if self.is_muted else Silence.UNREAD)
+            else:
+                line.unread("")
+
+    @property
+    def _turn(self) -> Turn:
+        if self.turn is None:
+            raise AssertionError("no run reads before its turn has begun")
+        return self.turn
+
+    def _told(self, turn: Turn) -> Iterator[str]:
+        """The messages that are told or quoted in it."""
+        messages = (*turn.run.transcript, turn.user, *self.state.messages)
+        return chain.from_iterable(map(sources_of, messages))
+
+    def _redact(self, turn: Turn) -> None:
+        """Take what was recalled out of the question and what was said since; they may quote what
+        a round before them tells.
+        """
+        messages, ids = (turn.user, *self.state.messages), self.gone.ids
+        words = lines_of_messages((*turn.run.transcript[:-1], *messages), ids)
+        user, *rest = redact_messages(messages, ids, words)
+        if (user, *rest) != messages and isinstance(user, UserMessage):
+            self._rephrase(user)
+            self.state.messages[:] = rest
+            lines = tuple(one for one in turn.question.lines if one.message_id not in ids)
+            if lines != turn.question.lines or turn.message.message_id in ids:
+                self._belong(lines)
+                self.state.ask_anew(most=self.state.anew + 1)
+
+    def _rephrase(self, user: UserMessage) -> None:
+        self.turn = replace(self._turn, user=user)
+
+    def _belong(self, lines: tuple[MessageReceived, ...]) -> None:
+        """These lines stand beside the question; their pictures are seen with it."""
+        before = self._turn.question
+        question = replace(before, lines=lines)
+        self.turn = replace(self._turn, question=question)
+        self.is_seen &= _pictures(question.lines) == _pictures(before.lines)
+
+    def _asking(self, run: Run) -> Run:
+        """The run with its question as it is now; what stands around it and its pictures stay."""
+        user = self._turn.user
+        if self.gone.ids:
+            run = self.gone.out_of(run, self._turn.words)
+        last = run.transcript[-1]
+        if self.asked == user.text or not isinstance(last, UserMessage):
+            return run
+        before, _, after = last.text.rpartition(self.asked)
+        self.asked = user.text
+        text = f"{before}{user.text}{after}"
+        question = replace(last, text=text, sources=user.sources, quotes=user.quotes)
+        return replace(run, transcript=(*run.transcript[:-1], question))
+
+    async def _see(self) -> Run:
+        """The run with the question as it is now, and with its pictures."""
+        turn, self.asked = self._turn, self.first
+        run = self._asking(turn.run)
+        return run if self.see is None else await self.see(replace(turn, run=run))
+
+    def _steered(self, line: Line, step: int) -> Entry:
+        turn_id = self._turn.run.id
+        return TurnSteered(turn_id=turn_id, message=line.message, user=line.user, step=step)
+
+
+class GoingOn(Struct, frozen=True):
+    """A turn that is among those that go on while the block runs, then among the `ended`."""
+
+    turns: list[ActiveTurn]
+    ended: deque[Ended]
+    live: ActiveTurn
+
+    def __enter__(self) -> ActiveTurn:
+        self.turns.append(self.live)
+        return self.live
+
+    def __exit__(self, *_: object) -> None:
+        live = self.live
+        self.turns.remove(live)
+        live.is_open = False
+        if live.turn is not None:
+            self.ended.append(Ended(live.turn.run.id, live.message.conversation, live.asker))
+            live.turn = None  # which holds it: else both wait for the cycle collector
+
+
+class ActiveTurns:
+    """All that go on, and the latest of those that are over."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._turns: list[ActiveTurn] = []
+        self._ended: deque[Ended] = deque(maxlen=MAX_ENDED)
+
+    def going_on(
+        self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
+    ) -> GoingOn:
+        """A turn about this message and the `lines` before it, while the block runs."""
+        live = ActiveTurn(message, self._store, self._clock, before=lines)
+        return GoingOn(self._turns, self._ended, live)
+
+    def at(self, where: Conversation) -> list[ActiveTurn]:
+        """Those of a conversation."""
+        return [live for live in self._turns if live.message.conversation == where]
+
+    def of(self, message: MessageReceived) -> ActiveTurn | None:
+        """The one in which whoever says this may still say something."""
+        asker = message.sender.user_id
+        mine = (live for live in self.at(message.conversation) if live.asker == asker)
+        return next((live for live in mine if live.is_open), None)
+
+    def question_of(self, where: Conversation, turn_id: str) -> MessageReceived | None:
+        """The question of a turn that goes on there."""
+        turns = (live for live in self.at(where) if live.turn and live.turn.run.id == turn_id)
+        return next((live.message for live in turns), None)
+
+    def ended(self, where: Conversation) -> list[Ended]:
+        """The latest turns there that are over."""
+        return [ended for ended in self._ended if ended.where == where]
+
+
+def _pictures(lines: Iterable[MessageReceived]) -> list[Picture]:
+    return [segment for line in lines for segment in line.segments if isinstance(segment, Picture)]
+
+
+def _of(lines: list[Line], message_id: str) -> Line | None:
+    return next((line for line in lines if line.message.message_id == message_id), None)

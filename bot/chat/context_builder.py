@@ -1,0 +1,622 @@
+"""The beginning of a run: its persona, what the model reads of its conversation, whose authority
+counts, and its budget. People have numbers there, and the prompt is in the conversation's language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bot.chat.perception import Perception
+from bot.chat.suspended import SuspendedTurn
+from bot.core.events import MessageReceived, quote_in
+from bot.core.group_admin import Chair, Topic
+from bot.core.journal import AttachmentNamed, OpenTurn
+from bot.core.ports import Looking
+from bot.core.segments import Forward, Segment
+from bot.core.task_context import current_run, early_payer
+from bot.memory.history import History
+from bot.memory.personas import Cast, Persona, Personas
+from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
+from bot.memory.speakers import Speakers
+from bot.memory.spending import Spending
+from bot.outbox.delivery import Delivery
+from bot.outbox.turn_speaker import TurnSpeaker
+from bot.policy.day_limits import LimitLevel
+from bot.policy.fallback_replies import language_of
+from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
+from bot.policy.silence import keeps_silent
+from bot.policy.wake import CALLED, Wake
+from bot.prompt.answer_cleanup import clean_message
+from bot.prompt.compose import (
+    NO_TALK,
+    Forwarded,
+    OverheardTalk,
+    Question,
+    addition_line,
+    missing_words,
+    now_facts,
+    now_line,
+    opened_line,
+    system_prompt,
+    transcript,
+    user_message,
+    with_pictures,
+)
+from bot.prompt.echo_detection import PromptEcho, example_rounds, repeated_answer
+from bot.prompt.frame_removal import FrameRemover
+from bot.prompt.participants import Participants, speakers_in
+from bot.prompt.prompt_language import WORDINGS, choose_wording
+from bot.prompt.render import MAX_TEXT, View, line, plain
+from bot.prompt.summary import outside_tools_in
+from bot.prompt.wording import Wording
+from frostagent.engine.authority import lowest_authority
+from frostagent.engine.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
+from frostagent.engine.engine import Run
+from frostagent.engine.toolset import Toolset
+from frostagent.models.compaction import history_room
+from frostagent.models.failover import Failover
+from frostagent.models.tokens import estimate, estimate_text
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import Lack
+from frostagent.types.messages import Message, ModelRequest, UserMessage
+from frostagent.types.ports import ChatModel, Ids, Speaker, Subagents
+from frostagent.types.runs import Asker, Spent, Terms
+from frostagent.types.speech import Mention, Quote
+from frostagent.types.tools import Tool
+from frostagent.types.traits import Audience
+
+
+def longest_head(persona: Persona, toolset: Toolset) -> ModelRequest:
+    """The longest system prompt of a persona, in whichever language, and all tools."""
+    longest = max(WORDINGS, key=lambda words: estimate_text(words.rules))
+    system = system_prompt(persona.prompt, name=persona.name, words=longest)
+    return ModelRequest((system, *persona.examples), toolset.all_definitions())
+
+
+def longest_head_of_all(cast: Cast, toolset: Toolset) -> ModelRequest:
+    """The same for the persona with the longest prompt."""
+    every = (cast.usual, *cast.others.values())
+    return max((longest_head(who, toolset) for who in every), key=estimate)
+
+
+def history_room_of(model: Failover, head: ModelRequest, *, most: int) -> Callable[[], float]:
+    """A function that returns how many estimated tokens of a conversation the next prompt has room
+    for after this head: `most`, or less if the model's window is small.
+    """
+    size = estimate(head)
+
+    def room() -> float:
+        upstream = model.first(head)
+        return history_room(most, window=upstream.window, scale=upstream.scale.factor, around=size)
+
+    return room
+
+
+LOOK_UPS = 8  # messages quoted among others that the store is asked for
+
+
+class PromptContext:
+    """Renders questions and what was overheard before them, once the history is loaded."""
+
+    def __init__(
+        self, *, history: History, speakers: Speakers, remembering: Remembering | None = None
+    ) -> None:
+        """Without `remembering` nothing is told of what is longer ago."""
+        self.history = history
+        self._speakers = speakers
+        self._remembering = remembering
+
+    async def remember(
+        self, question: Question, *, is_retry: bool
+    ) -> tuple[Question, OverheardTalk, Recalled]:
+        """Have the history at hand, and with it the question as it is told, what was overheard
+        before it, and the facts that it is about; once more where all was let go of meanwhile, as
+        when somebody is forgotten.
+        """
+        where, reader = question.message.conversation, question.message.sender.user_id
+        while True:
+            age = self.history.times_let_go
+            await self.history.load(where)
+            talk = NO_TALK if is_retry else self.take_talk(where, reader)
+            named, recalled = self.named(question), NOTHING_RECALLED
+            if not is_retry:
+                recalled = await self.recalled(question.message)
+            talk = await self.with_replies(named, talk)
+            if age == self.history.times_let_go:
+                break
+        if not is_retry:  # the journal counts as read all that is overheard until the turn opens
+            talk = self.with_more(talk, where, reader)
+        return named, talk, recalled
+
+    def is_at_hand(self, where: Conversation) -> bool:
+        """Whether it is known who has which number there."""
+        return where in self._speakers
+
+    def take_talk(self, where: Conversation, reader: int) -> OverheardTalk:
+        """The lines overheard since the last run, which belong to the run that begins for this
+        person.
+        """
+        unread = self.history.unread(where)
+        if unread.is_read:
+            return NO_TALK
+        missed = unread.missed
+        heard = self.history.take_overheard(where, reader)
+        self._meet(*heard)
+        return OverheardTalk([self._named(message) for message in heard], missed)
+
+    def with_more(self, talk: OverheardTalk, where: Conversation, reader: int) -> OverheardTalk:
+        """The same with what was overheard meanwhile."""
+        more = self.take_talk(where, reader)
+        return replace(talk, messages=(*talk.messages, *more.messages)) if more.messages else talk
+
+    async def with_replies(self, question: Question, talk: OverheardTalk) -> OverheardTalk:
+        """The same with what is quoted in it, as far as it is known."""
+        if not (talk.messages or question.lines):
+            return talk
+        where = question.message.conversation
+        replies = {one.message_id: one for one in (*talk.messages, *question.lines)}
+        quoted = [quote for one in (*talk.messages, *question.lines) for quote in quotes(one)]
+        if not quoted:
+            return talk
+        unknown = [id_ for id_ in dict.fromkeys(quoted) if id_ and id_ not in replies]
+        for place, message_id in enumerate(reversed(unknown)):
+            found = self.history.known(where, message_id)
+            if found is None and place < LOOK_UPS:
+                found = await self.history.find(where, message_id)
+            if found is not None:
+                replies[message_id] = self._named(found)
+        return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
+
+    async def recalled(self, message: MessageReceived) -> Recalled:
+        """The facts that a question is about."""
+        if self._remembering is None:
+            return NOTHING_RECALLED
+        asked = partial(plain, message.segments, View(), self_id=message.self_id)
+        where, asker = message.conversation, message.sender.user_id
+        return await self._remembering.recalled(where, asker, asked)
+
+    def named(self, question: Question) -> Question:
+        """The question with the names by which those it mentions were last seen, and short names
+        for what can be opened.
+        """
+        self._meet(*question.lines, question.message)
+        message = self._named(question.message)
+        if not (question.quoted or question.lines or question.forwarded.lines):
+            return question if message is question.message else replace(question, message=message)
+        return replace(
+            question,
+            message=message,
+            quoted=question.quoted and self._named(question.quoted),
+            lines=tuple(map(self._named, question.lines)),
+            forwarded=self._within(question.message, question.forwarded),
+        )
+
+    def _within(self, message: MessageReceived, forwarded: Forwarded) -> Forwarded:
+        """A message's forward, with names for what can be opened in it."""
+        if not forwarded.lines:
+            return forwarded
+        things = self.history.things
+        lines = (
+            replace(passed, message=things.named(passed.message, within=message))
+            for passed in forwarded.lines
+        )
+        return replace(forwarded, lines=tuple(lines))
+
+    def find(self, where: Conversation, handle: str) -> AttachmentNamed | None:
+        """The thing that a prompt there showed by this short name."""
+        return self.history.things.find(where, handle)
+
+    def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
+        """Something that was opened, and what it passes on."""
+        view = self.view(message.conversation)
+        return opened_line(message, self._within(message, forwarded), view)
+
+    def lacking(self, where: Conversation, segment: Segment, lack: Lack) -> str:
+        """The words for what cannot be opened."""
+        return missing_words(segment, lack, self.view(where).words)
+
+    def view(
+        self,
+        where: Conversation,
+        said: Callable[[], str] = str,
+        *,
+        language: str = "",
+        rounds: Sequence[Message] | None = None,
+    ) -> View:
+        """How a prompt whose question says this is written down after these `rounds` (those of the
+        history unless they are given), in this language if one is chosen; nobody asks for the words
+        where it goes on in the language of before.
+        """
+        rounds = self.history.messages(where) if rounds is None else rounds
+        words = choose_wording(rounds, "" if language or rounds else said(), chosen=language)
+        return View(words, lambda user_id: self._speakers.number(where, user_id))
+
+    def render(self, question: Question, talk: OverheardTalk, view: View) -> UserMessage:
+        """The question, and what was overheard before it."""
+        where = question.message.conversation
+        for message in (*talk.replies.values(), *filter(None, [question.quoted])):
+            if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
+                self._meet(message)
+        return user_message(question, view, talk, day=self.history.day(where))
+
+    def addition(
+        self, message: MessageReceived, view: View | None, *, quoted: MessageReceived | None
+    ) -> UserMessage:
+        """A line that belongs to a question which is being answered; without a `view` that is only
+        being prepared.
+        """
+        self._meet(message)
+        view = view or self.view(message.conversation)
+        return addition_line(self._named(message), view, quoted=quoted and self._named(quoted))
+
+    def line(self, message: MessageReceived, *, limit: int = MAX_TEXT) -> str:
+        """A message of this conversation by itself."""
+        return line(self._named(message), self.view(message.conversation), limit=limit)
+
+    def voices(
+        self, where: Conversation, rounds: Sequence[Message], summary: str
+    ) -> frozenset[int]:
+        """Who has spoken in what the prompt tells of earlier rounds."""
+        return speakers_in(
+            rounds, lambda number: self._speakers.user_id(where, number), summary=summary
+        )
+
+    def _meet(self, *messages: MessageReceived) -> None:
+        for message in messages:
+            sender = message.sender
+            if not message.is_own:
+                name = sender.card or sender.nickname
+                self._speakers.meet(message.conversation, sender.user_id, name)
+
+    def _named(self, message: MessageReceived) -> MessageReceived:
+        message = self.history.things.named(message)
+        for segment in message.segments:
+            if isinstance(segment, Mention) and segment.user_id != message.self_id:
+                break
+        else:
+            return message  # as most
+        segments = tuple([self._name(message, one) for one in message.segments])
+        return message if segments == message.segments else replace(message, segments=segments)
+
+    def _name(self, message: MessageReceived, segment: Segment) -> Segment:
+        if not isinstance(segment, Mention) or segment.user_id == message.self_id:
+            return segment
+        seen = self._speakers.name(message.conversation, segment.user_id)
+        return replace(segment, name=seen) if seen else segment
+
+
+def words_of(question: Question, talk: OverheardTalk, names: Iterable[str] = ()) -> str:
+    """The words of all that a prompt tells anew, without the `names` by which the bot is called:
+    those are of no language.
+    """
+    said = (*talk.messages, *question.lines, question.message)
+    words = "\n".join(plain(one.segments, View(), self_id=one.self_id) for one in said)
+    called = "|".join(map(re.escape, filter(None, names)))
+    return re.sub(called, "", words, flags=re.IGNORECASE) if called else words
+
+
+def quotes(message: MessageReceived) -> Iterable[str]:
+    """The ids of what a message quotes."""
+    return (one.message_id for one in message.segments if isinstance(one, Quote))
+
+
+DEAR = frozenset({Looking, Subagents})
+"""The ports of tools that show pictures, or ask others."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBudget:
+    """`limits` are those of each question, `spending` counts those of a day; `cheap` is the model
+    for a question that is to be cheap, if there is one; `tools` gives all there are.
+    """
+
+    limits: Limits = NO_LIMITS
+    spending: Spending | None = None
+    cheap: ChatModel | None = None
+    tools: Callable[[], Sequence[Tool]] = tuple
+
+    def budget(self, turn_id: str, spent: Spent = NOTHING_SPENT) -> Budget:
+        """The budget of a turn that took so much already; once the day's is used up it is asked
+        for no more than the words it owes.
+        """
+        return Budget(self.limits, spent, lambda: self.rung_of(turn_id) >= LimitLevel.SPENT)
+
+    def rung(self, where: Conversation, who: int) -> LimitLevel:
+        """How much of the day's limits of a person there is used; of the group alone for 0."""
+        return self.spending.rung(where, who) if self.spending else LimitLevel.ALL
+
+    def rung_of(self, turn_id: str) -> LimitLevel:
+        """The same of the person that a turn is for."""
+        return self.spending.rung_of(turn_id) if self.spending else LimitLevel.ALL
+
+    def leaner(self, run: Run) -> Run:
+        """The run as its next request may be made; one inside another is of the same turn."""
+        rung = self.rung_of(run.id.partition("/")[0])
+        if rung < LimitLevel.CHEAP:
+            return run
+        if self.cheap is not None:
+            run = replace(run, model=self.cheap)
+        if rung >= LimitLevel.PLAIN:
+            left_out = (
+                tool for tool in self.tools() if rung >= LimitLevel.BARE or DEAR & {*tool.needs}
+            )
+            denied = run.terms.denied | {tool.name for tool in left_out}
+            run = replace(run, terms=replace(run.terms, denied=denied))
+        return run
+
+
+def told_on(rung: LimitLevel, rounds: tuple[Message, ...]) -> tuple[Message, ...]:
+    """So much of what was said before as is told on that rung: whole rounds, the latest."""
+    if rung < LimitLevel.BARE:
+        return rounds
+    begins = (
+        place
+        for place, message in enumerate(rounds)
+        if 2 * place >= len(rounds) and isinstance(message, UserMessage)
+    )
+    return rounds[next(begins, len(rounds)) :]
+
+
+class Turn(Struct, frozen=True):
+    """A question that is being answered: `user` is what the model reads of it, and behind it what
+    is so `now`; it `sees` pictures, where anybody does. So many messages of its transcript stand
+    `before` the rounds.
+    """
+
+    question: Question
+    user: UserMessage
+    run: Run
+    speaker: TurnSpeaker
+    view: View
+    wake: Wake = CALLED
+    recalled: tuple[str, ...] = ()
+    sees: bool = True
+    before: int = 1
+    now: str = ""
+
+    @property
+    def message(self) -> MessageReceived:
+        """The question itself."""
+        return self.question.message
+
+    @property
+    def words(self) -> Wording:
+        """The language it is told in."""
+        return self.view.words
+
+
+class ContextBuilder:
+    """Makes turns of messages; `turn_budget` says what each may take."""
+
+    def __init__(
+        self,
+        *,
+        perception: Perception,
+        prompt_context: PromptContext,
+        delivery: Delivery,
+        personas: Personas,
+        owners: frozenset[int],
+        ports: Mapping[type, object],
+        turn_budget: TurnBudget,
+        ids: Ids,
+    ) -> None:
+        self._perception = perception
+        self._prompt_context = prompt_context
+        self._history = prompt_context.history
+        self._delivery = delivery
+        self._personas = personas
+        self._owners = owners
+        self._ports = ports
+        self._turn_budget = turn_budget
+        self._ids = ids
+
+    async def begin(
+        self,
+        message: MessageReceived,
+        retry: OpenTurn | None,
+        *,
+        lines: tuple[MessageReceived, ...] = (),
+        wake: Wake = CALLED,
+    ) -> Turn:
+        """A new turn; a `retry` has the same words for the model as the turn it repeats. A run of a
+        weak `wake` may end without words.
+        """
+        where, run_id = message.conversation, self._ids.trace()
+        payer = wake.payer(message.sender.user_id)
+        current_run.set(run_id)  # for the rest of this lane's task
+        question = Question(message, lines=retry.lines if retry else lines)
+        if not retry:
+            early = early_payer.set((where, payer))
+            try:
+                question = await self._perception.perceive(message, lines)
+            finally:
+                early_payer.reset(early)
+        question, talk, recalled = await self._prompt_context.remember(
+            question, is_retry=retry is not None
+        )
+        who = self._personas.of(where)
+        told = (
+            partial(str, retry.user.text) if retry else partial(words_of, question, talk, who.names)
+        )
+        rounds, summary = self._history.messages(where), self._history.summary(where)
+        view = self._prompt_context.view(where, told, language=who.language, rounds=rounds)
+        user = retry.user if retry else self._prompt_context.render(question, talk, view)
+        asker = asker_of(
+            question.message,
+            owners=self._owners,
+            lines=question.lines,
+            quoted=question.quoted,
+            forwarded=question.forwarded.lines,
+            overheard=(*talk.messages, *talk.replies.values()),
+            earlier=lambda: self._prompt_context.voices(where, rounds, summary) | recalled.authors,
+        )
+        if retry and not is_alone(message, retry.user):
+            # Whose words are in it besides is not known any more.
+            asker = replace(asker, authority=Audience.EVERYONE)
+        return self._turn(
+            question,
+            user,
+            asker,
+            run_id=run_id,
+            view=view,
+            wake=wake,
+            who=who,
+            rounds=rounds,
+            summary=summary,
+            rung=self._turn_budget.rung(where, payer),
+            recalled=recalled.lines,
+        )
+
+    def go_on(self, turn_id: str, waiting: SuspendedTurn) -> Turn:
+        """A suspended turn, with no more authority than it had, and what it took and said so far;
+        its history must be loaded.
+        """
+        message, before = waiting.question, waiting.run.asker
+        where = message.conversation
+        current_run.set(turn_id)
+        who = self._personas.of(where)
+        rounds, summary = self._history.messages(where), self._history.summary(where)
+        earlier = partial(self._prompt_context.voices, where, rounds, summary)
+        asker = asker_of(message, owners=self._owners, earlier=earlier)
+        asker = replace(
+            asker,
+            authority=before.authority,
+            overheard=lowest_authority((before.overheard, asker.overheard)),
+            voices=before.voices,
+        )
+        turn = self._turn(
+            Question(message),
+            waiting.user,
+            asker,
+            run_id=turn_id,
+            view=self._prompt_context.view(
+                where, partial(str, waiting.user.text), language=who.language, rounds=rounds
+            ),
+            who=who,
+            rounds=rounds,
+            summary=summary,
+            rung=self._turn_budget.rung_of(turn_id),
+            spent=spent_by(waiting),
+        )
+        turn.speaker.said += waiting.said
+        turn.speaker.heard.update(waiting.heard)
+        return turn
+
+    def _ports_of(self, message: MessageReceived, speaker: TurnSpeaker) -> dict[type, object]:
+        ports = {**self._ports, Speaker: speaker}
+        if Chair in ports and message.conversation.is_group:
+            ports[Topic] = Topic(quote_in(message))
+        return ports
+
+    def _terms(self, where: Conversation, who: Persona) -> Terms:
+        """Which tools are there: the same in each run of a conversation, so that prompts begin
+        alike.
+        """
+        return Terms(
+            who.denied, self._personas.audiences(where), highest_authority(where, self._owners)
+        )
+
+    async def seeing(self, turn: Turn) -> Run:
+        """The run with the moment and the pictures of its question, which nothing else gets:
+        neither the journal nor the history.
+        """
+        run = turn.run
+        pictures = await self._perception.look(turn.question) if turn.sees else ()
+        now = now_line(turn.now, turn.words, turn.recalled)
+        shown = with_pictures(run.transcript, pictures, words=turn.words, now=now)
+        return replace(run, transcript=shown)
+
+    def _turn(
+        self,
+        question: Question,
+        user: UserMessage,
+        asker: Asker,
+        *,
+        run_id: str,
+        view: View,
+        who: Persona,
+        rounds: tuple[Message, ...],
+        summary: str,
+        rung: LimitLevel,
+        spent: Spent = NOTHING_SPENT,
+        wake: Wake = CALLED,
+        recalled: tuple[str, ...] = (),
+    ) -> Turn:
+        message, where = question.message, question.message.conversation
+        sees = self._perception.sees and rung < LimitLevel.PLAIN
+        words, rounds = view.words, told_on(rung, rounds)
+        before = 1 + len(who.examples)
+        system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
+        asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
+        read = transcript(system, rounds, user, words=words, summary=summary, examples=who.examples)
+        told = replace(message, group_name="") if acts_as_owner(asker) else message
+        doubts = doubts_of(told, view, read, rounds)
+        silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
+        frames = FrameRemover(who.names, number=where.platform_id, people=Participants.of(read))
+        counted = self._history.counted(where)
+        counted = replace(counted, place=before + counted.place)
+        budget = self._turn_budget.budget(run_id, spent)
+        speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
+        speaker.question = message.message_id if message.has_identity else ""
+        run = Run(
+            id=run_id,
+            conversation=where,
+            asker=asker,
+            transcript=read,
+            counted=counted,
+            asked=tuple(one.message_id for one in question.said if one.has_identity),
+            ports=self._ports_of(message, speaker),
+            heard=lambda: bool(speaker.said),
+            tidy=partial(
+                clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence
+            ),
+            doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
+            silence=silence,
+            examples=example_rounds(words),
+            share=budget.share(),
+            may_be_silent=wake.weak,
+            model=who.model,
+            temperature=who.temperature,
+            terms=self._terms(where, who),
+            tongue=language_of(message),
+            leaner=self._turn_budget.leaner,
+            notices=words.notices,
+        )
+        now = doubts.now
+        return Turn(question, user, run, speaker, view, wake, recalled, sees, before, now)
+
+
+def doubts_of(
+    message: MessageReceived, view: View, read: Sequence[Message], rounds: Sequence[Message]
+) -> PromptEcho:
+    """Which answers to this question may be nothing but a part of what was read."""
+    return PromptEcho(
+        read,
+        asked=plain(message.segments, view, self_id=message.self_id),
+        now=now_facts(message, view),
+        day=view.date(message.time),
+        place=message.group_name,
+        twice=repeated_answer(rounds),
+    )
+
+
+def is_alone(message: MessageReceived, user: UserMessage) -> bool:
+    """Whether what was rendered has nobody's words but those of this question."""
+    passes_on = any(isinstance(segment, Quote | Forward) for segment in message.segments)
+    return user.sources == (message.message_id,) and not passes_on
+
+
+def spent_by(waiting: SuspendedTurn) -> Spent:
+    """How much a suspended run took of its budget; an older version wrote down less of it."""
+    spent, usage = waiting.run.spent, waiting.run.usage
+    return Spent(
+        requests=max(spent.requests, waiting.run.steps),
+        tokens=max(spent.tokens, usage.prompt + usage.completion),
+        sends=max(spent.sends, len(waiting.said)),
+    )

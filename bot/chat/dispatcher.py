@@ -1,0 +1,175 @@
+"""Hands each event of each connection to the object that handles it.
+
+Never awaits anything: it runs on the connection's own reading loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, assert_never
+
+from bot.approvals.join_requests import JoinRequests
+from bot.chat.active_conversations import ActiveConversations
+from bot.chat.deafness import DeafnessWatch
+from bot.chat.late_messages import ExpiredEvents
+from bot.chat.message_log import SelfMessages
+from bot.chat.mutes import Mutes
+from bot.chat.muting import Muting
+from bot.chat.pokes import Pokes
+from bot.chat.question_queue import DeferredQuestions
+from bot.chat.recalls import Recalls
+from bot.core.events import (
+    AccountChanged,
+    Connected,
+    Event,
+    Heartbeat,
+    MemberChanged,
+    MessageLost,
+    MessageRecalled,
+    MessageReceived,
+    MessageSent,
+    MessageWaited,
+    Muted,
+    Noticed,
+    Poked,
+    Requested,
+)
+from bot.core.ports import EventSink
+from bot.outbox.gestures import Gestures
+from bot.outbox.outbox import Outbox
+from bot.outbox.owner_alerts import Owner
+from bot.outbox.sender import UnreachablePlaces
+from frostagent.types.conversation import Conversation
+
+
+class StartupBarrier:
+    """An `EventSink` that holds events back until it is opened; they pass in the order of their
+    connection.
+    """
+
+    def __init__(self, sink: EventSink) -> None:
+        self._sink = sink
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        """Let everything through, from now on."""
+        self._is_open.set()
+
+    async def opened(self) -> None:
+        """Return once it is open."""
+        await self._is_open.wait()
+
+    def handle(self, event: Event) -> Coroutine[Any, Any, None]:
+        """Hand it on, as soon as that may be."""
+        return self._sink.handle(event) if self._is_open.is_set() else self._hold(event)
+
+    async def _hold(self, event: Event) -> None:
+        await self._is_open.wait()
+        await self._sink.handle(event)
+
+
+class ConnectedHandler:
+    """Passes on that an account can be called (again), in the order in which it matters."""
+
+    def __init__(
+        self,
+        *,
+        mutes: Mutes,
+        owner: Owner,
+        outbox: Outbox,
+        gestures: Gestures,
+        active_conversations: ActiveConversations,
+        deferred: DeferredQuestions,
+        deafness: DeafnessWatch,
+    ) -> None:
+        self._mutes = mutes
+        self._owner = owner
+        self._outbox = outbox
+        self._gestures = gestures
+        self._active_conversations = active_conversations
+        self._deferred = deferred
+        self._deafness = deafness
+
+    def pass_on(self, account: int) -> None:
+        """The account can be called from now on."""
+        self._mutes.forget(account)
+        self._outbox.unreachable.forget(account)
+        self._owner.connected(account)
+        self._gestures.connected(account)
+        self._outbox.connected()
+        self._active_conversations.connected(account)
+        self._deafness.connected(account)
+        self._deferred.enqueue_of(account)
+
+
+logger = logging.getLogger(__name__)
+
+
+class Dispatcher:
+    """The `EventSink` of all connections."""
+
+    def __init__(
+        self,
+        *,
+        way: ExpiredEvents,
+        recalls: Recalls,
+        mutes: Muting,
+        active_conversations: ActiveConversations,
+        on_connected: ConnectedHandler,
+        pokes: Pokes,
+        join_requests: JoinRequests,
+        self_messages: SelfMessages,
+        unreachable: UnreachablePlaces,
+        deafness: DeafnessWatch,
+    ) -> None:
+        self._way = way
+        self._recalls = recalls
+        self._mutes = mutes
+        self._active_conversations = active_conversations
+        self._on_connected = on_connected
+        self._pokes = pokes
+        self._join_requests = join_requests
+        self._self_messages = self_messages
+        self._unreachable = unreachable
+        self._deafness = deafness
+
+    async def handle(self, event: Event) -> None:
+        """Take one event of any kind."""
+        self._active_conversations.accounts.add(event.self_id)
+        match event:
+            case MessageReceived():
+                self._deafness.hear(event)
+                self._way.take(event)
+            case MessageWaited(message=message):
+                self._deafness.hear(message)
+                self._way.take_waited(event)
+            case MessageLost(message=message):
+                self._deafness.hear(message)
+                self._way.take_lost(message)
+            case MessageSent():
+                self._self_messages.record_sent(event)
+            case MessageRecalled():
+                self._recalls.take(event)
+            case Muted():
+                self._mutes.take(event)
+            case MemberChanged(change="promoted" | "demoted"):
+                self._mutes.change_role(event)
+            case AccountChanged(online=online, reason=reason):
+                level, state = (logging.INFO, "online") if online else (logging.ERROR, "offline")
+                logger.log(level, "account %d is %s %s", event.self_id, state, reason)
+            case Connected(self_id=account):
+                self._on_connected.pass_on(account)
+            case Poked():
+                self._pokes.answer(event)
+            case Requested():
+                self._join_requests.receive(event)
+            case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:
+                self._unreachable.end(event.conversation)
+            case Noticed(kind="friend_add", user_id=friend):
+                self._unreachable.end(Conversation(event.self_id, "private", friend))
+            case Heartbeat() | MemberChanged() | Noticed():
+                logger.debug("%s of %d", event.type, event.self_id)
+            case _:
+                assert_never(event)

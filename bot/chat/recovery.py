@@ -1,0 +1,237 @@
+"""At start: what an earlier process left behind is closed, told, sent or asked again, each at most
+once.
+
+- A turn left open is interrupted: its calls get their result, its round is kept, nothing in it
+  runs again.
+- Its asker, if the question is young and has no answer, gets one now: a new run if nothing had
+  happened yet, a polite line if something was said or done. Such a second try is never tried a
+  third time: then it is a polite line, too.
+- A send that was never on the wire is sent if it is young, else dropped; one that may have been on
+  the wire is only looked out for.
+- Of an answer that was refused just before the end its asker hears, unless that is written down.
+- What is in a restored backup may have been finished since, longer ago than a history reaches. Such
+  a send counts as one that may have been on the wire, and such a question is not asked again.
+
+A question may have been taken more than once, where it came again while the journal could not be
+read: all that came of it counts, and it is answered once. A store that cannot be read at the start
+is asked again until it can: then only of what earlier processes wrote, and a question that came
+again meanwhile is not asked a second time.
+
+The process may end in here as well: a turn is closed in the same commit in which what its asker
+gets is written down.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from bot.chat.deduplicator import SeenMessages
+from bot.chat.late_messages import LateMessages
+from bot.chat.rate_limiter import RateLimiter
+from bot.chat.suspended import SuspendedTurns
+from bot.chat.tasks import YOUNG
+from bot.chat.turn_journal import TurnJournal
+from bot.chat.unfinished import Unfinished
+from bot.core.events import MessageReceived
+from bot.core.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
+from bot.outbox.outbox import Outbox
+from bot.policy.fallback_replies import SORRY, apology
+from bot.prompt import render
+from bot.prompt.prompt_language import choose_wording
+from frostagent.engine.run_state import close_interrupted
+from frostagent.engine.toolset import Toolset
+from frostagent.types.messages import AssistantMessage, Usage, UserMessage, joined
+from frostagent.types.ports import Clock
+from frostagent.types.runs import Stop
+
+logger = logging.getLogger(__name__)
+
+ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
+DRAFTED = (SendState.DRAFT, SendState.PUBLISHED, SendState.REWORDED)
+SETTLED = (*ON_WIRE, *DRAFTED)  # what somebody has read or will, an owner at least
+
+
+class Recoverer:
+    """Goes through what is left `unfinished`, once."""
+
+    def __init__(
+        self,
+        *,
+        unfinished: Unfinished,
+        seen: SeenMessages,
+        rate_limiter: RateLimiter,
+        late_messages: LateMessages,
+        suspensions: SuspendedTurns,
+        turn_journal: TurnJournal,
+        outbox: Outbox,
+        toolset: Toolset,
+        clock: Clock,
+    ) -> None:
+        self._unfinished = unfinished
+        self._suspensions = suspensions
+        self._turn_journal = turn_journal
+        self._seen = seen
+        self._rate_limiter = rate_limiter
+        self._late_messages = late_messages
+        self._outbox = outbox
+        self._toolset = toolset
+        self._clock = clock
+        self._is_late = False
+
+    async def load(self) -> bool:
+        """Settle everything. Returns False if the store cannot be read now; call again then, and
+        new questions are answered meanwhile.
+        """
+        recovery = await self._unfinished.read()
+        if recovery is None:
+            self._is_late = True
+            return False
+        await self.recover(recovery)
+        if self._is_late:
+            logger.info("what the earlier process left is settled now")
+        return True
+
+    async def recover(self, recovery: Recovery) -> None:
+        """Settle everything; the lanes and the outbox must be open."""
+        recovery, since = _as_of_backup(recovery), recovery.restored
+        # First, whose questions these are: a live run's, or one of them each.
+        waits = {
+            one.turn_id for one in reversed(recovery.suspended) if self._seen.claim(one.question)
+        }
+        turns = [
+            (same, self._seen.claim(same[-1].question)) for same in _by_question(recovery.turns)
+        ]
+        waking = [one for one in recovery.waking if self._seen.claim(one) and one.time >= since]
+        self._rate_limiter.preload(recovery.asked)
+        self._late_messages.preload(recovery.seen, recovery.active, whole=recovery.whole)
+        coming = {send.send_id for send in recovery.sends if self._settle_send(send)}
+        again: list[OpenTurn] = []
+        closed: list[TurnClosed] = []
+        for same, is_ours in turns:
+            if any(turn.recalled for turn in same):
+                self._give_up(same)
+            elif not is_ours or same[-1].at < since or not self._is_owed_an_answer(same, coming):
+                closed += map(self._close, same)
+            elif any(turn.retry_of for turn in same) or self._had_effects(same, coming):
+                self._apologise(same)
+            else:
+                self._give_up(same[:-1])
+                again.append(_as_asked_last(same[-1]))
+        for turn in again:
+            logger.info("run %s was interrupted before its answer: asking again", turn.turn_id)
+            self._late_messages.ask_again(turn.question, retry=turn)
+        for suspended in recovery.suspended:
+            if suspended.turn_id in waits:
+                self._suspensions.restore(suspended)
+            else:
+                self._suspensions.supersede(suspended.question.conversation, suspended.turn_id)
+        for message in waking:
+            self._late_messages.ask_again(message)
+        if closed:  # not before: a recall that came while this waits must find all of it put
+            await self._turn_journal.commit(*closed)
+        if recovery.turns or recovery.sends:
+            logger.info(
+                "after a restart: %d runs interrupted, %d sends",
+                len(recovery.turns),
+                len(recovery.sends),
+            )
+
+    def _give_up(self, turns: Iterable[OpenTurn]) -> None:
+        for turn in turns:
+            self._turn_journal.give_up(turn.question.conversation, turn.turn_id)
+
+    def _settle_send(self, send: StoredSend) -> bool:
+        """Whether it will be sent now."""
+        if send.state is SendState.REFUSED:
+            self._outbox.remember_refused(send)
+            return False
+        if send.state is not SendState.QUEUED:
+            self._outbox.remember_unknown(send)
+            return False
+        if send.whole and self._is_young(send.at):
+            self._outbox.resume(send)
+            return True
+        reason = (
+            "too old after a restart" if send.whole else "its media were not kept over a restart"
+        )
+        self._outbox.drop(send, reason)
+        return False
+
+    def _close(self, turn: OpenTurn) -> TurnClosed:
+        messages = close_interrupted(turn.messages)
+        drafted = any(send.final and send.state in DRAFTED for send in turn.sends)
+        if drafted and isinstance(last := messages[-1], AssistantMessage) and not last.tool_calls:
+            messages = messages[:-1]  # nobody has read it
+        if not messages or not isinstance(messages[-1], AssistantMessage):
+            words = choose_wording((turn.user,), "")
+            messages = (*messages, render.history_note(words, words.about.broken_off))
+        return TurnClosed(
+            turn_id=turn.turn_id,
+            stop=Stop.INTERRUPTED,
+            round=(turn.user, *messages),
+            usage=Usage(),
+            steps=sum(isinstance(message, AssistantMessage) for message in turn.messages),
+            at=self._clock.now(),
+            error="interrupted: the process ended",
+        )
+
+    def _is_owed_an_answer(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
+        answers = [send for turn in turns for send in turn.sends if send.final]
+        answered = any(send.state in SETTLED or send.send_id in coming for send in answers)
+        handled = any(turn.handled for turn in turns)
+        return not (answered or handled) and self._is_young(turns[-1].at)
+
+    def _had_effects(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
+        """Whether something was or will be said, or a call began that may have changed
+        something.
+        """
+        if any(
+            send.state in SETTLED or send.send_id in coming for turn in turns for send in turn.sends
+        ):
+            return True
+        tools = [self._toolset.get(name) for turn in turns for name in turn.started]
+        return any(tool is None or not tool.side_effects.is_harmless for tool in tools)
+
+    def _apologise(self, turns: Sequence[OpenTurn]) -> None:
+        turn = turns[-1]
+        logger.info(
+            "run %s was interrupted in the middle of its work: telling the asker", turn.turn_id
+        )
+        question, closed = turn.question, map(self._close, turns)
+        action = apology(question, SORRY)
+        self._outbox.post_with(*closed, action=action, turn_id=turn.turn_id, question=question)
+
+    def _is_young(self, time: float) -> bool:
+        return self._clock.now() - time < YOUNG
+
+
+def _as_of_backup(recovery: Recovery) -> Recovery:
+    """What waited to be sent when the backup was made may have been sent since."""
+
+    def doubted(send: StoredSend) -> StoredSend:
+        is_old = send.state is SendState.QUEUED and send.at < recovery.restored
+        return replace(send, state=SendState.SENDING) if is_old else send
+
+    turns = (replace(turn, sends=tuple(map(doubted, turn.sends))) for turn in recovery.turns)
+    return replace(recovery, sends=tuple(map(doubted, recovery.sends)), turns=tuple(turns))
+
+
+def _by_question(turns: Iterable[OpenTurn]) -> list[list[OpenTurn]]:
+    """The turns of each question, oldest first."""
+    same: dict[object, list[OpenTurn]] = {}
+    for turn in turns:
+        same.setdefault(_key(turn.question) or turn.turn_id, []).append(turn)
+    return list(same.values())
+
+
+def _as_asked_last(turn: OpenTurn) -> OpenTurn:
+    """The turn with all that its asker had said into it in its question."""
+    lines = [message for message in turn.messages if isinstance(message, UserMessage)]
+    return replace(turn, user=joined((turn.user, *lines))) if lines else turn
+
+
+def _key(question: MessageReceived) -> object:
+    return question.identity if question.has_identity else None

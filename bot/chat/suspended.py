@@ -1,0 +1,168 @@
+"""Turns whose runs wait for somebody's word: here as long as they wait, and in the journal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from msgspec.structs import replace as renewed
+
+from bot.approvals.tool_calls import ToolApprovals
+from bot.chat.turn_journal import TurnJournal
+from bot.core import codec
+from bot.core.events import MessageReceived
+from bot.core.journal import RunResumed, RunSuspended, Suspended
+from bot.core.ports import Store
+from bot.core.redaction import OwnWords, lines_of_messages, redact_messages, redact_own
+from bot.memory.history import History
+from bot.outbox.turn_speaker import Heard
+from bot.prompt import render
+from bot.prompt.prompt_language import choose_wording
+from frostagent.engine.engine import RunState
+from frostagent.types.conversation import Conversation
+from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage, as_kept
+from frostagent.types.runs import Stop, SuspendedRun
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SuspendedTurn:
+    """A turn whose run is suspended."""
+
+    question: MessageReceived
+    user: UserMessage
+    run: SuspendedRun
+    said: tuple[str, ...] = ()
+    heard: Mapping[Conversation, Heard] = field(default_factory=dict)
+
+
+class SuspendedTurns:
+    """The turns that wait, by turn id."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        approvals: ToolApprovals,
+        turn_journal: TurnJournal,
+        history: History,
+    ) -> None:
+        self._history = history
+        self._store = store
+        self._approvals = approvals
+        self._turn_journal = turn_journal
+        self._waiting: dict[str, SuspendedTurn] = {}
+
+    def suspend(self, turn: SuspendedTurn) -> None:
+        """Wait, and have it asked; with the numbers of its requests written down before that."""
+        turn = replace(turn, run=self._approvals.number(turn.run))
+        self._waiting[turn.run.run_id] = turn
+        self._put_down(turn.run.run_id, turn.run)
+        self._approvals.ask(turn.run, turn.question)
+
+    def restore(self, suspended: Suspended) -> Conversation | None:
+        """Wait again for what an earlier process waited for; where it is asked, None for what
+        cannot be read.
+
+        That will never go on: its turn is closed.
+        """
+        try:
+            run: SuspendedRun = codec.read(SuspendedRun, suspended.state)
+        except codec.Unreadable:
+            logger.exception("suspended run %s cannot be read", suspended.turn_id)
+            interrupted = RunState().outcome(
+                Stop.INTERRUPTED, error="interrupted: what was suspended cannot be read"
+            )
+            words = choose_wording((suspended.user,), "")
+            round_ = (suspended.user, render.history_note(words, words.about.unanswered))
+            closed = self._turn_journal.closed(suspended.turn_id, interrupted, round_)
+            self._store.put(RunResumed(suspended.turn_id), closed)
+            return None
+        for where, message_id, own in suspended.own:
+            self._history.said(where, message_id, own)
+        numbered = self._approvals.restore(run, suspended.question)
+        if numbered != run:
+            self._put_down(suspended.turn_id, numbered)
+        self._waiting[suspended.turn_id] = SuspendedTurn(
+            suspended.question, suspended.user, numbered, suspended.said
+        )
+        return run.conversation
+
+    def take(self, turn_id: str) -> SuspendedTurn | None:
+        """The turn, which waits no more; None where it does not wait (any more)."""
+        return self._waiting.pop(turn_id, None)
+
+    def question(self, turn_id: str) -> MessageReceived | None:
+        """The question of a suspended turn; None where it does not wait (any more)."""
+        waiting = self._waiting.get(turn_id)
+        return waiting.question if waiting else None
+
+    def waiting(self) -> dict[str, SuspendedRun]:
+        """The runs that wait for somebody's word, by turn id."""
+        return {turn_id: waiting.run for turn_id, waiting in self._waiting.items()}
+
+    def recall(self, where: Conversation, message_id: str) -> None:
+        """Give up the suspended turns of a question that was recalled; of a line that others read,
+        they keep nothing.
+        """
+        self.give_up(lambda one: (one.conversation, one.message_id) == (where, message_id))
+        for turn_id, waiting in list(self._waiting.items()):
+            own, after = self._history.own(where, message_id), waiting
+            if waiting.question.conversation == where:
+                after = _without(waiting, message_id)
+            if own is not None and own.turn_id == turn_id:
+                after = _without_own(after, own)
+            if after != waiting:
+                self._waiting[turn_id] = after
+                self._put_down(turn_id, after.run)
+
+    def give_up(self, is_gone: Callable[[MessageReceived], bool]) -> None:
+        """Give up the suspended turns of these questions."""
+        for turn_id, waiting in list(self._waiting.items()):
+            if is_gone(waiting.question):
+                del self._waiting[turn_id]
+                self.supersede(waiting.question.conversation, turn_id)
+                self._approvals.close(turn_id)
+                self._approvals.undo(waiting.run)
+
+    def supersede(self, where: Conversation, turn_id: str) -> None:
+        """Close a suspended turn that does not go on; it leaves nothing behind."""
+        self._turn_journal.give_up(where, turn_id, RunResumed(turn_id))
+
+    def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
+        state = codec.write(_kept(run))
+        self._store.put(RunSuspended(turn_id=turn_id, state=state, expires=run.expires))
+
+
+def _kept(run: SuspendedRun) -> SuspendedRun:
+    """The run as it is written down."""
+    messages = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.messages)
+    answers = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.answers)
+    return renewed(run, messages=tuple(messages), answers=tuple(answers))
+
+
+def _without_own(turn: SuspendedTurn, own: OwnWords) -> SuspendedTurn:
+    """The turn without these words, which the bot said in it."""
+    *messages, message = redact_own((*turn.run.messages, turn.run.message), own)
+    if not isinstance(message, AssistantMessage):
+        return turn  # never: it stays of its kind
+    return replace(turn, run=renewed(turn.run, messages=tuple(messages), message=message))
+
+
+def _without(turn: SuspendedTurn, message_id: str) -> SuspendedTurn:
+    """The turn without the words of this message; the calls that wait stay as they are asked
+    for.
+    """
+    run, ids, step = turn.run, frozenset((message_id,)), len(turn.run.messages)
+    results = tuple(one for one in run.answers if isinstance(one, ToolMessage))
+    told = (turn.user, *run.messages, run.message, *results)
+    user, *after = redact_messages(told, ids, lines_of_messages(told, ids))
+    message = after[step]
+    if not isinstance(user, UserMessage) or not isinstance(message, AssistantMessage):
+        return turn  # never: each stays of its kind
+    kept = iter(one for one in after[step + 1 :] if isinstance(one, ToolMessage))
+    answers = tuple(next(kept) if isinstance(one, ToolMessage) else one for one in run.answers)
+    left = renewed(run, messages=tuple(after[:step]), message=message, answers=answers)
+    return replace(turn, user=user, run=left)

@@ -1,1 +1,0 @@
-"""A run's view of its conversation: quotations, forwards, pictures, voices, people by numbers."""

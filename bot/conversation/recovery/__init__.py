@@ -1,1 +1,0 @@
-"""After a start or a lost connection: what was left behind or said meanwhile, settled once."""

@@ -1,0 +1,189 @@
+"""Mentions, quotes and faces in what a model wrote: `@name#number`, and CQ codes. Pure.
+
+Nobody is mentioned by what stands in code or in an address. Without the person's name in front a
+number mentions nobody, and at most three people are mentioned in one thing said: the others are
+called by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from bot.core.actions import MergedForward, SentSegment
+from bot.memory.history import History
+from bot.outbox.layout import verbatim_parts
+from bot.policy.cq_codes import Code, may_contain_codes, replace_codes
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Face, Mention, Quote, Text
+
+Who: TypeAlias = Callable[[int, str], tuple[int, str] | None]
+"""Of a number its account and the name last seen; None if nobody has it, or the name that stands
+before it, if any, is another's.
+"""
+
+MOST: Final = 3  # people mentioned in one thing said
+NUMBER: Final = re.compile(r"[#＃](\d{1,7})(?!\d)(?:[#＃]\1(?!\d))*")  # models say it twice
+LONGEST: Final = 32  # characters of a name, with what stands before it
+CALLED: Final = re.compile(r"(?<![A-Za-z0-9._-])@([^\s@#＃]+)$")
+JOINED: Final = re.compile(r"[a-z0-9._-]$")  # an address, not a mention
+
+
+def with_mentions(
+    messages: Sequence[tuple[SentSegment, ...]],
+    *,
+    where: Conversation,
+    history: History,
+    words: str,
+    keeps_codes: bool,
+) -> Sequence[tuple[SentSegment, ...]]:
+    """The messages with what their `words` mean: people of a group are mentioned, a message that is
+    known there is quoted. Other CQ codes are cut, or stay as they are if it `keeps_codes`.
+    """
+    has_codes = may_contain_codes(words) and not keeps_codes
+    has_numbers = any(map(words.__contains__, "#＃")) and NUMBER.search(words) is not None
+    if not (has_codes or has_numbers):
+        return messages  # as nearly always
+    kept = verbatim_parts(words)
+    if has_codes:
+        messages = list(_without_codes(messages, where, history, kept))
+    if has_numbers:
+        messages = list(_with_numbers(messages, where, history, kept))
+    return messages
+
+
+def mentioning(
+    text: str, who: Who, *, most: int = MOST, but: Collection[str] = ()
+) -> list[Text | Mention]:
+    """The text with mentions in it, `most` of them; whoever else is meant is called by name.
+
+    Nobody is called by what stands in one of the texts in `but`: code, or an address.
+    """
+    parts: list[Text | Mention] = []
+    words, done, left = "", 0, most
+    for number in NUMBER.finditer(text):
+        words += text[done : number.start()]
+        done = number.end()
+        found = who(int(number[1]), "")
+        name = _name(words, found[1] if found else "")
+        found = who(int(number[1]), name) if name else None
+        if not name or any(f"@{name}{number[0]}" in one for one in but):
+            words += number[0]
+        elif found is not None and left:
+            left -= 1
+            parts += [Text(words[: -len(name) - 1]), Mention(found[0], name)]
+            words = "" if text[done : done + 1].isspace() or done == len(text) else " "
+    parts.append(Text(words + text[done:]))
+    return [part for part in parts if not isinstance(part, Text) or part.text]
+
+
+def naming(text: str, *, but: Collection[str] = ()) -> str:
+    """The text with whoever it calls called by name alone: where nobody can be mentioned."""
+    said = mentioning(text, lambda *_: None, but=but)
+    return "".join(part.text for part in said if isinstance(part, Text))
+
+
+def _name(words: str, known: str) -> str:
+    """The name that is called at the end of these words; empty where none is."""
+    called, known = words[-LONGEST:].casefold(), f"@{known}".casefold()
+    if len(known) > 1 and called.endswith(known) and not JOINED.search(called[: -len(known)]):
+        return words[1 - len(known) :]
+    match = CALLED.search(words[-LONGEST:])
+    return match[1] if match else ""
+
+
+def _without_codes(
+    messages: Sequence[tuple[SentSegment, ...]],
+    where: Conversation,
+    history: History,
+    kept: Collection[str],
+) -> Iterator[tuple[SentSegment, ...]]:
+    """The messages with what CQ codes in them mean: people of a group are mentioned, a message
+    that is known there is quoted, unless another is already. The rest is cut.
+    """
+    left = MOST if where.is_group else 0
+    for message in messages:
+        parts: list[SentSegment] = []
+
+        def means(code: Code, parts: list[SentSegment] = parts) -> Text | Code | None:
+            nonlocal left
+            match code:
+                case Mention(user_id=number):
+                    if (found := _called(where, history, number)) is None or left:
+                        left -= found is not None
+                        return found
+                    return Text(f"@{found.name}") if found.name else None
+                case Quote(message_id=message_id) if history.known(where, message_id):
+                    return None if any(isinstance(one, Quote) for one in parts) else code
+                case Face():
+                    return code
+                case _:
+                    return None
+
+        for segment in message:
+            match segment:
+                case Text(text=text):
+                    parts += replace_codes(text, means, but=kept)
+                case MergedForward(nodes=nodes, name=name):
+                    parts.append(MergedForward(tuple(_in_words(nodes, where, history, kept)), name))
+                case _:
+                    parts.append(segment)
+        if any(not isinstance(part, Quote) for part in parts):
+            yield tuple(parts)
+
+
+def _in_words(
+    nodes: Sequence[str], where: Conversation, history: History, kept: Collection[str]
+) -> Iterator[str]:
+    """The same where nobody is mentioned and nothing quoted: people are called by name."""
+
+    def means(code: Code) -> Text | None:
+        if not isinstance(code, Mention):
+            return None
+        found = _called(where, history, code.user_id)
+        return Text(f"@{found.name}") if found is not None and found.name else None
+
+    for node in nodes:
+        said = replace_codes(node, means, but=kept)
+        if words := "".join(part.text for part in said if isinstance(part, Text)):
+            yield words
+
+
+def _with_numbers(
+    messages: Sequence[tuple[SentSegment, ...]],
+    where: Conversation,
+    history: History,
+    kept: Collection[str],
+) -> Iterator[tuple[SentSegment, ...]]:
+    """The messages with the people in them who are called by name and number: mentioned, as QQ
+    does that in groups, or by name; nobody by what is `kept` as it is.
+    """
+    called = (isinstance(part, Mention) for message in messages for part in message)
+    left = max(0, MOST - sum(called)) if where.is_group else 0
+
+    def who(number: int, name: str) -> tuple[int, str] | None:
+        user_id = history.speakers.user_id(where, number, name)
+        return None if user_id is None else (user_id, history.speakers.name(where, user_id))
+
+    for message in messages:
+        parts: list[SentSegment] = []
+        for segment in message:
+            match segment:
+                case Text(text=text):
+                    named = mentioning(text, who, most=left, but=kept)
+                    left -= sum(isinstance(part, Mention) for part in named)
+                    parts += named
+                case MergedForward(nodes=nodes, name=name):
+                    named_nodes = tuple(naming(node, but=kept) for node in nodes)
+                    parts.append(MergedForward(named_nodes, name))
+                case _:
+                    parts.append(segment)
+        yield tuple(parts)
+
+
+def _called(where: Conversation, history: History, number: int) -> Mention | None:
+    """Who is meant by the number of an account, or by that of a prompt: models know these."""
+    speakers = history.speakers
+    user_id = number if speakers.knows(where, number) else speakers.user_id(where, number)
+    return None if user_id is None else Mention(user_id, speakers.name(where, user_id))

@@ -1,0 +1,352 @@
+"""Everything that is said, by whomever: screened, kept back as a draft in shadow mode, queued in
+order, and followed until its receipt is known.
+
+A send whose caller was cancelled is withdrawn if it has not been on the wire, seen to its end if it
+has. If words of a turn may be lost, or are lost when nobody awaits their receipt any more, that is
+reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Sequence
+
+from bot.core.actions import SendMessage
+from bot.core.blocked_words import BlockedWords
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, SendState, StoredSend
+from bot.core.language import CATALOGUE
+from bot.core.refusals import is_of_place
+from bot.outbox.owner_alerts import Owner
+from bot.outbox.sender import Sender
+from bot.outbox.sends import LossReporter, Send, SendJournal
+from bot.outbox.shadow import Shadow
+from bot.policy.blocked_words import screen_continuation, screen_messages
+from bot.prompt.prompt_language import language_of_text
+from frostagent.text.language import Language, Phrase
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Confirmed, Drafted, Queued, Receipt, Refused
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 10.0  # seconds a caller waits for a send that is not on the wire yet
+
+FULL = "too many messages are waiting to be sent here"
+STOPPED = "its run was stopped"
+RESTARTED = "the bot was restarted before an answer came"
+
+TOLD = Phrase(
+    "发到 {where} 的话里有词表（WORDS_FILE 第 {line} 行）不让说的，那一句没有发。",
+    "A sentence to {where} had words of line {line} of WORDS_FILE in it: it was not said.",
+)
+CATALOGUE.register(__name__, globals())
+
+
+class Screen:
+    """Takes words that the operator withholds out of messages, whoever wants to send them, and
+    tells the owners. Owners get them all the same: they must read what they are asked.
+
+    `withheld` is how often something was withheld since the start.
+    """
+
+    def __init__(self, *, words: BlockedWords, owner: Owner, owners: Collection[int]) -> None:
+        self._words = words
+        self._owner = owner
+        self._owners = owners
+        self._line = 0
+        self.withheld = 0
+
+    def __call__(
+        self, actions: Sequence[SendMessage], earlier: str = "", /
+    ) -> tuple[SendMessage, ...]:
+        """The messages as they may leave: as many, in the same order, behind what was said in the
+        same place `earlier`.
+        """
+        before = tuple(actions)
+        if not before or self._is_owners(before[0]):
+            return before
+        self._line = 0
+        alone = screen_messages(before, self._withholds, self._tongue_of)
+        after = screen_continuation(earlier, alone, self._withholds, self._tongue_of)
+        if after != before:
+            after = screen_messages(after, self._withholds, self._tongue_of)  # what is left of them
+            self.withheld += 1
+            where = before[0].conversation
+            logger.warning("withheld from %s: line %d of the word list", where, self._line)
+            line = TOLD.format(self._owner.tongue, where=where, line=self._line)
+            self._owner.tell(f"words in {where}", line)
+        return after
+
+    def _tongue_of(self, words: str) -> Language:
+        return language_of_text(words, usual=self._owner.tongue)
+
+    def _withholds(self, text: str) -> bool:
+        line = self._words.blocks_answer(text)
+        self._line = self._line or line
+        return bool(line)
+
+    def _is_owners(self, action: SendMessage) -> bool:
+        where = action.conversation
+        return not where.is_group and where.session_id in self._owners
+
+
+class Outbox:
+    """Sends what it is given, as the `screen` leaves it; if the `shadow` is active there, what is
+    not said `openly` becomes a draft. `report_loss` learns of words of turns only (see `Send`):
+    lines about lines would never end. Its lifetime is the sender's.
+    """
+
+    def __init__(
+        self,
+        *,
+        journal: SendJournal,
+        sender: Sender,
+        report_loss: LossReporter,
+        screen: Screen | None = None,
+        shadow: Shadow | None = None,
+    ) -> None:
+        self._shadow = shadow
+        self._journal = journal
+        self._sender = sender
+        self.report_loss = report_loss
+        self.screen = screen
+        self.unconfirmed = sender.unconfirmed
+        self.unreachable = sender.unreachable
+        self.open = sender.open
+        self.connected = sender.connected
+        self.finish = sender.finish
+        self.wait_idle = sender.wait_idle
+        self.settled = journal.settled
+        self.spoke = journal.last_sent
+
+    # --- saying -----------------------------------------------------------------------------------
+
+    def screened(
+        self, actions: Sequence[SendMessage], earlier: str = ""
+    ) -> tuple[SendMessage, ...]:
+        """The messages as they may leave, behind what was said in the same place `earlier`."""
+        return tuple(actions) if self.screen is None else self.screen(actions, earlier)
+
+    async def send(
+        self,
+        action: SendMessage,
+        *,
+        turn_id: str = "",
+        final: bool = False,
+        patience: float = PATIENCE,
+    ) -> Receipt:
+        """Send it; the receipt. `Queued`: it will be sent once QQ is back, within two minutes."""
+        (receipt,) = await self.send_all((action,), turn_id=turn_id, final=final, patience=patience)
+        return receipt
+
+    async def send_all(
+        self,
+        actions: Sequence[SendMessage],
+        *,
+        turn_id: str = "",
+        final: bool = False,
+        pauses: Sequence[float] = (),
+        is_screened: bool = False,
+        patience: float = PATIENCE,
+    ) -> tuple[Receipt, ...]:
+        """Send these in one conversation, nothing in between; a receipt for each. `pauses` are the
+        seconds that each would take to type.
+
+        After one that was refused, or whose fate is unknown, the rest is not sent and has no
+        receipt. All are taken, or none if too many wait.
+        """
+        shown = actions if is_screened else self.screened(actions)
+        sends = self._take(shown, turn_id=turn_id, final=final)
+        if not sends:
+            return (Refused(FULL),)
+        for send, pause in zip(sends, pauses, strict=False):
+            send.pause = pause
+        return await _receipts(sends, patience, self._journal)
+
+    def post(
+        self,
+        action: SendMessage,
+        *,
+        turn_id: str = "",
+        final: bool = False,
+        openly: bool = False,
+        name: str = "",
+    ) -> asyncio.Future[Receipt] | None:
+        """Send it as soon as possible; its receipt, to be awaited or not. None if too many wait.
+        The id of its row begins with `name`.
+        """
+        shown = self.screened((action,))
+        sends = self._take(shown, turn_id=turn_id, final=final, openly=openly, name=name)
+        return sends[0].receipt if sends else None
+
+    def post_with(
+        self,
+        *entries: Entry,
+        action: SendMessage,
+        turn_id: str = "",
+        question: MessageReceived | None = None,
+    ) -> None:
+        """Send it as an answer (to the `question` of a turn that does not go on), and write that
+        down with these entries: both are known, or neither, whenever the process ends. It is on the
+        wire only after all of that is durable, if the store can promise it.
+        """
+        shown = self.screened((action,))
+        if self._shadow is not None and self._shadow.is_active_in(action.conversation):
+            self._shadow.keep(shown, *entries, turn_id=turn_id, final=True, question=question)
+            return
+        self._queue_with(*entries, actions=shown, turn_id=turn_id)
+
+    async def publish(
+        self, *entries: Entry, actions: Sequence[SendMessage], turn_id: str, name: str
+    ) -> tuple[Receipt, ...]:
+        """The same for what an owner wants said, in a shadow too; the receipts, as of `send_all`.
+        The ids of its rows begin with `name`.
+        """
+        shown = self.screened(actions)
+        sends = self._queue_with(*entries, actions=shown, turn_id=turn_id, name=name)
+        return await _receipts(sends, PATIENCE, self._journal)
+
+    def _take(
+        self,
+        actions: Sequence[SendMessage],
+        *,
+        turn_id: str,
+        final: bool,
+        openly: bool = False,
+        name: str = "",
+    ) -> list[Send]:
+        shadow = self._shadow
+        if shadow is not None and not openly and shadow.is_active_in(actions[0].conversation):
+            return shadow.keep(actions, turn_id=turn_id, final=final)
+        sends = self._sends_of(actions, turn_id=turn_id, final=final, name=name)
+        return sends if self._sender.enqueue(sends) else []
+
+    def _queue_with(
+        self, *entries: Entry, actions: Sequence[SendMessage], turn_id: str, name: str = ""
+    ) -> list[Send]:
+        sends = self._sends_of(actions, turn_id=turn_id, final=True, name=name)
+        self._journal.record_all(sends, *entries)
+        self._sender.enqueue(sends, most=None)
+        return sends
+
+    def _sends_of(
+        self, actions: Sequence[SendMessage], *, turn_id: str, final: bool, name: str = ""
+    ) -> list[Send]:
+        """Sends of these, each of which leaves only if the one before it arrived."""
+        sends: list[Send] = []
+        for action in actions:
+            send = self._journal.create(
+                action,
+                turn_id=turn_id,
+                final=final,
+                on_loss=self.report_loss if turn_id else None,
+                name=name,
+            )
+            send.after = sends[-1] if sends else None
+            sends.append(send)
+        return sends
+
+    # --- what waits, and what is taken back -------------------------------------------------------
+
+    @property
+    def open_sends(self) -> list[Send]:
+        """The sends that wait, are on the wire, or may have been: no receipt tells."""
+        return [*self._sender.sends, *self.unconfirmed.sends]
+
+    def lines(self, where: Conversation) -> int:
+        """How many messages of no turn wait there."""
+        return sum(not send.turn_id for send in self._sender.unsent(where))
+
+    def unsent(self, where: Conversation) -> set[str]:
+        """The turns some of whose words wait there, and have not been on the wire."""
+        return {send.turn_id for send in self._sender.unsent(where)}
+
+    def withdraw(self, where: Conversation, turn_ids: Collection[str]) -> int:
+        """Say nothing more there of these turns; how many messages of them waited."""
+        sends = [send for send in self._sender.unsent(where) if send.turn_id in turn_ids]
+        for send in sends:
+            self._journal.withdraw(send, STOPPED)
+        return len(sends)
+
+    # --- what an earlier process left -------------------------------------------------------------
+
+    def resume(self, stored: StoredSend) -> None:
+        """Send what an earlier process wrote down as queued, and never put on the wire."""
+        send = self._restored(stored, SendState.QUEUED)
+        self._sender.enqueue((send,), most=None)  # it was taken already
+
+    def drop(self, stored: StoredSend, reason: str) -> None:
+        """Give up what an earlier process wrote down as queued: nobody expects it any more."""
+        send = self._restored(stored, SendState.QUEUED)
+        self._journal.settle(send, SendState.DROPPED, Refused(reason), reason=reason)
+
+    def remember_refused(self, stored: StoredSend) -> None:
+        """QQ refused this just before an earlier process ended, which may have told nobody."""
+        send = Send.of(stored, SendState.REFUSED)
+        blocks = is_of_place(stored.reason)
+        send.settle(Refused(stored.reason, by_qq=True, blocks_place=blocks))
+        self._journal.announce(send)
+
+    def remember_unknown(self, stored: StoredSend) -> None:
+        """Look for what an earlier process put on the wire without hearing more of it; it is never
+        sent again.
+        """
+        send = self._restored(stored, SendState.UNKNOWN)
+        self.unconfirmed.add(send)
+        if stored.state is not SendState.UNKNOWN:  # else that process has told it
+            self._journal.change(send, SendState.UNKNOWN, reason=RESTARTED)
+            send.report_loss(RESTARTED)
+
+    def _restored(self, stored: StoredSend, state: SendState) -> Send:
+        return Send.of(stored, state, self.report_loss if stored.turn_id else None)
+
+    # --- what QQ shows ----------------------------------------------------------------------------
+
+    def seen(self, message: MessageReceived) -> None:
+        """Confirm the send that this message of the account itself can be, one on the wire rather
+        than one long lost.
+        """
+        self.compare([message])
+
+    def compare(self, history: Iterable[MessageReceived]) -> None:
+        """Confirm the sends that a conversation's history shows as said; each message confirms
+        one.
+        """
+        self.unconfirmed.compare(history, self._delivered)
+
+    def tells(self, message: MessageReceived) -> bool:
+        """Whether a message reported as somebody else's is a file that was sent there a moment
+        ago.
+        """
+        return self.unconfirmed.tells(message, self._delivered)
+
+    def _delivered(self, where: Conversation) -> list[Send]:
+        """The sends there that may have been delivered."""
+        return [*self._sender.on_wire(where), *self.unconfirmed.at(where)]
+
+
+async def _receipts(
+    sends: Sequence[Send], patience: float, journal: SendJournal
+) -> tuple[Receipt, ...]:
+    """The receipts of these, up to the first that is not confirmed; if nobody waits any more, what
+    has not been on the wire is withdrawn.
+    """
+    receipts: list[Receipt] = []
+    try:
+        for send in sends:
+            send.awaited = True
+        for send in sends:
+            receipts.append(receipt := await send.hear(patience))
+            if isinstance(receipt, Queued | Drafted):
+                return (*receipts, *[receipt] * (len(sends) - len(receipts)))
+            if not isinstance(receipt, Confirmed):
+                break
+    except asyncio.CancelledError:
+        for send in sends:
+            journal.withdraw(send, STOPPED)
+        raise
+    finally:
+        for send in sends:
+            send.awaited = False
+    return tuple(receipts)

@@ -1,0 +1,252 @@
+"""The words of a group where the bot is only a shadow: drafts for its owners.
+
+A draft is the send itself, a row of its turn that is never queued, in one commit with the lines to
+the owners and its number. Lines that belong to no turn are not said at all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from bot.core.actions import SendMessage, SentSegment
+from bot.core.drafts import draft_id
+from bot.core.events import MessageReceived
+from bot.core.journal import Entry, SendState
+from bot.memory.drafts import (
+    GIVEN_UP,
+    LEFT,
+    RECALLED,
+    TAKEN_BACK,
+    UNSHOWN,
+    Drafts,
+    KeptDraft,
+    draft_text,
+    shadow_notice,
+)
+from bot.memory.lru import DefaultLRU
+from bot.memory.modes import Mode, Modes
+from bot.outbox.layout import split_text
+from bot.outbox.owner_alerts import Owner
+from bot.outbox.sender import Sender
+from bot.outbox.sends import Send, SendJournal
+from bot.prompt.render import View, plain
+from frostagent.text.language import Language
+from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Attachment, Drafted, Refused, Text
+
+logger = logging.getLogger(__name__)
+
+MOST = 20  # drafts an hour that owners are shown: they are no mailbox
+HOUR = 3600.0
+MAX_TURNS = 200  # whose calls that were not run wait for a draft that tells them
+MAX_CALLS = 5  # of one draft that are told
+SOON = 2.0  # seconds to the next try to read what waits
+KEPT_BACK = "the bot is a shadow there"
+UNREAD = "the bot is a shadow there, and what waits for its owners cannot be read yet"
+
+
+class Shadow:
+    """Keeps back what is said where it falls, and shows it to the owners. `asked` gives the
+    question of a turn there that goes on.
+    """
+
+    def __init__(
+        self,
+        *,
+        modes: Modes,
+        drafts: Drafts,
+        journal: SendJournal,
+        sender: Sender,
+        owner: Owner,
+        asked: Callable[[Conversation, str], MessageReceived | None],
+        clock: Clock,
+        tongue: Language = Language.CHINESE,
+    ) -> None:
+        self._modes = modes
+        self.drafts = drafts
+        self._journal = journal
+        self._sender = sender
+        self._owners, self._on_loss = owner.owners, owner.tell_of_send
+        self._asked = asked
+        self._clock = clock
+        self._tongue = tongue
+        self._shown: deque[float] = deque(maxlen=MOST)
+        self._unshown = 0
+        self._account = 0
+        self._calls = DefaultLRU[str, list[str]](MAX_TURNS, list)
+
+    def is_active_in(self, where: Conversation) -> bool:
+        """Whether nothing is said there but what an owner publishes."""
+        return self._modes.of(where) is Mode.SHADOW
+
+    def keep(
+        self,
+        actions: Sequence[SendMessage],
+        *entries: Entry,
+        turn_id: str,
+        final: bool,
+        question: MessageReceived | None = None,
+    ) -> list[Send]:
+        """Keep these as a draft, written down with the entries; sends with their receipts. The
+        `question` is named where its turn does not go on.
+        """
+        if not turn_id or not self.drafts.is_read:
+            if entries:
+                self._journal.record_all((), *entries)
+            # Before they are read, its number could be another's, its row would replace theirs.
+            why = UNREAD if turn_id else KEPT_BACK
+            return [self._refused(action, why) for action in actions]
+        where = actions[0].conversation
+        question = question or self._asked(where, turn_id)
+        asked = question.message_id if question is not None and question.has_identity else ""
+        waiting, entry = self.drafts.add(where, turn_id, asked=asked)
+        self.drafts.hold(waiting, tuple(actions))
+        name = draft_id(waiting.number)
+        sends = [
+            self._journal.create(one, turn_id=turn_id, final=final, name=name) for one in actions
+        ]
+        for send in sends:
+            send.state = SendState.DRAFT
+        lines = self._lines(waiting, question, actions)
+        self._journal.record_all((*sends, *lines), *entries, entry)
+        for line in lines:
+            self._sender.enqueue((line,), most=None)
+        for send in sends:
+            send.settle(Drafted(waiting.number))
+        return sends
+
+    def lift(self) -> None:
+        """Give up what waits where the shadow falls no more; the owners are told how much."""
+        if not self._modes.is_read:
+            return
+        tongue = self._tongue
+        waiting = (where for where, one in self.drafts.open.values() if not one.published)
+        for where in dict.fromkeys(waiting):
+            if self.is_active_in(where):
+                continue
+            count, entry = self.drafts.give_up(where, LEFT.format(tongue))
+            logger.info("%d drafts of %s are given up: it is no shadow", count, where)
+            line = GIVEN_UP.format(tongue, group=where.session_id, count=count)
+            self._tell_owners(where.platform_id, line, entry)
+
+    def recall(self, where: Conversation, message_id: str) -> None:
+        """A question was recalled: its drafts wait no more, and the owners are told."""
+        tongue = self._tongue
+        for number, (there, one) in self.drafts.open.items():
+            if one.published or not one.asked or (there, one.asked) != (where, message_id):
+                continue
+            logger.info("D%d ends: its question was recalled", number)
+            entry = self.drafts.end(number, TAKEN_BACK.format(tongue))
+            self._tell_owners(where.platform_id, RECALLED.format(tongue, number=number), entry)
+
+    def note(self, turn_id: str, call: str) -> None:
+        """A call of a turn was not run: the next draft of the turn tells it."""
+        calls = self._calls.use(turn_id)
+        if len(calls) < MAX_CALLS:
+            calls.append(call)
+
+    def end(self, where: Conversation, turn_id: str) -> None:
+        """A turn ends: what it would have done is told, if no draft has."""
+        if not (calls := self._calls.pop(turn_id, None)):
+            return
+        group = _group(where, self._asked(where, turn_id))
+        line = shadow_notice(group, tuple(calls), tongue=self._tongue)
+        self._tell_owners(where.platform_id, line, turn_id=turn_id)
+
+    def forget(self) -> None:
+        """Somebody is forgotten: nothing that was said is in memory."""
+        self._calls.clear()
+        self.drafts.forget()
+
+    def _refused(self, action: SendMessage, why: str) -> Send:
+        logger.info("not said in %s, %s", action.conversation, why)
+        send = self._journal.create(action)
+        send.settle(Refused(why))
+        return send
+
+    # --- what owners are shown --------------------------------------------------------------------
+
+    def _lines(
+        self, draft: KeptDraft, question: MessageReceived | None, actions: Sequence[SendMessage]
+    ) -> list[Send]:
+        where, turn_id = actions[0].conversation, draft.turn_id
+        calls = tuple(self._calls.pop(turn_id, ()))
+        logger.info("draft D%d of %s waits for an owner", draft.number, where)
+        if self._is_much():
+            self._unshown += 1
+            self._account = where.platform_id
+            return []
+        self._shown.append(self._clock.monotonic())
+        messages = list(self._messages(draft.number, question, actions, calls))
+        return [
+            self._journal.create(
+                SendMessage(Conversation(where.platform_id, "private", owner), segments),
+                turn_id=turn_id,
+                on_loss=self._on_loss,
+            )
+            for owner in self._owners
+            for segments in messages
+        ]
+
+    def _messages(
+        self,
+        number: int,
+        question: MessageReceived | None,
+        actions: Sequence[SendMessage],
+        calls: tuple[str, ...],
+    ) -> Iterable[tuple[SentSegment, ...]]:
+        group, said = _group(actions[0].conversation, question), ""
+        if question is not None:
+            words = plain(question.segments, View(), self_id=question.self_id)
+            said = f"{question.sender.name}：{words}"
+        words = "\n".join(filter(None, (action.words for action in actions)))
+        text = draft_text(number, group, said, words, calls, tongue=self._tongue)
+        parts = [part for action in actions for part in action.segments]
+        media = [part for part in parts if isinstance(part, Attachment)]
+        pictures = tuple(part for part in media if part.kind == "image")
+        first, *rest = split_text(text)
+        yield (Text(first), *pictures)
+        yield from ((Text(piece),) for piece in rest)
+        yield from ((part,) for part in media if part.kind != "image")
+
+    def _is_much(self) -> bool:
+        return len(self._shown) == MOST and self._clock.monotonic() - self._shown[0] < HOUR
+
+    async def run(self) -> None:
+        """Tell how many drafts were not shown, once others may be shown again; and give up what an
+        earlier process, or other settings, left where there is no shadow, and what is forgotten.
+        """
+        while True:
+            is_read = self.drafts.is_read
+            await self.drafts.sift()
+            self.lift()
+            self.drafts.look()
+            await self._clock.sleep(HOUR / 60 if is_read else SOON)
+            if self._unshown and not self._is_much():
+                self._tell_unshown()
+
+    def _tell_unshown(self) -> None:
+        line = UNSHOWN.format(self._tongue, count=self._unshown)
+        self._unshown = 0
+        self._tell_owners(self._account, line)
+
+    def _tell_owners(self, account: int, line: str, *entries: Entry, turn_id: str = "") -> None:
+        """Say it to every owner, once: written down together with the entries."""
+        sends = [
+            self._journal.create(
+                SendMessage(Conversation(account, "private", owner), (Text(line),)),
+                turn_id=turn_id,
+                on_loss=self._on_loss,
+            )
+            for owner in self._owners
+        ]
+        self._journal.record_all(sends, *entries)
+        for send in sends:
+            self._sender.enqueue((send,), most=None)
+
+
+def _group(where: Conversation, question: MessageReceived | None) -> str:
+    return (question and question.group_name) or str(where.session_id)

@@ -1,0 +1,267 @@
+"""The `Speaker` port of one turn: what its run says in the middle of its work, and what of that it
+has said already.
+
+Nothing is said twice, nor more than the question's budget allows, whoever of the run's tree says
+it; and the frame of the prompt is cut out of it, as out of the final words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+import msgspec
+from msgspec.structs import replace
+
+from bot.core.errors import AlreadySaid
+from bot.outbox.delivery import Delivery, SaidMessage
+from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
+from bot.policy.permissions import check_reach
+from bot.prompt.frame_removal import FrameRemover
+from frostagent.engine.budget import Budget
+from frostagent.text.similarity import already_said, only_omits
+from frostagent.types.conversation import Conversation, NotAConversation
+from frostagent.types.errors import InvalidArguments, ToolDenied
+from frostagent.types.runs import Asker
+from frostagent.types.speech import (
+    Attachment,
+    Drafted,
+    Face,
+    Mention,
+    MentionAll,
+    Queued,
+    Quote,
+    Receipt,
+    Refused,
+    SendSegment,
+    Text,
+    Unknown,
+)
+
+REPEATED = "this was said already in this run, in the same words or nearly so"
+ONLY_FRAME = (
+    "messages: nothing of this is your own words: names with numbers in front, headings and "
+    "quotations are put there by the chat. Say it in your own words, or not at all"
+)
+NO_MORE = (
+    "nothing was sent: with its {number} messages this run has sent all it may before its final "
+    "answer. Put the rest into that"
+)
+TOO_MANY = (
+    "nothing was sent: this would be {number} messages in QQ, and {left} more may be sent before "
+    "the final answer. Make it shorter, or put it into that"
+)
+
+
+@dataclass(slots=True)
+class Heard:
+    """The texts, and the digests of the media, that one conversation has been told; `trail` are
+    the words of all messages that went there. QQ has not confirmed the `unsure` ones of the texts,
+    nor taken the `refused` messages.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    trail: list[str] = field(default_factory=list)
+    media: set[str] = field(default_factory=set)
+    unsure: list[str] = field(default_factory=list)
+    refused: list[SaidMessage] = field(default_factory=list)
+
+    def knows(self, text: str, media: set[str]) -> bool:
+        """Whether neither the text nor any of the media is new."""
+        return media <= self.media and (not text.strip() or already_said(text, self.texts))
+
+
+class TurnSpeaker(msgspec.Struct):
+    """Checks the target, says it at once, and remembers that it was said. `said` are the words for
+    its own chat.
+
+    `drafts` are the numbers under which its latest words are kept back. `heard` is what was said
+    where, media included; a run that waits takes it along, but not over a restart. `question` is
+    the id of the message that is answered: a quote without one is of it.
+    """
+
+    delivery: Delivery
+    turn_id: str
+    asker: Asker
+    conversation: Conversation
+    frames: FrameRemover = msgspec.field(default_factory=FrameRemover)
+    budget: Budget = msgspec.field(default_factory=Budget)
+    said: list[str] = []
+    heard: dict[Conversation, Heard] = {}
+    question: str = ""
+    drafts: list[int] = []
+
+    def note(self, receipts: Iterable[Receipt]) -> None:
+        """Note whether its latest words were said, or which drafts they are."""
+        self.drafts[:] = [one.number for one in receipts if isinstance(one, Drafted)]
+
+    async def say(
+        self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
+    ) -> tuple[Receipt, ...]:
+        target = self._target(session)
+        segments = self._own_words(self._quoting(segments, target))
+        number = self.delivery.count(target, segments)
+        if not number:
+            return ()
+        text, media = words_of(segments), digests_of(segments)
+        heard = self.heard.setdefault(target, Heard())
+        if heard.knows(text, media) or (
+            target == self.conversation and heard_before(text, media, self.said)
+        ):
+            raise AlreadySaid(REPEATED)
+        check_reach(
+            self.asker,
+            segments,
+            active=self.conversation,
+            target=target,
+            allowed=allowed,
+            tongue=self.delivery.tongue,
+        )
+        self._count(number)
+        # From now on: who says the same beside this one says it twice.
+        new = media - heard.media
+        heard.texts.append(text)
+        heard.media |= new
+        trail = self.trail(target)
+        said = await self.delivery.say(
+            target, segments, turn_id=self.turn_id, trail=trail, keeps_codes=self.keeps_codes
+        )
+        if target == self.conversation:
+            self.note(message.receipt for message in said)
+        if not any(message.may_be_read for message in said):
+            heard.texts.remove(text)
+            heard.media -= new
+        heard.refused += [one for one in said if isinstance(one.receipt, Refused)]
+        if any(isinstance(one.receipt, Unknown | Queued) for one in said):
+            heard.unsure += [text, *(one.words for one in said)]
+        if target == self.conversation:
+            # What QQ never confirmed may still have been read: it is not said again either.
+            self.said += [message.words for message in said if message.may_be_read]
+        return tuple(message.receipt for message in said)
+
+    def trail(self, where: Conversation) -> list[str]:
+        """The words of the messages that went there, in order; whoever sends more adds to them."""
+        trail = self.heard.setdefault(where, Heard()).trail
+        if not trail and where == self.conversation:
+            trail += self.said  # that is all that a run which waits keeps over a restart
+        return trail
+
+    def _quoting(
+        self, segments: tuple[SendSegment, ...], target: Conversation
+    ) -> tuple[SendSegment, ...]:
+        """The segments, where they quote nothing in particular quoting the question; that is not
+        known elsewhere.
+        """
+        of = Quote(self.question if target == self.conversation else "")
+        named = (of if segment == Quote("") else segment for segment in segments)
+        return tuple(segment for segment in named if segment != Quote(""))
+
+    @property
+    def keeps_codes(self) -> bool:
+        """Whether CQ codes in its words are spoken of."""
+        return self.frames.people.speak_of_codes
+
+    def has_said(self, text: str) -> bool:
+        """Whether the asker has heard it in this run, in these words or nearly so, or in a few
+        words more.
+        """
+        here = self.heard.get(self.conversation)
+        said = (*self.said, *(here.texts if here else ()))
+        return _adds_nothing(text, said)
+
+    def is_sure_of(self, text: str) -> bool:
+        """Whether the asker has heard it in this run in messages that QQ has confirmed."""
+        here = self.heard.get(self.conversation, Heard())
+        sure = [one for one in (*self.said, *here.texts) if one not in here.unsure]
+        return _adds_nothing(text, sure)
+
+    @property
+    def refused(self) -> SaidMessage | None:
+        """The latest message of its own conversation that QQ did not take, if none was taken."""
+        here = self.heard.get(self.conversation, Heard())
+        return here.refused[-1] if here.refused and not self.said else None
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether QQ has confirmed nothing of what was said in its own conversation."""
+        here = self.heard.get(self.conversation, Heard())
+        return bool(self.said) and all(one in here.unsure for one in self.said)
+
+    def _own_words(self, segments: tuple[SendSegment, ...]) -> tuple[SendSegment, ...]:
+        """The segments without what is the prompt's. Raises InvalidArguments where nothing is
+        left.
+        """
+        own = tuple(
+            replace(segment, text=self._own_text(segment.text))
+            if isinstance(segment, Text)
+            else segment
+            for segment in segments
+        )
+        if own != segments and not self.delivery.count(self.conversation, own):
+            raise InvalidArguments(ONLY_FRAME, fields=(ONLY_FRAME,))
+        return own
+
+    def _own_text(self, text: str) -> str:
+        own = self.frames.cut(text)
+        if not may_contain_codes(own) or self.keeps_codes:
+            return own
+        return strip_meaningless_codes(own)
+
+    def _count(self, number: int) -> None:
+        left = self.budget.sends_left
+        if number > left:
+            limit = self.budget.limits.sends
+            raise ToolDenied(
+                TOO_MANY.format(number=number, left=left) if left else NO_MORE.format(number=limit)
+            )
+        self.budget.take(sends=number)
+
+    def _target(self, session: str) -> Conversation:
+        if not session.strip():
+            return self.conversation
+        try:
+            target = Conversation.parse(session)
+        except NotAConversation as error:
+            raise InvalidArguments(
+                f"session: {error}; leave it out for this conversation"
+            ) from error
+        # Equal ones differ in the group a temporary session came through.
+        return self.conversation if target == self.conversation else target
+
+
+def _adds_nothing(text: str, said: Sequence[str]) -> bool:
+    """Whether final words tell nothing that was not said."""
+    return already_said(text, said) or only_omits(text, said)
+
+
+def heard_before(text: str, media: set[str], said: list[str]) -> bool:
+    """Whether an earlier segment of the run said it; of media nobody knows."""
+    return not media and already_said(text, said)
+
+
+def words_of(segments: Iterable[SendSegment]) -> str:
+    """The words of the segments, and whom they mention."""
+    words: list[str] = []
+    for segment in segments:
+        match segment:
+            case Text(text=text):
+                words.append(text)
+            case Mention(user_id=user_id):
+                words.append(f" @{user_id} ")
+            case MentionAll():
+                words.append(" @all ")
+            case Face(id=id_):
+                words.append(f" [face {id_}] ")
+            case Quote() | Attachment():
+                continue
+    return "".join(words)
+
+
+def digests_of(segments: Iterable[SendSegment]) -> set[str]:
+    """A digest for each of the media: the same for the same picture."""
+    return {
+        sha256(f"{segment.kind} {segment.source}".encode("utf-8", "surrogatepass")).hexdigest()
+        for segment in segments
+        if isinstance(segment, Attachment)
+    }

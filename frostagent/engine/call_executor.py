@@ -1,0 +1,627 @@
+"""The calls of one step: checked in call order, run side by side, finished in call order.
+
+    check    look up -> the checks of `CallChecks`, in order
+    run      approval, if needed -> the body with a deadline, once more if that does no harm
+    finish   after hooks -> the size -> the result
+
+Whatever goes wrong with a call becomes its error result; only a cancellation from outside gets out.
+
+Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, whatever happens, also
+when the run is cancelled in the middle. A call that must wait for approval (`Suspend`) gets its
+result once that is decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import assert_never, cast
+
+from msgspec.structs import replace
+
+from frostagent.cancellation import BROKEN, last_moments
+from frostagent.engine.authority import led_by, lowest_authority
+from frostagent.engine.call_checks import NOT_ALLOWED, STOPPED
+from frostagent.engine.call_state import (
+    LEAST_RESULT,
+    MAX_RESULT,
+    CallStage,
+    CallState,
+    CallTotals,
+    Executed,
+    call_key,
+    metadata_of,
+    readable,
+    told_with_images,
+    with_left_out,
+    worded_failure,
+)
+from frostagent.engine.registry import Registry
+from frostagent.engine.tool_execution import Progress, await_settled, record_failure, run_body
+from frostagent.types.arguments import Checked
+from frostagent.types.errors import (
+    InvalidArguments,
+    ToolCancelled,
+    ToolDenied,
+    ToolError,
+    ToolFailed,
+    ToolTimeout,
+)
+from frostagent.types.hooks import AfterCall, Hooks, Rewrite, StopRun
+from frostagent.types.messages import ToolCall, ToolMessage
+from frostagent.types.ports import Approver
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import PendingCall
+from frostagent.types.suspension import Allow, ApprovalRequest, Deny, Pending, Suspend, digest_call
+from frostagent.types.tools import Tool, ToolContext
+from frostagent.types.traits import Execution
+
+logger = logging.getLogger(__name__)
+
+MAX_CALLS = 16  # of one step that are run, where nothing else is set: more is a model gone wild
+AT_ONCE = 8
+RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
+LAST_HOOKS = 0.5  # seconds that the after hooks of what was cancelled have together: a stop waits
+
+TOO_MANY = (
+    "only {most} calls are run in one step, this one was not. "
+    "Call again only what is really needed."
+)
+BARRED = (
+    "it was not run: {first} before it waits to be allowed. Call it again once that is decided."
+)
+LOST = "nobody knows what became of the call. Do not repeat it."
+NOT_DONE = "the call was cancelled while it waited to be allowed: it was not done."
+MAYBE_DONE = "It may have been done all the same: do not repeat it."
+CANCELLED = "the call was cancelled."
+ASKS_TWICE = (
+    "the tool asked to be allowed what it had been allowed. "
+    "Do not repeat the call; say that it did not work."
+)
+
+
+class Batch:
+    """The calls of one step and what has come of them so far; whole as soon as it has run, also
+    when cancelled.
+    """
+
+    def __init__(self, calls: Sequence[ToolCall]) -> None:
+        self.calls = tuple(calls)
+        self._answers: dict[int, ToolMessage | PendingCall] = {}
+        self._finished: dict[int, Executed] = {}
+        self._waited: dict[int, PendingCall] = {}
+        self._denied: dict[int, ToolError] = {}
+
+    def keep(self, index: int, answer: ToolMessage | PendingCall) -> None:
+        """Take a result from an earlier segment of the run, or note that the call waits for
+        approval.
+        """
+        self._answers[index] = answer
+
+    def allow(self, index: int, pending: PendingCall) -> None:
+        """Let a call be run that has waited for approval."""
+        self._waited[index] = pending
+
+    def deny(self, index: int, error: ToolError, pending: PendingCall | None = None) -> None:
+        """Refuse the call, which may have waited for approval; its after hooks are asked then."""
+        self._denied[index] = error
+        if pending is not None:
+            self._waited[index] = pending
+
+    def waited(self, index: int) -> PendingCall | None:
+        """What the call has waited for, if the wait is over."""
+        return self._waited.get(index)
+
+    def denied(self, index: int) -> ToolError | None:
+        """Why the call must not be run, if that is decided already."""
+        return self._denied.get(index)
+
+    def finish(self, index: int, executed: Executed) -> None:
+        self._answers[index] = executed.message
+        self._finished[index] = executed
+
+    def open(self) -> tuple[int, ...]:
+        """The calls that have no result and do not wait: they are to be run or refused."""
+        return tuple(index for index in range(len(self.calls)) if index not in self._answers)
+
+    def waiting(self) -> tuple[int, ...]:
+        """The calls that wait for approval."""
+        return tuple(
+            index
+            for index in sorted(self._answers)
+            if isinstance(self._answers[index], PendingCall)
+        )
+
+    def answers(self) -> tuple[ToolMessage | PendingCall, ...]:
+        """For each call, in call order, its result or what it waits for."""
+        return tuple(
+            self._answers.get(index) or _lost(call) for index, call in enumerate(self.calls)
+        )
+
+    def results(self) -> tuple[ToolMessage, ...] | None:
+        """One result for each call, in call order; None while one of them waits."""
+        results = tuple(answer for answer in self.answers() if isinstance(answer, ToolMessage))
+        return results if len(results) == len(self.calls) else None
+
+    def is_terminal(self) -> bool:
+        """Whether every call was finished in this segment, and every tool wants the run to end."""
+        return len(self._finished) == len(self.calls) and all(
+            each.terminate for each in self._finished.values()
+        )
+
+    def finished(self) -> tuple[tuple[ToolCall, Executed], ...]:
+        """The calls that were finished in this segment of the run, in call order."""
+        return tuple((self.calls[index], self._finished[index]) for index in sorted(self._finished))
+
+
+class CallExecutor:
+    """Runs the calls of a step, at most `max_calls` of them, `at_once` side by side. `execution`
+    applies to every step; a tool can declare its own. `on_result` gets each call and its output as
+    the model reads it, as soon as no hook can rewrite it.
+
+    `recorded` is awaited before a call that may change something: after a crash in the middle of it
+    the process knows that the call had begun, unless the journal could not be written, which the
+    operator is told.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        execution: Execution = Execution.CONCURRENT,
+        at_once: int = AT_ONCE,
+        max_calls: int = MAX_CALLS,
+        recorded: Callable[[], Awaitable[object]] | None = None,
+        on_result: Callable[[ToolCall, str], None] | None = None,
+    ) -> None:
+        self._registry = registry
+        self._checks = registry.checks
+        self._clock = registry.checks.clock
+        self._has_after_hooks = any(hook.after_call for hook in registry.hooks)
+        self._execution = execution
+        self._at_once = at_once
+        self._max_calls = max_calls
+        self._recorded = recorded
+        self._on_result = on_result
+
+    async def run(
+        self, batch: Batch, contexts: Sequence[ToolContext], totals: CallTotals | None = None
+    ) -> None:
+        """Run the open calls; `contexts` has one for each call of the batch.
+
+        Calls beyond `max_calls` are refused. If this is cancelled, the calls are as well, and each
+        has its result afterwards, also those that wait for approval. If a hook stops the run, calls
+        that have not run, and those that wait, are refused.
+        """
+        totals = totals or CallTotals()
+        states = {
+            index: self._start(batch.calls[index], contexts[index], batch.waited(index))
+            for index in batch.open()
+        }
+        try:
+            await self._check_in_order(batch, states, totals)
+            if self._recorded and any(state.may_change_something for state in states.values()):
+                await self._recorded()
+            await self._run_bodies(batch, states)
+            for index, state in states.items():
+                if state.result is not None:
+                    await self._finish(batch, index, state, totals)
+            if totals.stop is not None:
+                await self._close_waiting(batch, states, contexts, totals)
+        except BaseException:
+            await self._cancel(batch, states, contexts, totals)
+            raise
+        finally:
+            totals.repeats.next_step()
+
+    # --- check ------------------------------------------------------------------------------------
+
+    def _start(
+        self, call: ToolCall, context: ToolContext, pending: PendingCall | None = None
+    ) -> CallState:
+        earlier = max(0.0, self._clock.now() - pending.since) if pending and pending.since else 0.0
+        started = self._clock.monotonic()
+        return CallState(call, context, started, pending, earlier=earlier, waited=earlier)
+
+    async def _check_in_order(
+        self, batch: Batch, states: Mapping[int, CallState], totals: CallTotals
+    ) -> None:
+        for number, (index, state) in enumerate(states.items()):
+            if error := batch.denied(index):
+                state.owes_after = state.pending is not None
+                state.refuse(error)
+            elif totals.stop is not None:
+                state.refuse(ToolCancelled(STOPPED))
+            elif number >= self._max_calls:
+                state.refuse(ToolDenied(TOO_MANY.format(most=self._max_calls)))
+            else:
+                await self._check(state, totals)
+        for state in states.values():
+            if totals.stop is not None and state.result is None:
+                state.refuse(ToolCancelled(STOPPED))
+            self._tell(state)
+
+    async def _check(self, state: CallState, totals: CallTotals) -> None:
+        """Afterwards the call has a result, or may be run. After hooks are asked in either case if
+        the call has waited for approval.
+        """
+        state.owes_after = state.pending is not None
+        try:
+            state.tool = self._registry.look_up(state.call.name)
+            await self._checks.check(state, state.tool, totals)
+        except BROKEN as error:
+            record_failure(state, error, mask=self._checks.mask)
+
+    # --- run --------------------------------------------------------------------------------------
+
+    async def _run_bodies(self, batch: Batch, states: Mapping[int, CallState]) -> None:
+        todo = [index for index, state in states.items() if state.result is None]
+        for group in [todo] if len(todo) == 1 else self._groups(todo, states):
+            if first := self._barrier(batch, before=group[0]):
+                text = BARRED.format(first=first)
+                for index in group:
+                    if not (
+                        states[index].needs_approval or states[index].context.allowed
+                    ):  # what people decide by itself
+                        states[index].refuse(ToolDenied(text))
+            await self._run_together(batch, group, states)
+        for index in batch.open():
+            if states[index].result is None:
+                self._break_off(states[index], "the tool cancelled itself.")
+
+    def _groups(self, todo: Iterable[int], states: Mapping[int, CallState]) -> Iterator[list[int]]:
+        """The calls that may run side by side. A call with effects runs alone: after all before it,
+        and before all after it.
+        """
+        tools = {index: tool for index in todo if (tool := states[index].tool) is not None}
+        in_turn = Execution.SEQUENTIAL in {
+            self._execution,
+            *(tool.execution for tool in tools.values()),
+        }
+        group: list[int] = []
+        for index, tool in tools.items():
+            if in_turn or tool.may_have_happened:
+                if group:
+                    yield group
+                yield [index]
+                group = []
+            else:
+                group.append(index)
+        if group:
+            yield group
+
+    def _barrier(self, batch: Batch, *, before: int) -> str:
+        """The name of a call with effects that waits for approval, before which no later call may
+        run; empty if there is none.
+        """
+        names = (batch.calls[index].name for index in batch.waiting() if index < before)
+        return next(
+            (
+                name
+                for name in names
+                if (tool := self._registry.get(name)) and tool.may_have_happened
+            ),
+            "",
+        )
+
+    async def _run_together(
+        self, batch: Batch, group: Iterable[int], states: Mapping[int, CallState]
+    ) -> None:
+        places = asyncio.Semaphore(self._at_once)
+
+        async def one(index: int) -> None:
+            async with places:
+                await self._run_call(batch, index, states[index])
+
+        async with asyncio.TaskGroup() as tasks:
+            for index in group:
+                tasks.create_task(one(index))
+
+    async def _run_call(self, batch: Batch, index: int, state: CallState) -> None:
+        """Ask for approval if it is needed, then run the body; neither if there is a result
+        already. A call that must wait is kept as pending.
+        """
+        if state.result is not None or state.tool is None or state.checked is None:
+            self._tell(state)
+            return
+        began, asked = 0.0, None
+        try:
+            if state.needs_approval:
+                state.stage = CallStage.ASKING
+                await self._ask_approver(state, state.tool)
+            state.stage, state.ran, began = CallStage.RUNNING, True, self._clock.monotonic()
+            answer = await self._run_until_deadline(state, state.tool, state.checked)
+            result = worded_failure(ToolResult.of(answer))
+            state.result = with_left_out(result, state.checked) if state.checked.unknown else result
+        except Suspend as suspend:
+            state.ran = False
+            if state.context.allowed:
+                record_failure(state, ToolFailed(ASKS_TWICE), mask=self._checks.mask)
+            else:
+                asked = suspend
+        except BROKEN as error:
+            record_failure(state, error, mask=self._checks.mask)
+        finally:
+            self._measure(state, began)
+            if isinstance(state.context.reports, Progress):
+                state.context.reports.close()
+        if asked is not None:
+            batch.keep(index, self._pending(state, asked))
+        else:
+            self._tell(state)
+
+    async def _ask_approver(self, state: CallState, tool: Tool) -> None:
+        """Ask the run's `Approver` about the call.
+
+        Raises ToolDenied for a no, or where there is nobody to ask; Suspend where the answer comes
+        later.
+        """
+        context = state.context
+        approver = cast("Approver | None", context.ports.get(Approver))
+        if approver is None:
+            raise ToolDenied(
+                f"{tool.name} must be allowed by somebody, and there is nobody to ask. "
+                "Do without it."
+            )
+        asks = f"{tool.label or tool.name} {json.dumps(state.input, ensure_ascii=False)}"
+        request = ApprovalRequest(
+            run_id=context.run_id,
+            step=context.step,
+            call_id=context.call_id,
+            name=tool.name,
+            arguments=deepcopy(state.input),
+            asks=readable(asks, MAX_RESULT),
+            conversation=context.conversation,
+            asker=context.asker,
+            context=context,
+        )
+        match await approver.approve(request):
+            case Allow():
+                state.context = replace(context, allowed=True)
+            case Deny(reason=reason):
+                raise ToolDenied(NOT_ALLOWED.format(reason=reason))
+            case Pending(seconds=seconds):
+                raise Suspend(asks, seconds=seconds)
+            case other:
+                assert_never(other)
+
+    async def _run_until_deadline(self, state: CallState, tool: Tool, checked: Checked) -> object:
+        """The tool's answer, or what it makes of its own failure. Raises ToolTimeout, and whatever
+        the tool raises.
+        """
+        if tool.wants_context:
+            state.context = replace(state.context, deadline=self._clock.monotonic() + tool.timeout)
+        deadline = asyncio.timeout(tool.timeout)
+        try:
+            async with deadline:
+                try:
+                    return await self._try(state, tool, checked)
+                except Suspend:
+                    raise
+                except Exception as error:
+                    if tool.recover is None:
+                        raise
+                    recovered = tool.recover(state.context, checked.arguments, error)
+                    return await await_settled(recovered, name=f"the way out of tool {tool.name}")
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            advice = MAYBE_DONE if tool.may_have_happened else "Do not repeat it unchanged."
+            raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from None
+
+    async def _try(self, state: CallState, tool: Tool, checked: Checked) -> object:
+        """The body, once more where a transient failure does no harm."""
+        try:
+            return await run_body(tool, state.context, dict(checked.arguments))
+        except (ToolFailed, ConnectionError, TimeoutError) as error:
+            if not tool.may_be_retried or (isinstance(error, ToolFailed) and not error.transient):
+                raise
+        await self._clock.sleep(RETRY_AFTER)
+        return await run_body(tool, state.context, dict(checked.arguments))
+
+    def _measure(self, state: CallState, began: float) -> None:
+        """Note the seconds of its body, and of its wait until that, or until it was refused."""
+        ended = self._clock.monotonic()
+        state.seconds = ended - began if state.ran else 0.0
+        state.waited = state.earlier + (began if state.ran else ended) - state.started
+
+    def _pending(self, state: CallState, asked: Suspend) -> PendingCall:
+        """The wait of a call, as data."""
+        call, context = state.call, state.context
+        arguments = json.dumps(state.input)
+        digest = digest_call(
+            call, run_id=context.run_id, asker=context.asker.user_id, arguments=arguments
+        )
+        now = self._clock.now()
+        expires, since = now + asked.seconds, now - state.waited
+        asks, led = readable(asked.asks, MAX_RESULT), led_by(context.asker)
+        return PendingCall(call, asks, expires, digest, arguments, since=since, led=led)
+
+    # --- cancel -----------------------------------------------------------------------------------
+
+    def _break_off(self, state: CallState, what: str) -> None:
+        """Refuse a call that was cancelled; if its body was under way, its effect is unknown."""
+        if not state.ran:
+            self._measure(state, 0.0)
+        doubtful = state.ran and state.tool is not None and state.tool.may_have_happened
+        state.refuse(ToolCancelled(f"{what} {MAYBE_DONE}" if doubtful else what))
+
+    async def _cancel(
+        self,
+        batch: Batch,
+        states: dict[int, CallState],
+        contexts: Sequence[ToolContext],
+        totals: CallTotals,
+    ) -> None:
+        """Give each call without a result one: those that wait were never done, the effect of those
+        under way is unknown.
+        """
+        self._refuse_waiting(batch, states, contexts, NOT_DONE)
+        for index in batch.open():
+            if states[index].result is None:
+                self._break_off(states[index], CANCELLED)
+        unfinished = [
+            index for index in sorted(states) if index in {*batch.open(), *batch.waiting()}
+        ]
+        try:
+            async with last_moments(LAST_HOOKS):
+                for index in unfinished:
+                    await self._finish(batch, index, states[index], totals)
+        except TimeoutError:
+            logger.warning("the hooks of a cancelled step took longer than %g s", LAST_HOOKS)
+        finally:
+            for index in unfinished:
+                if index in batch.open() or index in batch.waiting():
+                    batch.finish(index, self._executed(states[index], totals))
+
+    async def _close_waiting(
+        self,
+        batch: Batch,
+        states: dict[int, CallState],
+        contexts: Sequence[ToolContext],
+        totals: CallTotals,
+    ) -> None:
+        """Refuse the calls that wait for approval, because a hook has stopped the run."""
+        for index in self._refuse_waiting(batch, states, contexts, STOPPED):
+            await self._finish(batch, index, states[index], totals)
+
+    def _refuse_waiting(
+        self, batch: Batch, states: dict[int, CallState], contexts: Sequence[ToolContext], why: str
+    ) -> tuple[int, ...]:
+        waiting = batch.waiting()
+        for index in waiting:
+            state = states.setdefault(index, self._start(batch.calls[index], contexts[index]))
+            state.owes_after = True
+            state.refuse(ToolCancelled(why))
+        return waiting
+
+    # --- finish -----------------------------------------------------------------------------------
+
+    async def _finish(self, batch: Batch, index: int, state: CallState, totals: CallTotals) -> None:
+        """Ask the after hooks, then make the result the model reads. For repeats the tool's own
+        result is kept, as it was before the hooks.
+        """
+        if state.tool is not None:
+            _count(state, state.tool, totals)
+        await ask_after_hooks(self._registry.hooks, state, totals)
+        batch.finish(index, self._executed(state, totals))
+        self._tell(state)
+
+    def _tell(self, state: CallState) -> None:
+        """Tell `on_result`, once, as soon as there is a result that no hook can rewrite."""
+        if self._on_result is None or state.is_told or state.result is None:
+            return
+        if state.owes_after and self._has_after_hooks:
+            return
+        state.is_told = True
+        self._on_result(state.call, readable(told_with_images(state.result), MAX_RESULT))
+
+    def _executed(self, state: CallState, totals: CallTotals) -> Executed:
+        """Give the result the form the model reads, and count its size against that of the run."""
+        result = state.result or ToolResult()
+        most = min(MAX_RESULT, max(LEAST_RESULT, totals.left))
+        content = readable(told_with_images(result), most)
+        totals.left = max(0, totals.left - len(content))
+        images = tuple(image.url for image in result.images)
+        return Executed(
+            ToolMessage(
+                state.call.id,
+                state.call.name,
+                content,
+                result.is_error,
+                images,
+                code=result.code,
+                sources=result.sources,
+                authority=result.authority,
+                tainted=self._checks.brings_outside_words(state),
+                kept=readable(result.kept, most),
+            ),
+            state.code,
+            state.seconds,
+            state.waited,
+            details=result.details,
+            terminate=result.terminate,
+            arguments=None if state.checked is None else state.checked.plain,
+            coerced=() if state.checked is None else state.checked.coerced,
+        )
+
+
+async def ask_after_hooks(hooks: Sequence[Hooks], state: CallState, totals: CallTotals) -> None:
+    """Ask the after hooks, once, if the before hooks were asked; if one breaks, the call fails."""
+    if not state.owes_after:
+        return
+    state.owes_after = False
+    for hook in hooks:
+        if hook.after_call is None:
+            continue
+        result = state.result or ToolResult()
+        event = AfterCall(
+            name=state.call.name,
+            input=deepcopy(state.input),
+            output=result,
+            error=result.content if result.is_error else None,
+            metadata=metadata_of(state.context),
+        )
+        try:
+            match await await_settled(
+                hook.after_call(event), name=f"a hook after {state.call.name}"
+            ):
+                case None:
+                    pass
+                case Rewrite(result=rewritten):
+                    state.result = keep_authority(
+                        worded_failure(ToolResult.of(rewritten), state.code), result
+                    )
+                case StopRun() as stop:
+                    totals.stop = totals.stop or stop
+                case other:
+                    kind = type(other).__name__
+                    raise TypeError(
+                        f"an after hook answers Rewrite, StopRun or nothing, not {kind}"
+                    )
+        except BROKEN as error:
+            done = state.ran and not result.is_error
+            state.stage = CallStage.HOOK_AFTER if done else CallStage.HOOK
+            state.ran = False  # a broken hook says nothing about the tool
+            record_failure(state, error)
+            state.ran = done
+
+
+def keep_authority(rewritten: ToolResult, result: ToolResult) -> ToolResult:
+    """A hook's result with no more authority than the result it replaces, with its sources and
+    taint; and what was only for this run is kept out of the history as before.
+    """
+    return replace(
+        rewritten,
+        sources=tuple(dict.fromkeys((*rewritten.sources, *result.sources))),
+        authority=lowest_authority((rewritten.authority, result.authority)),
+        tainted=rewritten.tainted or result.tainted,
+        kept=rewritten.kept or result.kept,
+    )
+
+
+def _count(state: CallState, tool: Tool, totals: CallTotals) -> None:
+    totals.repeats.took(tool.name, fits=state.code != InvalidArguments.code)
+    if state.ran and not tool.side_effects.is_harmless:
+        totals.repeats.forget()
+    elif (
+        state.ran
+        and tool.is_guarded_from_repeats
+        and state.result is not None
+        and not state.result.is_error
+    ):
+        totals.repeats.keep(call_key(tool.name, state.input), state.result)
+
+
+def _lost(call: ToolCall) -> ToolMessage:
+    """The result of a call that has none because something went wrong in the executor."""
+    return ToolMessage(
+        call.id,
+        call.name,
+        ToolFailed(LOST).told,
+        is_error=True,
+        code=ToolFailed.code,
+    )

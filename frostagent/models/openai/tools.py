@@ -1,0 +1,248 @@
+"""Tools as every vendor takes them: names and ids of calls in their alphabets, flat schemas.
+
+A schema is flat and inline, one type a value (rule 6.10). Our own tools are flat already; those of
+MCP servers and plug-ins may hold anything. What cannot be said flat is said more loosely, never
+lost: the arguments are checked against the real schema when the tool is called.
+
+A name or an id that fits goes as it is; one that does not becomes one made of it, always the same,
+so that a prompt stays the same from request to request (rules 4.6, 6.6, 6.8). Only names have to
+come back: an answer's ids are the vendor's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from frostagent.models.openai.dialects import Dialect
+from frostagent.types.messages import ToolSpec
+
+MAX_NODES = 1000  # schemas in one schema; those beyond are any text
+MAX_DEPTH = 32  # schemas around a schema
+CHOICES = ("anyOf", "oneOf")
+NEVER = frozenset(
+    {
+        "$schema",
+        "$id",
+        "$ref",
+        "$defs",
+        "$comment",
+        "$anchor",
+        "definitions",
+        "strict",
+        "const",
+        "nullable",
+        "allOf",
+    }
+    | {*CHOICES}
+)
+OF_KIND = {
+    "properties": "object",
+    "required": "object",
+    "additionalProperties": "object",
+    "items": "array",
+}
+TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array"})
+
+
+def write_schema(schema: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
+    """The schema of a tool's parameters, an object in any case; a clean one comes out as it is."""
+    written = _Inliner(schema, dialect.schema_words).flatten(
+        {**schema, "type": "object"}, frozenset(), 0
+    )
+    written.setdefault("properties", {})
+    return written
+
+
+class _Inliner:
+    """One schema being flattened; `root` is where its references lead. A schema inside itself is
+    any object.
+    """
+
+    def __init__(self, root: Mapping[str, Any], words: frozenset[str] | None) -> None:
+        self._root = root
+        self._words = words
+        self._nodes = 0
+
+    def flatten(self, schema: object, inside: frozenset[str], depth: int) -> dict[str, Any]:
+        """This schema, flat; `inside` are the references that led here, `depth` counts the schemas
+        around it.
+        """
+        self._nodes += 1
+        if not isinstance(schema, Mapping) or self._nodes > MAX_NODES or depth > MAX_DEPTH:
+            return {"type": "string"}
+        flat, inside = self._resolve(schema, inside)
+        if "const" in flat and "enum" not in flat:
+            flat["enum"] = [flat["const"]]
+        written = {word: value for word, value in flat.items() if self._takes(word)}
+        written["type"] = _kind(written)
+        for word in [
+            word for word in written if word in OF_KIND and written["type"] != OF_KIND[word]
+        ]:
+            del written[word]
+        match written["type"]:
+            case "object":
+                self._flatten_object(written, inside, depth + 1)
+            case "array":
+                written["items"] = self.flatten(written.get("items"), inside, depth + 1)
+            case _:
+                pass
+        texts_only = self._words is not None and written["type"] != "string"
+        if texts_only or not (isinstance(written.get("enum"), list) and written["enum"]):
+            written.pop("enum", None)
+        return written
+
+    def _takes(self, word: str) -> bool:
+        return word not in NEVER and (self._words is None or word in self._words)
+
+    def _flatten_object(self, written: dict[str, Any], inside: frozenset[str], depth: int) -> None:
+        properties = written.get("properties", {})
+        known = properties if isinstance(properties, Mapping) else {}
+        if "properties" in written:
+            written["properties"] = {
+                str(name): self.flatten(value, inside, depth) for name, value in known.items()
+            }
+        if isinstance(extra := written.get("additionalProperties", True), Mapping):
+            written["additionalProperties"] = self.flatten(extra, inside, depth)
+        elif not isinstance(extra, bool):
+            del written["additionalProperties"]
+        required = written.pop("required", None)
+        if (
+            names := [name for name in required if name in known]
+            if isinstance(required, list)
+            else []
+        ):
+            written["required"] = names
+
+    def _resolve(
+        self, schema: Mapping[str, Any], inside: frozenset[str]
+    ) -> tuple[dict[str, Any], frozenset[str]]:
+        """The schema with what it refers to, combines or chooses from laid under it; its own words
+        win.
+        """
+        flat = dict(schema)
+        while not flat.keys().isdisjoint({"$ref", "allOf", *CHOICES}):
+            parts: list[object] = []
+            if reference := str(flat.pop("$ref", "")):
+                parts.append(
+                    {"type": "object"} if reference in inside else self._look_up(reference)
+                )
+                inside |= {reference}
+            if isinstance(every := flat.pop("allOf", None), list):
+                parts += every
+            for key in CHOICES:
+                if isinstance(choices := flat.pop(key, None), list):
+                    parts.append(next(filter(_is_something, choices), {}))
+            for part in parts:
+                if isinstance(part, Mapping):
+                    flat = _lay_over(part, flat)
+        return flat, inside
+
+    def _look_up(self, reference: str) -> object:
+        """The place a reference inside the same schema leads to; nothing, for any other."""
+        node: object = self._root
+        if not reference.startswith("#"):
+            return {}
+        for step in filter(None, reference[1:].split("/")):
+            node = (
+                node.get(step.replace("~1", "/").replace("~0", "~"))
+                if isinstance(node, Mapping)
+                else None
+            )
+        return node
+
+
+def _lay_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, `over` winning; of properties and required ones the union."""
+    laid = {**under, **over}
+    if isinstance(mine := over.get("properties"), Mapping) and isinstance(
+        its := under.get("properties"), Mapping
+    ):
+        laid["properties"] = {**its, **mine}
+    if isinstance(mine := over.get("required"), list) and isinstance(
+        its := under.get("required"), list
+    ):
+        laid["required"] = [*its, *(name for name in mine if name not in its)]
+    return laid
+
+
+def _is_something(choice: object) -> bool:
+    return isinstance(choice, Mapping) and choice.get("type") != "null"
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """The one type: of a list the first that is not null, else what the other words tell; a string
+    in the end.
+    """
+    given = schema.get("type")
+    for kind in given if isinstance(given, list) else (given,):
+        if isinstance(kind, str) and kind in TYPES:
+            return kind
+    if "properties" in schema:
+        return "object"
+    if "items" in schema:
+        return "array"
+    match schema.get("enum"):
+        case [bool(), *_]:
+            return "boolean"
+        case [int(), *_]:
+            return "integer"
+        case [float(), *_]:
+            return "number"
+        case _:
+            return "string"
+
+
+# --- names and ids --------------------------------------------------------------------------------
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+STRANGE = re.compile(r"[^A-Za-z0-9]+")
+MAX_WORDS = 48  # characters of the name that stay readable; with the mark the whole is at most 62
+
+# What models put around a name that they were given: the namespace of their training, a token of
+# their template.
+AROUND = re.compile(r"^(?:functions|tools|default_api)[.:]|(?:<\||:\d+$).*$", re.DOTALL)
+
+
+def write_name(name: str) -> str:
+    """The name as every vendor takes it; names of another alphabet, MCP's for example, keep what
+    they can of theirs.
+    """
+    if NAME.fullmatch(name):
+        return name
+    words = STRANGE.sub("_", name).strip("_")[:MAX_WORDS]
+    return f"{words if words[:1].isalpha() else f'tool_{words}'.rstrip('_')}_{_digest(name)[:8]}"
+
+
+def names_back(tools: Iterable[ToolSpec]) -> dict[str, str]:
+    """Written name -> ours, for the tools of a request."""
+    return {write_name(tool.name): tool.name for tool in tools}
+
+
+def read_name(name: str, back: Mapping[str, str]) -> str:
+    """The tool that an answer's name means: exactly, or without what models are known to put around
+    it; else itself.
+    """
+    if name in back:
+        return back[name]
+    return back.get(AROUND.sub("", name), name)
+
+
+def write_id(identity: str, name: str, index: int, taken: Iterable[str], dialect: Dialect) -> str:
+    """The id as this vendor takes it, and none of those that the same step has taken.
+
+    `name` is the call's written name, `index` its place among all calls of the transcript, from 0.
+    """
+    fits = re.compile(dialect.ids)
+    seed, written = identity, identity
+    while not fits.fullmatch(written) or written in taken:
+        digest = _digest(f"{seed}/{name}")
+        written = dialect.new_id.format(digest=digest, name=name, index=index)
+        seed, index = digest, index + 1
+    return written
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:40]
