@@ -14,9 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from frostagent.agent import Agent, Builder, ToolLike
+    from frostagent.agent import Agent, Builder, RunOptions, ToolLike
     from frostagent.callbacks import OnToolResult, SendHook, Subscriber
     from frostagent.clock import SystemClock
+    from frostagent.engine.budget import Limits
     from frostagent.engine.engine import OnLimit
     from frostagent.engine.external_tools import class_tool, foreign_tool
     from frostagent.engine.toolset import ApprovalHandler, Toolset
@@ -100,7 +101,15 @@ if TYPE_CHECKING:
         Pending,
         Suspend,
     )
-    from frostagent.types.tools import Tool, ToolContext, ToolStatus, tool
+    from frostagent.types.tools import (
+        Declarations,
+        ForeignDeclarations,
+        FunctionDeclarations,
+        Tool,
+        ToolContext,
+        ToolStatus,
+        tool,
+    )
     from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
 __all__ = [
@@ -124,14 +133,18 @@ __all__ = [
     "Completion",
     "ConfigError",
     "Decision",
+    "Declarations",
     "Deny",
     "Execution",
     "FinishReason",
+    "ForeignDeclarations",
+    "FunctionDeclarations",
     "Hooks",
     "Ids",
     "Image",
     "InMemory",
     "InvalidArguments",
+    "Limits",
     "Memory",
     "Message",
     "ModelError",
@@ -152,6 +165,7 @@ __all__ = [
     "RunEvent",
     "RunFailed",
     "RunFinished",
+    "RunOptions",
     "RunPaused",
     "RunStarted",
     "ScriptedModel",
@@ -207,8 +221,10 @@ _HOMES = {
     "frostagent.agent": (
         "Agent",
         "Builder",
+        "RunOptions",
         "ToolLike",
     ),
+    "frostagent.engine.budget": ("Limits",),
     "frostagent.callbacks": (
         "OnToolResult",
         "SendHook",
@@ -317,6 +333,9 @@ _HOMES = {
         "Suspend",
     ),
     "frostagent.types.tools": (
+        "Declarations",
+        "ForeignDeclarations",
+        "FunctionDeclarations",
         "Tool",
         "ToolContext",
         "ToolStatus",

@@ -1,19 +1,29 @@
 """The engine as a library: an agent with a model and tools, without QQ, settings or a store.
 
-    agent = Agent(model=model, tools=[get_weather], system="You know the weather.")
-    reply = await agent.chat("How is the weather in Beijing?")
-    print(reply.text)
+    agent = Agent(
+        model="deepseek-v4-flash",
+        base_url="https://api.deepseek.com",
+        api_key=key,
+        instructions="You know the weather.",
+        tools=[get_weather],
+    )
+    result = await agent.run("How is the weather in Beijing?")
+    print(result.output)
 
-Everything around it may be left out. `frostagent` has `connect`, which makes the model of a
-url, a name and a key.
+Everything but the model may be left out.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast, overload
+
+from typing_extensions import Unpack
 
 from frostagent.callbacks import (
     HookSpeaker,
@@ -26,20 +36,27 @@ from frostagent.callbacks import (
     told_results,
 )
 from frostagent.clock import RandomIds, SystemClock
+from frostagent.engine.budget import NO_LIMITS, Budget, Limits
 from frostagent.engine.call_executor import MAX_CALLS, CallExecutor
 from frostagent.engine.engine import Engine, OnLimit, RunState
 from frostagent.engine.external_tools import as_tool
+from frostagent.engine.subagents import MARGIN, NamedSubagents, Subagent
 from frostagent.engine.toolset import ApprovalHandler, FunctionApprover, Toolset, as_approver
 from frostagent.reply import MustWait, Reply, Structured, Waiting
-from frostagent.sessions import CHAT, Memory, SessionRuns
-from frostagent.structured import fill_in, fill_in_at_once, form_of
+from frostagent.sessions import CHAT, Given, Memory, SessionRuns
+from frostagent.structured import Form, fill_in, fill_in_at_once, form_of
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.hooks import Hooks
-from frostagent.types.messages import UserMessage
+from frostagent.types.messages import AssistantMessage, Message, UserMessage
 from frostagent.types.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
+from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker
 from frostagent.types.suspension import Decision
-from frostagent.types.traits import Execution
+from frostagent.types.tools import Tool, ToolContext, make_tool
+from frostagent.types.traits import Execution, SideEffects
+
+if TYPE_CHECKING:  # it loads the HTTP client
+    from frostagent.models.connection import Endpoint
 
 T = TypeVar("T")
 
@@ -50,69 +67,98 @@ ToolLike: TypeAlias = object
 """A `Tool`, a typed function, or an object with name, description, parameters and execute."""
 
 
+class RunOptions(TypedDict, total=False):
+    """What a run may be given: `history`, the messages of an earlier reply; `images` as data urls;
+    `deps`, capabilities for its tools by their type; `context`, on whose authority they are called;
+    `usage_limits` instead of the agent's.
+    """
+
+    history: Sequence[Message]
+    images: Sequence[str]
+    deps: Mapping[type, object] | None
+    context: Asker | None
+    usage_limits: Limits | None
+
+
 class Agent:
-    """A model, tools, and what stands around them; any number of runs may go on at once, one in
-    each session.
+    """A model, tools, and what stands around them; any number of runs may go on at once.
 
-    `tools` may be a `Toolset` of one's own (then its hooks and approver count). `max_steps` are
-    model requests with tools, 0 for the default; beyond them the model must answer in words, or
-    StepLimitReached is raised (`on_limit`). Of the calls of one step `max_calls` are run.
+    `model` is the name of a model behind `base_url` with this `api_key`, or any `ChatModel`. With a
+    name, `async with agent:` keeps its connections; else each run has its own. `instructions` come
+    first in each request. `tools` may be a `Toolset` of one's own (then its hooks and approver
+    count). `max_turns` are model requests with tools; beyond them the model must answer in words,
+    or StepLimitReached is raised (`on_limit`). `usage_limits` are those of each run, with all that
+    runs inside it. Of the calls of one turn `max_calls` are run. `deadline` is in seconds for a
+    run.
+
     `observer` is told what runs tell, `on_tool_result` name and output of a call as soon as it has
-    its result; both, and the `approver`, may be functions. `deadline` is in seconds for a run.
-    Without `memory`, `chat` remembers nothing and `chat_with_session` keeps its sessions in the
-    process. Without `send_hook`, what `send_message` would say is its result. `asker` is on whose
-    authority tools are called where a question names nobody else. `ports` are capabilities for
-    tools that need them.
+    its result; both, and the `approver`, may be functions. Without `memory`, `chat` remembers
+    nothing and `chat_with_session` keeps its sessions in the process. Without `send_hook`, what
+    `send_message` would say is its result. `asker` is on whose authority tools are called where a
+    question names nobody else. `deps` are capabilities for tools that need them, by their type.
+    `system`, `max_steps` and `ports` are the old names of `instructions`, `max_turns` and `deps`.
 
-    Raises ConfigError for tools that cannot be together, TypeError for what is no model, tool, hook
-    and so on.
+    Raises ConfigError for tools that cannot be together and for a model without a url, TypeError
+    for what is no model, tool, hook and so on.
     """
 
     def __init__(
         self,
         *,
-        model: ChatModel,
+        model: ChatModel | str,
+        base_url: str = "",
+        api_key: str = "",
         name: str = "agent",
+        instructions: str = "",
         tools: Iterable[ToolLike] | Toolset = (),
-        system: str = "",
-        max_steps: int = MAX_STEPS,
+        hooks: Sequence[Hooks] = (),
+        max_turns: int = 0,
+        usage_limits: Limits = NO_LIMITS,
         max_calls: int = MAX_CALLS,
         on_limit: OnLimit = "answer",
         deadline: float = DEADLINE,
         memory: Memory | None = None,
-        hooks: Sequence[Hooks] = (),
         approver: Approver | ApprovalHandler | None = None,
         send_hook: SendHook | None = None,
         tool_execution: Literal["concurrent", "sequential"] = "concurrent",
         on_tool_result: OnToolResult | None = None,
         observer: Observer | Subscriber | None = None,
         asker: Asker | None = None,
-        ports: Mapping[type, object] | None = None,
+        deps: Mapping[type, object] | None = None,
         configured: Collection[str] = (),
         clock: Clock | None = None,
         ids: Ids | None = None,
+        system: str = "",
+        max_steps: int = 0,
+        ports: Mapping[type, object] | None = None,
     ) -> None:
-        refuse_unfit(model, memory, send_hook)
+        self._endpoint = endpoint_of(model, base_url, api_key, name)
+        chat_model = model if self._endpoint is None else self._endpoint
+        refuse_unfit(chat_model, memory, send_hook)
         clock = clock or SystemClock()
         self.name, self._approver = name, as_approver(approver)
         self.tools = gather(tools, hooks=hooks, configured=configured, clock=clock)
-        self._ports = {Media: PlainMedia(), **(ports or {})}
+        self._ports = {Media: PlainMedia(), **(deps or ports or {})}
         self._subscribers = Subscribers(observer)
-        engine = partial(
+        self._limits = usage_limits
+        self._clock, self._deadline = clock, deadline
+        self._instructions = instructions or system
+        self._kept: tuple[AsyncExitStack, ChatModel | None] | None = None
+        self._engine = partial(
             Engine,
-            model=model,
+            model=cast("ChatModel", chat_model),
             clock=clock,
-            observer=self._subscribers,
-            max_steps=max_steps or MAX_STEPS,
+            max_steps=max_turns or max_steps or MAX_STEPS,
             deadline=deadline,
             on_limit=on_limit,
         )
         executor = executor_of(self.tools, tool_execution, max_calls, on_tool_result)
+        observed = partial(self._engine, observer=self._subscribers)
         self._runs = SessionRuns(
-            engine=engine(toolset=self.tools, executor=executor),
-            writer=engine(toolset=self.tools.part(())),
+            engine=observed(toolset=self.tools, executor=executor),
+            writer=observed(toolset=self.tools.part(())),
             memory=memory,
-            system=system,
+            system=self._instructions,
             asker=asker or Asker(0),
             ids=ids or RandomIds(),
             speak=partial(HookSpeaker, send_hook, asyncio.Lock()),
@@ -143,6 +189,132 @@ class Agent:
         """Be told all run events, in order, while they happen. What this returns ends that."""
         return self._subscribers.add(subscriber)
 
+    # --- running ----------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        """Keep the connections to the model while the block runs. Raises RuntimeError if they are
+        kept already.
+        """
+        if self._kept is not None:
+            raise RuntimeError(f"agent {self.name} is entered twice: one block keeps it connected")
+        async with AsyncExitStack() as stack:
+            model = await stack.enter_async_context(self._connected())
+            self._kept = stack.pop_all(), model
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            await kept[0].__aexit__(kind, exception, traceback)
+
+    @overload
+    async def run(self, prompt: str, **options: Unpack[RunOptions]) -> Reply[str]: ...
+
+    @overload
+    async def run(
+        self, prompt: str, *, output: type[T], **options: Unpack[RunOptions]
+    ) -> Reply[T]: ...
+
+    @overload
+    async def run(
+        self, prompt: str, *, output: Mapping[str, Any], **options: Unpack[RunOptions]
+    ) -> Reply[Any]: ...
+
+    async def run(
+        self,
+        prompt: str,
+        *,
+        output: type[T] | Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Reply[Any]:
+        """Run a question to its end, or until it waits for an approval.
+
+        With an `output` the answer is a value of that type, or of that JSON schema: if tools are
+        offered, a run with them and one request for the value, else one request in all. A value
+        that does not fit is sent back once. The `options` are those of `RunOptions`.
+
+        Raises RunFailed if there is no answer, UnfitAnswer if it is no such value, MustWait if a
+        call of a run with an `output` needs an approval that comes later, UnsuitableType for a
+        schema that is none.
+        """
+        question = UserMessage(prompt, tuple(options.get("images", ())))
+        asker = options.get("context")
+        limits = options.get("usage_limits")
+        async with self._connected() as model:
+            given = Given(
+                history=tuple(options.get("history", ())),
+                deps=options.get("deps") or {},
+                budget=Budget(self._limits if limits is None else limits),
+                model=model,
+            )
+            if output is None:
+                return await self._runs.ask(question, asker=asker, given=given)
+            filled = await self._fill_in(form_of(output), question, asker=asker, given=given)
+            return filled.reply
+
+    @overload
+    def run_sync(self, prompt: str, **options: Unpack[RunOptions]) -> Reply[str]: ...
+
+    @overload
+    def run_sync(
+        self, prompt: str, *, output: type[T], **options: Unpack[RunOptions]
+    ) -> Reply[T]: ...
+
+    @overload
+    def run_sync(
+        self, prompt: str, *, output: Mapping[str, Any], **options: Unpack[RunOptions]
+    ) -> Reply[Any]: ...
+
+    def run_sync(self, prompt: str, **options: Any) -> Reply[Any]:
+        """As `run`, in a script without an event loop. Raises RuntimeError where one runs."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(prompt, **options))
+        raise RuntimeError("an event loop runs here: await agent.run(...) instead of run_sync")
+
+    def as_tool(self, name: str, description: str) -> Tool[..., Any]:
+        """A tool that gives this agent a task and has its answer as a result. It runs inside the
+        run that calls it: on the same authority, within its budget, without history, and no call of
+        it can wait for an approval.
+        """
+        helper = Subagent(
+            name=self.name,
+            description=description,
+            prompt=self._instructions,
+            runner=lambda observer: self._engine(toolset=self.tools, observer=observer),
+            deadline=self._deadline,
+            ports=self._ports,
+        )
+        helpers = NamedSubagents([helper], clock=self._clock)
+
+        async def ask(context: ToolContext, task: str) -> ToolResult:
+            return await helpers.ask(context, self.name, task)
+
+        return make_tool(
+            ask,
+            name=name,
+            description=description,
+            timeout=self._deadline + MARGIN,
+            side_effects=SideEffects.strictest(each.side_effects for each in self.tools.list()),
+        )
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[ChatModel | None]:
+        """The model of an endpoint, connected while the block runs; None if the agent has its
+        own.
+        """
+        if self._endpoint is None or self._kept is not None:
+            yield None if self._kept is None else self._kept[1]
+            return
+        async with self._endpoint.connected() as model:
+            yield model
+
     # --- asking -----------------------------------------------------------------------------------
 
     async def chat(
@@ -153,8 +325,9 @@ class Agent:
 
         Raises RunFailed where there is no answer, StepLimitReached among it.
         """
-        question = UserMessage(text, tuple(images))
-        return await self._runs.ask(question, self._runs.of_chat, asker=asker)
+        question, session = UserMessage(text, tuple(images)), self._runs.of_chat
+        async with self._connected() as model:
+            return await self._runs.ask(question, session, asker=asker, given=Given(model=model))
 
     async def chat_with_session(
         self, session: str, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
@@ -164,7 +337,9 @@ class Agent:
 
         Raises as `chat` does.
         """
-        return await self._runs.ask(UserMessage(text, tuple(images)), session, asker=asker)
+        question = UserMessage(text, tuple(images))
+        async with self._connected() as model:
+            return await self._runs.ask(question, session, asker=asker, given=Given(model=model))
 
     async def resume(self, waiting: Waiting, decisions: Mapping[str, Decision]) -> Reply:
         """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by
@@ -173,7 +348,8 @@ class Agent:
         Raises BadSuspension where that cannot be, else as `chat` does. What is undecided is waited
         for further.
         """
-        return await self._runs.resume(waiting, decisions)
+        async with self._connected() as model:
+            return await self._runs.resume(waiting, decisions, given=Given(model=model))
 
     @overload
     async def run_structured(
@@ -196,19 +372,27 @@ class Agent:
         does not fit is sent back once: one more request. Raises RunFailed, UnfitAnswer, MustWait (a
         call needs somebody's word that comes later), UnsuitableType (a schema that is none).
         """
-        form = form_of(schema)
-        question = UserMessage(text)
-        write = partial(self._runs.write, asker=asker)
-        if not self._runs.uses_tools(asker):
-            return await fill_in_at_once(form, (*self._runs.system, question), write)
-        found = await self._runs.ask(question, asker=asker, heard_in=None)
+        async with self._connected() as model:
+            question, given = UserMessage(text), Given(model=model)
+            return await self._fill_in(form_of(schema), question, asker=asker, given=given)
+
+    async def _fill_in(
+        self, form: Form[T], question: UserMessage, *, asker: Asker | None, given: Given
+    ) -> Structured[T]:
+        write = partial(self._runs.write, asker=asker, given=given)
+        asked = (*self._runs.system, *given.history, question)
+        if not self._runs.uses_tools(asker, given):
+            filled = await fill_in_at_once(form, asked, write)
+            told = (AssistantMessage(filled.reply.text),)  # without what was asked for besides
+            messages = (*given.history, question, *told)
+            reply = replace(filled.reply, messages=messages, new_messages=told)
+            return replace(filled, reply=reply)
+        found = await self._runs.ask(question, asker=asker, heard_in=None, given=given)
         if found.waiting is not None:
             raise MustWait(
                 "a call must be allowed first, and a structured run cannot wait for that"
             )
-
-        transcript = (*self._runs.system, question, *found.messages)
-        return await fill_in(form, found, transcript, write)
+        return await fill_in(form, found, (*asked, *found.new_messages), write)
 
     # --- saying something into a run --------------------------------------------------------------
 
@@ -245,6 +429,29 @@ def executor_of(
         max_calls=max_calls,
         on_result=None if on_tool_result is None else told_results(on_tool_result),
     )
+
+
+def endpoint_of(model: object, base_url: str, api_key: str, name: str) -> Endpoint | None:
+    """The endpoint of a model that is given by its name; None for a model that is one. Raises
+    ConfigError.
+    """
+    if isinstance(model, str) and base_url:
+        from frostagent.models.connection import Endpoint  # noqa: PLC0415  # loads the HTTP client
+
+        return Endpoint(base_url, model, api_key)
+    if isinstance(model, str):
+        raise ConfigError(
+            Problem(f"agent {name}", f"model {model!r} has no base_url", "Give the vendor's url.")
+        )
+    if base_url or api_key:
+        raise ConfigError(
+            Problem(
+                f"agent {name}",
+                "base_url and api_key belong to a model that is given by its name",
+                'Leave them out, or give model="its name".',
+            )
+        )
+    return None
 
 
 def refuse_unfit(model: object, memory: object, send_hook: object) -> None:

@@ -34,12 +34,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec.structs import replace
+from typing_extensions import Unpack
 
 from frostagent.cancellation import last_moments
 from frostagent.engine.external_tools import foreign_tool
 from frostagent.types.errors import InvalidArguments, ToolFailed, ToolUnavailable
 from frostagent.types.results import ToolResult, render_result
-from frostagent.types.tools import Tool, ToolContext
+from frostagent.types.tools import Declarations, Tool, ToolContext
 from frostagent.types.traits import ToolType
 
 # Bytes of what a program writes that are kept: the first three quarters of them, and the last. With
@@ -63,7 +64,7 @@ def command_tool(
     environment: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     max_output: int = MAX_OUTPUT,
-    **declared: Any,
+    **declared: Unpack[Declarations],
 ) -> Tool:
     """A tool of the type `cli`. `parameters` is a JSON schema; what it does not say is required has
     a default, or is.
@@ -84,7 +85,7 @@ def command_tool(
         max_output=max_output,
     )
     program.verify(schema["properties"])
-    declared = {"available": program.why_not, **declared}
+    declared.setdefault("available", program.why_not)
     tool = foreign_tool(name, description, schema, program.run, raw_input=False, **declared)
     return replace(tool, type=ToolType.CLI, guards=(program.guard, *tool.guards))
 

@@ -4,79 +4,105 @@ no answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, cast
+
+from typing_extensions import TypeVar
 
 from frostagent.types.errors import BotError
 from frostagent.types.messages import Message, Usage, UserMessage
 from frostagent.types.runs import Outcome, Stop, SuspendedRun, ToolFailure
 
-T = TypeVar("T")
+T = TypeVar("T", default=str)
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A run that waits for somebody's word, as data: `Agent.resume` goes on with it.
+    """A run that waits for an approval, as data: `Agent.resume` goes on with it.
 
-    `session` is None where the question belongs to none.
+    `session` is None where the question belongs to none; `history` is what such a question was
+    given.
     """
 
     session: str | None
     question: UserMessage
     suspended: SuspendedRun
+    history: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """The result of a question. `stop` says how its run ended, None while it waits (`waiting`).
+class Reply(Generic[T]):
+    """The result of a question. `output` is the answer: the `text`, or the value that was asked
+    for.
 
-    `messages` is what the run added to the transcript, `limit` says that the step limit was
+    `messages` is the conversation up to here without the instructions: the history, the question
+    and what the run added (`new_messages`). Give it as `history` to go on. `stop` says how the run
+    ended, None while it waits for an approval (`waiting`). `limit` says that the step limit was
     reached, `tool_failures` lists every call that failed, and `unheard` what was said into the run
     too late to be heard in it.
     """
 
     run_id: str
+    output: T
     text: str
     stop: Stop | None
     usage: Usage
     steps: int
     messages: tuple[Message, ...]
+    new_messages: tuple[Message, ...]
     limit: bool = False
     error: str = ""
     tool_failures: tuple[ToolFailure, ...] = ()
     unheard: tuple[UserMessage, ...] = ()
     waiting: Waiting | None = None
 
-    @classmethod
-    def of(cls, run_id: str, outcome: Outcome, *, unheard: tuple[UserMessage, ...] = ()) -> Reply:
-        """The end of a run, as a reply."""
-        return cls(
-            run_id=run_id,
-            text=outcome.text,
-            stop=outcome.stop,
-            usage=outcome.usage,
-            steps=outcome.steps,
-            messages=outcome.messages,
-            limit=outcome.limit,
-            error=outcome.error,
-            tool_failures=outcome.tool_failures,
-            unheard=unheard,
-        )
+    def with_output(self, output: V) -> Reply[V]:
+        """The same reply with another output."""
+        return replace(cast("Reply[V]", self), output=output)
 
-    @classmethod
-    def to(cls, waiting: Waiting, *, unheard: tuple[UserMessage, ...] = ()) -> Reply:
-        """The reply of a run that waits."""
-        suspended = waiting.suspended
-        return cls(
-            run_id=suspended.run_id,
-            text="",
-            stop=None,
-            usage=suspended.usage,
-            steps=suspended.steps,
-            messages=suspended.messages,
-            unheard=unheard,
-            waiting=waiting,
-        )
+
+def ended_reply(
+    run_id: str,
+    outcome: Outcome,
+    *,
+    asked: tuple[Message, ...] = (),
+    unheard: tuple[UserMessage, ...] = (),
+) -> Reply[str]:
+    """The end of a run, as the reply to what was `asked`."""
+    return Reply(
+        run_id=run_id,
+        output=outcome.text,
+        text=outcome.text,
+        stop=outcome.stop,
+        usage=outcome.usage,
+        steps=outcome.steps,
+        messages=(*asked, *outcome.messages),
+        new_messages=outcome.messages,
+        limit=outcome.limit,
+        error=outcome.error,
+        tool_failures=outcome.tool_failures,
+        unheard=unheard,
+    )
+
+
+def waiting_reply(
+    waiting: Waiting, *, asked: tuple[Message, ...] = (), unheard: tuple[UserMessage, ...] = ()
+) -> Reply[str]:
+    """The reply of a run that waits."""
+    suspended = waiting.suspended
+    return Reply(
+        run_id=suspended.run_id,
+        output="",
+        text="",
+        stop=None,
+        usage=suspended.usage,
+        steps=suspended.steps,
+        messages=(*asked, *suspended.messages),
+        new_messages=suspended.messages,
+        unheard=unheard,
+        waiting=waiting,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +112,7 @@ class Structured(Generic[T]):
     """
 
     value: T
-    reply: Reply
+    reply: Reply[T]
 
 
 class RunFailed(BotError):
@@ -94,7 +120,7 @@ class RunFailed(BotError):
     limit.
     """
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: Reply[str]) -> None:
         self.reply = reply
         super().__init__(reply.error)
 

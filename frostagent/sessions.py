@@ -8,17 +8,27 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol, cast
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
 from frostagent.callbacks import HookSpeaker
+from frostagent.engine.budget import Budget
 from frostagent.engine.engine import Engine, Run, RunState
-from frostagent.reply import Reply, RunFailed, StepLimitReached, Waiting
+from frostagent.reply import (
+    Reply,
+    RunFailed,
+    StepLimitReached,
+    Waiting,
+    ended_reply,
+    waiting_reply,
+)
 from frostagent.types.conversation import Conversation, NotAConversation
 from frostagent.types.messages import Message, SystemMessage, UserMessage
-from frostagent.types.ports import Ids, Speaker
+from frostagent.types.ports import ChatModel, Ids, Speaker
 from frostagent.types.runs import Asker, Outcome, Stop, SuspendedRun
 from frostagent.types.suspension import Decision
 
@@ -100,6 +110,18 @@ class Sessions:
 CHAT = ""  # the session of `Agent.chat`
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What one question is given beside its words: what was said before, capabilities for its
+    tools, the budget of all its requests, and the model that is asked instead of the engine's.
+    """
+
+    history: tuple[Message, ...] = ()
+    deps: Mapping[type, object] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    model: ChatModel | None = None
+
+
 class SessionRuns:
     """Runs questions through an engine; those of one session one after the other.
 
@@ -141,34 +163,53 @@ class SessionRuns:
         *,
         asker: Asker | None = None,
         heard_in: str | None = CHAT,
+        given: Given | None = None,
     ) -> Reply:
         """Run a question to its end, or until it waits for somebody's word.
 
-        What is said into `heard_in` reaches a run that has no session. Raises RunFailed.
+        What is said into `heard_in` reaches a run that has no session; `given` is what it has
+        besides. Raises RunFailed.
         """
         if session is None:
-            return await self._ask(question, None, asker, heard_in=heard_in)
+            return await self._ask(question, None, asker, heard_in=heard_in, given=given)
         async with self._going.turn(session):
-            return await self._ask(question, session, asker, heard_in=session)
+            return await self._ask(question, session, asker, heard_in=session, given=given)
 
-    async def resume(self, waiting: Waiting, decisions: Mapping[str, Decision]) -> Reply:
+    async def resume(
+        self, waiting: Waiting, decisions: Mapping[str, Decision], *, given: Given | None = None
+    ) -> Reply:
         """Go on with a run that waits. Raises BadSuspension, RunFailed."""
-        question, session, asker = waiting.question, waiting.session, waiting.suspended.asker
-        going_on = waiting.suspended, decisions
+        session = waiting.session
+        given = replace(given or Given(), history=waiting.history)
+        resume = partial(
+            self._ask,
+            waiting.question,
+            session,
+            waiting.suspended.asker,
+            going_on=(waiting.suspended, decisions),
+            given=given,
+        )
         if session is None:
-            return await self._ask(question, None, asker, heard_in=CHAT, going_on=going_on)
+            return await resume(heard_in=CHAT)
         async with self._going.turn(session):
-            return await self._ask(question, session, asker, heard_in=session, going_on=going_on)
+            return await resume(heard_in=session)
 
-    def uses_tools(self, asker: Asker | None = None) -> bool:
+    def uses_tools(self, asker: Asker | None = None, given: Given | None = None) -> bool:
         """Whether a question of theirs would be asked with tools now."""
-        return self._engine.uses_tools(self._run("", (), CHAT, asker))
+        return self._engine.uses_tools(self._run("", (), CHAT, asker, given))
 
-    async def write(self, transcript: tuple[Message, ...], *, asker: Asker | None = None) -> Reply:
+    async def write(
+        self,
+        transcript: tuple[Message, ...],
+        *,
+        asker: Asker | None = None,
+        given: Given | None = None,
+    ) -> Reply:
         """One answer in words to a whole transcript, without tools or session. Raises RunFailed."""
-        run = self._run(self._ids.trace(), transcript, CHAT, asker)
+        run = self._run(self._ids.trace(), transcript, CHAT, asker, given)
         state = RunState()
-        return reply_of(run, state, await self._writer.run(run, state), None, UserMessage(""))
+        ended = await self._writer.run(run, state)
+        return reply_of(run, state, ended, None, transcript)
 
     async def _ask(
         self,
@@ -178,11 +219,13 @@ class SessionRuns:
         *,
         heard_in: str | None,
         going_on: tuple[SuspendedRun, Mapping[str, Decision]] | None = None,
+        given: Given | None = None,
     ) -> Reply:
-        history = () if session is None else await self._memory.load(session)
+        earlier = () if given is None else given.history
+        history = earlier if session is None else tuple(await self._memory.load(session))
         transcript = (*self.system, *history, question)
         run_id = self._ids.trace() if going_on is None else going_on[0].run_id
-        run = self._run(run_id, transcript, session or CHAT, asker)
+        run = self._run(run_id, transcript, session or CHAT, asker, given)
         state = RunState()
         ended: Outcome | SuspendedRun | None = None
         try:
@@ -196,19 +239,27 @@ class SessionRuns:
             is_over = bool(state.messages) and not isinstance(ended, SuspendedRun)
             if session is not None and is_over:
                 await self._memory.append(session, (question, *state.messages))
-        return reply_of(run, state, ended, session, question)
+        return reply_of(run, state, ended, session, (*history, question))
 
     def _run(
-        self, run_id: str, transcript: tuple[Message, ...], session: str, asker: Asker | None
+        self,
+        run_id: str,
+        transcript: tuple[Message, ...],
+        session: str,
+        asker: Asker | None,
+        given: Given | None = None,
     ) -> Run:
+        given = given or Given()
         speaker = self._speak()
         return Run(
             id=run_id,
             conversation=conversation_of(session),
             asker=asker or self._asker,
             transcript=transcript,
-            ports={Speaker: speaker, **self._ports()},
+            ports={Speaker: speaker, **self._ports(), **given.deps},
             heard=lambda: bool(speaker.said),
+            share=given.budget.share(),
+            model=given.model,
         )
 
 
@@ -217,14 +268,22 @@ def reply_of(
     state: RunState,
     ended: Outcome | SuspendedRun,
     session: str | None,
-    question: UserMessage,
+    asked: tuple[Message, ...],
 ) -> Reply:
-    """The reply to a question whose run ended, or waits. Raises RunFailed for one that failed."""
+    """The reply to what was `asked`, in a run that ended, or waits. Raises RunFailed for one that
+    failed.
+    """
     unheard = (*state.steering, *state.follow_ups)
     if isinstance(ended, SuspendedRun):
-        waiting = Waiting(session=session, question=question, suspended=ended)
-        return Reply.to(waiting, unheard=unheard)
-    reply = Reply.of(run.id, ended, unheard=unheard)
+        *history, question = asked
+        waiting = Waiting(
+            session=session,
+            question=cast("UserMessage", question),
+            suspended=ended,
+            history=tuple(history) if session is None else (),
+        )
+        return waiting_reply(waiting, asked=asked, unheard=unheard)
+    reply = ended_reply(run.id, ended, asked=asked, unheard=unheard)
     if ended.stop is Stop.FAILED:
         raise StepLimitReached(reply) if reply.limit else RunFailed(reply)
     return reply

@@ -101,7 +101,7 @@ async def fill_in_at_once(
     try:
         find_json(reply.text)
     except _Misfit:
-        return await fill_in(form, reply, (*question, *reply.messages), write)
+        return await fill_in(form, reply, (*question, *reply.new_messages), write)
     return await _mended(form, reply, asked, reply, write)
 
 
@@ -110,17 +110,19 @@ async def _mended(
 ) -> Structured[T]:
     """The value in the reply to what was `asked`, which is sent back once if it does not fit."""
     try:
-        return Structured(value=form.read(reply.text), reply=found)
+        value = form.read(reply.text)
+        return Structured(value=value, reply=found.with_output(value))
     except UnfitAnswer as misfit:
         notice = MEND.format(problems=misfit)
-    again = await write(with_notice((*asked, *reply.messages), notice))
-    return Structured(value=form.read(again.text), reply=_added(found, again))
+    again = await write(with_notice((*asked, *reply.new_messages), notice))
+    value = form.read(again.text)
+    return Structured(value=value, reply=_added(found, again).with_output(value))
 
 
 def _added(found: Reply, reply: Reply) -> Reply:
     """What was found, with the words of a later reply and the cost of both."""
     usage, steps = found.usage + reply.usage, found.steps + reply.steps
-    return replace(found, text=reply.text, usage=usage, steps=steps)
+    return replace(found, output=reply.text, text=reply.text, usage=usage, steps=steps)
 
 
 def find_json(text: str) -> Any:

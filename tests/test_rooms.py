@@ -21,11 +21,14 @@ ROOT = Path(__file__).parents[1]
 OURS = {"frostagent", "bot", "adapters", "tools", "config"}
 
 LIBRARIES = {
-    "frostagent/types": {"pydantic", "pydantic_core"},
+    "frostagent/types": {"pydantic", "pydantic_core", "typing_extensions"},
     "frostagent/text": {"rapidfuzz"},
-    "frostagent/engine": {"jsonschema", "referencing"},
+    "frostagent/engine": {"jsonschema", "referencing", "typing_extensions"},
     "frostagent/models": {"aiohttp", "cachetools", "orjson", "pydantic", "yarl"},
     "frostagent/testing": set(),
+    "frostagent/agent.py": {"typing_extensions"},
+    "frostagent/programs.py": {"typing_extensions"},
+    "frostagent/reply.py": {"typing_extensions"},
     "frostagent/sessions.py": {"cachetools"},
     "frostagent/structured.py": {"jsonschema", "pydantic"},
     "bot/core": {"pydantic"},

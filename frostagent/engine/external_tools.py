@@ -15,19 +15,32 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, get_type_hints
 
+from typing_extensions import Unpack
+
 from frostagent.types.arguments import INPUT, Shape, resolve_reference
 from frostagent.types.schema import UnsuitableType
-from frostagent.types.tools import NAME, Tool, ToolContext, declarations, make_tool
+from frostagent.types.tools import (
+    NAME,
+    ForeignDeclarations,
+    Tool,
+    ToolContext,
+    fields_of,
+    make_tool,
+)
 from frostagent.types.traits import ToolType
 
 LONGEST_NAME = 64
 SPELT = re.compile(r"[A-Za-z][A-Za-z0-9_.:/ -]*")
 """Names that differ from ours in case and separators only."""
 
-FORMS = "give a Tool, a typed function, or an object with name, description, parameters and execute"
+FORMS = (
+    "give a Tool, a typed function or another callable, or an object with name, description, "
+    "parameters and execute"
+)
 
 
 def our_name(foreign: str) -> str:
@@ -56,7 +69,7 @@ def foreign_tool(
     description: str,
     parameters: Mapping[str, Any],
     execute: Callable[..., Any] | None,
-    **declared: Any,
+    **declared: Unpack[ForeignDeclarations],
 ) -> Tool:
     """A tool from its JSON schema. `execute` gets its arguments as `pass_arguments` says;
     `declared` is as in `@tool`.
@@ -81,11 +94,11 @@ def foreign_tool(
         wants_context=wants_context,
         raw_input=raw_input,
         origin="" if mapped == name else name,
-        **declarations(**declared),
+        **fields_of(**declared),
     )
 
 
-def class_tool(source: object, **declared: Any) -> Tool:
+def class_tool(source: object, **declared: Unpack[ForeignDeclarations]) -> Tool:
     """A tool from an object with `name`, `description`, `parameters` (or `schema`) and `execute`;
     `available` may be.
 
@@ -125,16 +138,28 @@ def class_tool(source: object, **declared: Any) -> Tool:
 
 
 def as_tool(source: object) -> Tool:
-    """A tool as it is, of a typed function, or of an object that says all about itself. Raises as
-    `@tool` does.
+    """A tool as it is, of something typed that can be called, or of an object that says all about
+    itself. Raises as `@tool` does.
     """
     match source:
+        case Tool(is_method=True):
+            raise UnsuitableType(
+                f"{source.name} is a method of a class. Give that of an object of it: "
+                f"thing.{source.name}"
+            )
         case Tool():
             return source
-        case FunctionType() | MethodType():
+        case FunctionType() | MethodType() | partial():
+            return make_tool(source)
+        case _ if callable(source) and not isinstance(source, type) and _says_nothing(source):
             return make_tool(source)
         case _:
             return class_tool(source)
+
+
+def _says_nothing(source: object) -> bool:
+    """Whether a callable object is none that describes a tool."""
+    return not any(hasattr(source, name) for name in ("execute", "definition", "info"))
 
 
 def _execute_of(source: object, name: str) -> Callable[..., Any] | None:

@@ -76,7 +76,8 @@ class Subagent:
     """One of them. `runner` makes the engine that runs it and tells an observer; its steps and
     deadline (seconds) are known there.
 
-    `speaks`: its tools may say things in the chat. `side_effects` of all its tools. `max_tokens`
+    `speaks`: its tools may say things in the chat; `ports` are capabilities of their own.
+    `side_effects` of all its tools. `max_tokens`
     are those of all its requests and answers together, 0 for no limit: beyond them it gets one last
     request, without tools.
     """
@@ -89,6 +90,7 @@ class Subagent:
     max_tokens: int = 0
     speaks: bool = False
     side_effects: SideEffects = SideEffects.NONE
+    ports: Mapping[type, object] = field(default_factory=dict)
 
 
 class NamedSubagents:
@@ -147,7 +149,7 @@ class NamedSubagents:
             conversation=context.conversation,
             asker=context.asker,
             transcript=task,
-            ports=ports_inside(context.ports, speaks=subagent.speaks),
+            ports={**ports_inside(context.ports, speaks=subagent.speaks), **subagent.ports},
             share=share,
             terms=context.terms,
             tongue=context.tongue,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 
 from frostagent.clock import RandomIds, SystemClock
@@ -12,6 +12,7 @@ from frostagent.models.openai.client import OpenAIModel, Timeouts, make_session
 from frostagent.models.openai.endpoint import EitherUrl
 from frostagent.models.upstreams import Upstream
 from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.ports import ChatModel
 
 
@@ -46,3 +47,23 @@ async def connect(
                 Problem("connect", str(error), "Give the base url as the vendor writes it.")
             ) from None
         yield Failover([Upstream(client)], clock=SystemClock(), ids=RandomIds())
+
+
+class Endpoint:
+    """A model behind a url that connects when it is asked. Fits `ChatModel`: outside of `connected`
+    each request has a connection of its own.
+    """
+
+    def __init__(self, base_url: str, model: str, api_key: str = "") -> None:
+        self.name = model
+        self._base_url = base_url
+        self._api_key = api_key
+
+    def connected(self) -> AbstractAsyncContextManager[ChatModel]:
+        """The model, with connections that are kept while the block runs."""
+        return connect(self._base_url, self.name, self._api_key)
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """Answer over a connection of its own. Raises ModelError, ConfigError."""
+        async with self.connected() as model:
+            return await model.complete(request)

@@ -1,17 +1,21 @@
-"""Typed functions -> a flat JSON schema and a validator of arguments.
+"""Callables -> a JSON schema of their parameters, and a validator of arguments.
 
-The schema uses only what every vendor reads: no `$ref`, no `anyOf`, no type lists, no
-`additionalProperties` (`docs/protocol/vendors.md` 6.10). A parameter whose type cannot be said
-that way is an error when the tool is defined, not when a model calls it.
+The schema is inline and uses few keywords: no `$ref`, no type lists, no `additionalProperties`.
+`anyOf` stands only for a parameter that really has several types; `frostagent/models/openai` says
+it more loosely where a vendor reads none (`docs/protocol/vendors.md` 6.10). A parameter whose type
+has no schema is an error when the tool is defined, not when a model calls it.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
-from typing import Any, get_type_hints
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from dataclasses import is_dataclass
+from functools import partial
+from typing import Any, get_origin, get_type_hints
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
@@ -20,7 +24,7 @@ from frostagent.types.errors import InvalidArguments
 KEPT = frozenset({
     "type", "description", "enum", "default", "properties", "required", "items",
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-    "minLength", "maxLength", "pattern", "minItems", "maxItems",
+    "minLength", "maxLength", "pattern", "minItems", "maxItems", "anyOf",
 })  # fmt: skip
 
 READ = KEPT | {"additionalProperties", "nullable"}
@@ -29,8 +33,123 @@ READ = KEPT | {"additionalProperties", "nullable"}
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
+READ_ONCE = (Iterator, AsyncIterator, Generator)
+
+
 class UnsuitableType(TypeError):
-    """A parameter of a tool function has no flat schema."""
+    """A parameter of a tool function has no JSON schema."""
+
+
+class Signature(Struct, frozen=True):
+    """What a callable says of itself: the name and description of a tool, the model of its
+    parameters, and whether its first one is the context. `packed` is its only parameter if that is
+    a pydantic model or a dataclass: the arguments are the fields of it.
+    """
+
+    name: str
+    description: str
+    model: type[BaseModel]
+    wants_context: bool = False
+    is_method: bool = False
+    packed: str = ""
+
+    def schema(self, kept: frozenset[str] = KEPT) -> dict[str, Any]:
+        """The arguments as an object of JSON. Raises UnsuitableType."""
+        whole = _schema_of(self.model, kept)
+        if not self.packed:
+            return whole
+        fields: dict[str, Any] = whole["properties"][self.packed]
+        return {"type": "object", "properties": {}} | {
+            key: value for key, value in fields.items() if key != "description"
+        }
+
+    def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the callable takes them. Raises InvalidArguments with one line for each
+        wrong field.
+        """
+        return check_arguments(self.model, arguments, packed=self.packed)
+
+
+def read_signature(function: Callable[..., Any], *, skip: type) -> Signature:
+    """Read a function, a method, a `functools.partial` or an object that can be called. Arguments
+    that a partial fixes are not offered. A first parameter `self` without a type is a method's, in
+    the body of its class. Raises UnsuitableType.
+    """
+    name = callable_name(function)
+    bare, fixed = function, set[str]()
+    while isinstance(bare, partial):
+        fixed |= bare.keywords.keys()
+        bare = bare.func
+    described = bare if inspect.isroutine(bare) else type(bare).__call__
+    try:
+        hints = get_type_hints(described, include_extras=True)
+        parameters = dict(inspect.signature(function).parameters)
+    except NameError as error:
+        raise UnsuitableType(
+            f"{name}: the annotation {error.name!r} is no name of its module at run time. Import "
+            "it outside of TYPE_CHECKING, and define it outside of functions."
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise UnsuitableType(f"{name}: its parameters cannot be read ({error})") from None
+    is_method = next(iter(parameters), "") == "self" and "self" not in hints
+    if is_method:
+        del parameters["self"]
+    for each in fixed:
+        parameters.pop(each, None)
+    description, about = describe_function(described)
+    if described is not bare and not described.__doc__:  # else it is that of every `__call__`
+        description, about = describe_function(type(bare))
+    wants_context, fields = False, dict[str, Any]()
+    for index, (key, parameter) in enumerate(parameters.items()):
+        hint = hints.get(key)
+        if hint is skip:
+            if index or parameter.kind is parameter.KEYWORD_ONLY:
+                raise UnsuitableType(
+                    f"{name}: {key!r}, a {skip.__name__}, must be the first parameter"
+                )
+            wants_context = True
+            continue
+        if key not in hints or parameter.kind not in NAMED:
+            raise UnsuitableType(f"{name}: parameter {key!r} needs a type and a fixed name")
+        if hint in READ_ONCE or get_origin(hint) in READ_ONCE:
+            raise UnsuitableType(f"{name}: parameter {key!r} can be read only once; take a list")
+        default: Any = ... if parameter.default is parameter.empty else parameter.default
+        # None would hide a description that stands in the annotation.
+        info: FieldInfo = Field(default, description=about[key]) if key in about else Field(default)
+        fields[key] = (hint, info)
+    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
+    try:
+        model = create_model(f"{name}_arguments", __config__=config, **fields)
+    except PydanticUserError as error:
+        raise UnsuitableType(f"{name}: {error.message}") from error
+    return Signature(
+        name=name,
+        description=description,
+        model=model,
+        wants_context=wants_context,
+        is_method=is_method,
+        packed=_packed(model),
+    )
+
+
+def _packed(model: type[BaseModel]) -> str:
+    """The one parameter whose fields are the arguments; empty if there is none."""
+    match list(model.model_fields.items()):
+        case [(key, info)] if info.is_required() and isinstance(kind := info.annotation, type):
+            return key if issubclass(kind, BaseModel) or is_dataclass(kind) else ""
+        case _:
+            return ""
+
+
+def callable_name(function: Callable[..., Any]) -> str:
+    """Its `__name__`, through any partial; of an object that can be called the name of its class in
+    snake case.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    if name := getattr(function, "__name__", ""):
+        return str(name)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(function).__name__).lower()
 
 
 def describe_function(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -50,49 +169,6 @@ def describe_function(function: Callable[..., Any]) -> tuple[str, dict[str, str]
         else:
             break
     return " ".join(head.split()), arguments
-
-
-def model_of(function: Callable[..., Any], *, skip: type) -> type[BaseModel]:
-    """A pydantic model of the function's parameters, the one annotated `skip` left out. Raises
-    UnsuitableType.
-    """
-    hints = get_type_hints(function, include_extras=True)
-    _, described = describe_function(function)
-    fields: dict[str, Any] = {}
-    for index, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
-        if hints.get(name) is skip:
-            if index or parameter.kind is parameter.KEYWORD_ONLY:
-                raise UnsuitableType(
-                    f"{function.__name__}: {name!r}, a {skip.__name__}, must be the first parameter"
-                )
-            continue
-        if name not in hints or parameter.kind not in NAMED:
-            raise UnsuitableType(
-                f"{function.__name__}: parameter {name!r} needs a type and a fixed name"
-            )
-        default: Any = ... if parameter.default is parameter.empty else parameter.default
-        # None would hide a description that stands in the annotation.
-        info: FieldInfo = (
-            Field(default, description=described[name]) if name in described else Field(default)
-        )
-        fields[name] = (hints[name], info)
-    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
-    try:
-        return create_model(f"{function.__name__}_arguments", __config__=config, **fields)
-    except PydanticUserError as error:
-        raise UnsuitableType(f"{function.__name__}: {error.message}") from error
-
-
-def flat_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON schema with references inlined and only widely read keywords kept. Raises
-    UnsuitableType.
-    """
-    return _schema_of(model, KEPT)
-
-
-def reading_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The same, with what the reading of arguments needs to know besides. Raises UnsuitableType."""
-    return _schema_of(model, READ)
 
 
 def _schema_of(model: type[BaseModel], kept: frozenset[str]) -> dict[str, Any]:
@@ -126,8 +202,8 @@ class _Flattener:
             return self.flatten({**self._defs[name], **beside}, where=where, inside=(*inside, name))
         if options := node.get("anyOf") or node.get("oneOf") or node.get("allOf"):
             real = [option for option in options if option.get("type") != "null"]
-            if len(real) != 1:
-                raise UnsuitableType(f"{where}: a parameter must have one type, not a union")
+            if not real:
+                raise UnsuitableType(f"{where}: a parameter that is always null says nothing")
             beside = {
                 key: value for key, value in node.items() if key not in ("anyOf", "oneOf", "allOf")
             }
@@ -135,12 +211,18 @@ class _Flattener:
                 del beside["default"]
             if len(real) < len(options):
                 beside["nullable"] = True
-            return self.flatten({**real[0], **beside}, where=where, inside=inside)
+            if len(real) == 1:
+                return self.flatten({**real[0], **beside}, where=where, inside=inside)
+            flat = {key: value for key, value in beside.items() if key in self._kept}
+            flat["anyOf"] = [self.flatten(each, where=where, inside=inside) for each in real]
+            return flat
         flat = {key: value for key, value in node.items() if key in self._kept}
         if "const" in node:
             flat["enum"] = [node["const"]]
-        if flat.get("type", "null") == "null":
-            raise UnsuitableType(f"{where}: a parameter needs a plain type")
+        if flat.get("type", "") == "null":
+            raise UnsuitableType(f"{where}: a parameter that is always null says nothing")
+        if "type" not in flat:
+            return _without_type(flat)
         if "properties" in flat:
             flat["properties"] = {
                 name: self.flatten(child, where=f"{where}.{name}", inside=inside)
@@ -152,26 +234,47 @@ class _Flattener:
                 f"{where}: a mapping may hold plain values only, its keyword is not sent"
             )
         if flat["type"] == "array":
-            if "items" not in flat:
-                raise UnsuitableType(f"{where}: a list needs the type of its items")
-            flat["items"] = self.flatten(flat["items"], where=f"{where}[]", inside=inside)
+            items = node.get("prefixItems") or [flat.get("items", {})]
+            kinds = [self.flatten(item, where=f"{where}[]", inside=inside) for item in items]
+            each = [kind for index, kind in enumerate(kinds) if kind not in kinds[:index]]
+            flat["items"] = each[0] if len(each) == 1 else {"anyOf": each}
         return flat
 
 
-def check_arguments(model: type[BaseModel], arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the function wants them. Raises InvalidArguments with one line for each
-    wrong field.
+def _without_type(flat: dict[str, Any]) -> dict[str, Any]:
+    """A node of any type, or an enumeration of values of several."""
+    values = flat.pop("enum", None)
+    if values is None:
+        return flat
+    kinds: dict[str, list[Any]] = {}
+    for value in values:
+        kinds.setdefault(JSON_TYPES[type(value)], []).append(value)
+    flat["anyOf"] = [{"type": kind, "enum": same} for kind, same in kinds.items()]
+    return flat
+
+
+JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+def check_arguments(
+    model: type[BaseModel], arguments: dict[str, Any], *, packed: str = ""
+) -> dict[str, Any]:
+    """The arguments as the function wants them; of a function with one `packed` parameter they are
+    its fields. Raises InvalidArguments with one line for each wrong field.
     """
     try:
-        checked = model.model_validate(arguments)
+        checked = model.model_validate({packed: arguments} if packed else arguments)
     except ValidationError as error:
-        fields = tuple(_line(dict(item)) for item in error.errors(include_url=False))
+        fields = tuple(
+            _line(dict(item), leave_out=packed) for item in error.errors(include_url=False)
+        )
         raise InvalidArguments("; ".join(fields), fields=fields) from error
     return {name: getattr(checked, name) for name in type(checked).model_fields}
 
 
-def _line(error: dict[str, Any]) -> str:
-    path = ".".join(map(str, error["loc"])) or "arguments"
+def _line(error: dict[str, Any], *, leave_out: str) -> str:
+    loc = error["loc"][1:] if leave_out else error["loc"]
+    path = ".".join(map(str, loc)) or "arguments"
     match error["type"]:
         case "missing":
             return f"{path}: required"

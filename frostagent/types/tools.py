@@ -15,15 +15,16 @@ runs a call: that is `frostagent/engine/call_executor.py`.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, cast, overload
 
 from msgspec import Struct, field, structs
 from pydantic_core import to_jsonable_python
+from typing_extensions import ParamSpec, Unpack
+from typing_extensions import TypeVar as DefaultedTypeVar
 
 from frostagent.text.language import Language
 from frostagent.types.arguments import (
@@ -41,16 +42,15 @@ from frostagent.types.messages import Allowance, ToolSpec
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker, RunEvent, Terms
 from frostagent.types.schema import (
+    READ,
     UnsuitableType,
-    check_arguments,
-    describe_function,
-    flat_schema,
-    model_of,
-    reading_schema,
+    read_signature,
 )
 from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
 
-P = TypeVar("P")
+T = TypeVar("T")
+P = ParamSpec("P", default=...)
+R = DefaultedTypeVar("R", default=Any)
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 DEFAULT_TIMEOUT = 60.0
 Port: TypeAlias = type
@@ -83,10 +83,10 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     terms: Terms = Terms()
     tongue: Language = Language.CHINESE
 
-    def port(self, kind: type[P]) -> P:
+    def port(self, kind: type[T]) -> T:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""
         try:
-            return cast("P", self.ports[kind])
+            return cast("T", self.ports[kind])
         except KeyError:
             raise ToolUnavailable(
                 f"needs {kind.__name__}, which is not there in this run"
@@ -142,25 +142,29 @@ class ToolStatus(Struct, frozen=True):
     reason: str = ""
 
 
-class Tool(Struct, frozen=True, kw_only=True):
-    """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body.
+class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
+    """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body,
+    whose parameters and result type it keeps: calling it calls the body.
 
     `check` turns plain arguments into the body's; `shape` is that by which they are mended first
     (by `parameters` where it is left out). `timeout` is in seconds. `label` and `summary` are for
     people, and so is `type`: a word of `ToolType`, or one that a foreign tool has for itself.
     `origin` is the name a foreign tool has at home. `alone`: it runs in no step with other calls.
     `trusted_result`: it tells our own data, nobody's words. `stays_here`: its effects stay in the
-    conversation, or it asks by itself for what goes beyond. A tool without a `function` can be
-    registered, but not run.
+    conversation, or it asks by itself for what goes beyond. `packed` names the body's only
+    parameter, if the arguments are the fields of it. `is_method`: the body still lacks its `self`.
+    A tool without a `function` can be registered, but not run.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     check: Check
-    function: Callable[..., Any] | None
+    function: Callable[P, R] | None
     shape: Shape | None = None
     wants_context: bool = False
+    packed: str = ""
+    is_method: bool = False
     raw_input: bool = False
     type: str = ToolType.FUNCTION
     needs: tuple[Port, ...] = ()
@@ -243,28 +247,42 @@ class Tool(Struct, frozen=True, kw_only=True):
             given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless
         )
         properties = self.parameters.get("properties", {})
-        known = {name: value for name, value in checked.arguments.items() if name in properties}
+        known = (
+            checked.arguments[self.packed]
+            if self.packed
+            else {name: value for name, value in checked.arguments.items() if name in properties}
+        )
         return structs.replace(
             checked, plain=completed(checked.plain, to_jsonable_python(known, fallback=str))
         )
 
-    def wrap(self, check: Guard) -> Tool:
+    def wrap(self, check: Guard) -> Tool[P, R]:
         """The same tool, guarded: no call runs unless this check passes as well (seeds/004's
         sandbox, as code).
         """
         return self.replace(guards=(*self.guards, check))
 
-    def replace(self, **changes: Any) -> Tool:
+    def replace(self, **changes: Any) -> Tool[P, R]:
         """The same tool with other fields. Raises TypeError for a field it does not have."""
         return structs.replace(self, **changes)
 
     def __repr__(self) -> str:
         return f"Tool({self.name})"  # its function and checks may hold what nobody is to read
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.function is None:
             raise TypeError(f"tool {self.name} has no body")
         return self.function(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: object = None) -> Tool[..., R]:
+        """The tool of an object, if it was made of a method in the body of a class."""
+        if instance is None or not self.is_method or self.function is None:
+            return cast("Tool[..., R]", self)
+        body = cast("Callable[..., R]", self.function)
+        return cast(
+            "Tool[..., R]",
+            structs.replace(self, function=partial(body, instance), is_method=False),
+        )
 
 
 def completed(given: Any, checked: Any) -> Any:
@@ -283,91 +301,123 @@ def completed(given: Any, checked: Any) -> Any:
             return deepcopy(given)
 
 
+PermissionWord: TypeAlias = Literal["allow", "approve", "deny", "require_approval"] | Permission
+AudienceWord: TypeAlias = Literal["everyone", "group_admin", "owner"] | Audience
+SideEffectsWord: TypeAlias = (
+    Literal["undeclared", "none", "read", "write", "external"] | SideEffects
+)
+ExecutionWord: TypeAlias = Literal["concurrent", "sequential"] | Execution
+
+
+class Declarations(TypedDict, total=False):
+    """What may be declared about a tool, whatever it is made of; `tool` says what each means."""
+
+    needs: tuple[type, ...]
+    requires: tuple[str, ...]
+    timeout: float
+    permission: PermissionWord
+    audience: AudienceWord
+    side_effects: SideEffectsWord
+    idempotent: bool
+    repeatable: bool
+    critical: bool
+    alone: bool
+    trusted_result: bool
+    stays_here: bool
+    execution: ExecutionWord
+    rate: Rate | str | None
+    replace: bool
+    label: str
+    summary: str
+    type: str
+    prepare: Prepare | None
+    check: Guard | None
+    available: Available | None
+    recover: Recover | None
+
+
+class ForeignDeclarations(Declarations, total=False):
+    """What may be declared about a tool of a JSON schema."""
+
+    raw_input: bool
+
+
+class FunctionDeclarations(ForeignDeclarations, total=False):
+    """What may be declared about a tool made of a function."""
+
+    name: str
+    description: str
+
+
 @overload
-def tool(function: Callable[..., Any], /) -> Tool: ...
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 
 
 @overload
 def tool(
-    *,
-    name: str = ...,
-    needs: tuple[type, ...] = ...,
-    requires: tuple[str, ...] = ...,
-    timeout: float = ...,
-    permission: str = ...,
-    audience: str = ...,
-    side_effects: str = ...,
-    idempotent: bool = ...,
-    repeatable: bool = ...,
-    critical: bool = ...,
-    alone: bool = ...,
-    trusted_result: bool = ...,
-    stays_here: bool = ...,
-    execution: str = ...,
-    rate: Rate | str | None = ...,
-    replace: bool = ...,
-    label: str = ...,
-    summary: str = ...,
-    prepare: Prepare | None = ...,
-    check: Guard | None = ...,
-    available: Available | None = ...,
-    recover: Recover | None = ...,
-    raw_input: bool = ...,
-) -> Callable[[Callable[..., Any]], Tool]: ...
+    **declared: Unpack[FunctionDeclarations],
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 
 
 def tool(
-    function: Callable[..., Any] | None = None, /, **declared: Any
+    function: Callable[..., Any] | None = None, /, **declared: Unpack[FunctionDeclarations]
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a typed function; its name, docstring and annotations say all the model needs.
+    """Make a tool of something that can be called: its name, docstring and annotations say all the
+    model needs. Its types stay: calling the tool calls the function.
 
-    A plain `def` runs in a thread. What may be declared (all of it optional; the words are those
-    of `frostagent/types/traits.py`): `permission`, `side_effects`, `audience`, `execution`;
-    `idempotent` (a second run does no harm); `needs` (ports) and `requires` (names of settings);
-    `timeout` in seconds; `rate` as "calls/seconds"; `repeatable` (the same call twice is fine);
-    `critical` (a run without it has failed); `alone` (it runs in no step with other calls);
-    `trusted_result` (it tells our own data); `stays_here` (its effects do); `replace` (on purpose
-    a second one of that name); `label` and `summary` for people; `prepare`, `check`, `available`,
-    `recover` as described above; `raw_input` (its one text parameter `input` also takes what is
-    no JSON).
+    A function, a method, a `functools.partial` (what it fixes is not offered) or an object with
+    `__call__`; a plain `def` runs in a thread. If its only parameter is a pydantic model or a
+    dataclass, the arguments are the fields of it. In the body of a class it makes the tool of each
+    object: `Agent(tools=[desk.book])`.
 
-    Raises UnsuitableType for a parameter that has no flat schema, ValueError for a bad name, a
+    What may be declared (all of it optional): `name` and `description` in place of the function's
+    own; `permission` ("allow", "approve": somebody must allow each call, "deny"), `side_effects`,
+    `audience`, `execution` (the words of `frostagent/types/traits.py`); `idempotent` (a second run
+    does no harm); `needs` (ports) and `requires` (names of settings); `timeout` in seconds; `rate`
+    as "calls/seconds"; `repeatable` (the same call twice is fine); `critical` (a run without it has
+    failed); `alone` (it runs in no step with other calls); `trusted_result` (it tells our own
+    data); `stays_here` (its effects do); `replace` (on purpose a second one of that name); `label`
+    and `summary` for people; `prepare`, `check`, `available`, `recover` as described above;
+    `raw_input` (its one text parameter `input` also takes what is no JSON).
+
+    Raises UnsuitableType for a parameter that has no JSON schema, ValueError for a bad name, a
     missing description or a word that says nothing.
     """
-    return partial(make_tool, **declared) if function is None else make_tool(function, **declared)
+    if function is None:
+        return lambda each: make_tool(each, **declared)
+    return make_tool(function, **declared)
 
 
-def make_tool(
-    function: Callable[..., Any], /, *, name: str = "", raw_input: bool = False, **declared: Any
-) -> Tool:
+def make_tool(function: Callable[P, R], /, **declared: Unpack[FunctionDeclarations]) -> Tool[P, R]:
     """The same as `@tool`, as a function of the function."""
-    model = model_of(function, skip=ToolContext)
-    if raw_input and {key: info.annotation for key, info in model.model_fields.items()} != {
-        INPUT: str
-    }:
+    signature = read_signature(function, skip=ToolContext)
+    raw_input = declared.pop("raw_input", False)
+    fields = {key: info.annotation for key, info in signature.model.model_fields.items()}
+    if raw_input and fields != {INPUT: str}:
         raise UnsuitableType(
-            f"{function.__name__}: a tool that takes raw input has one parameter, {INPUT}: str"
+            f"{signature.name}: a tool that takes raw input has one parameter, {INPUT}: str"
         )
-    description, _ = describe_function(function)
     return Tool(
-        name=name or function.__name__,
-        description=description,
-        parameters=flat_schema(model),
-        shape=Shape.of(reading_schema(model)),
-        check=partial(check_arguments, model),
+        name=declared.pop("name", "") or signature.name,
+        description=declared.pop("description", "") or signature.description,
+        parameters=signature.schema(),
+        shape=Shape.of(signature.schema(READ)),
+        check=signature.check,
         function=function,
-        wants_context=len(model.model_fields) < len(inspect.signature(function).parameters),
+        wants_context=signature.wants_context,
+        packed=signature.packed,
+        is_method=signature.is_method,
         raw_input=raw_input,
-        **declarations(**declared),
+        **fields_of(**declared),
     )
 
 
-def declarations(
+def fields_of(
     *,
-    permission: str = Permission.ALLOW,
-    audience: str = Audience.EVERYONE,
-    side_effects: str = SideEffects.UNDECLARED,
-    execution: str = Execution.CONCURRENT,
+    permission: PermissionWord = Permission.ALLOW,
+    audience: AudienceWord = Audience.EVERYONE,
+    side_effects: SideEffectsWord = SideEffects.UNDECLARED,
+    execution: ExecutionWord = Execution.CONCURRENT,
     rate: Rate | str | None = None,
     check: Guard | None = None,
     replace: bool = False,

@@ -19,6 +19,10 @@ class Permission(StrEnum):
     REQUIRE_APPROVAL = "require_approval"
     DENY = "deny"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Permission | None:
+        return cls.REQUIRE_APPROVAL if value == "approve" else None
+
 
 class SideEffects(StrEnum):
     """The changes a call makes: none (it computes, or it reads), to our own state, or to the

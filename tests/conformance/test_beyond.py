@@ -29,6 +29,7 @@ from frostagent import (
 )
 from frostagent.text.masking import Mask
 from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ToolCall
+from frostagent.types.tools import SideEffectsWord
 from tests.bot.cli.commands import run
 from tests.cases import each_case
 from tests.conformance.weather import counted, echo, results
@@ -326,7 +327,7 @@ async def test_the_command_runs_lists_what_the_log_of_runs_has(dice: Path) -> No
 async def test_a_declared_effect_waits_for_what_is_before_it_and_all_after_it_wait() -> None:
     log: list[str] = []
 
-    def step(name: str, effects: str) -> Tool:
+    def step(name: str, effects: SideEffectsWord) -> Tool:
         @tool(name=name, side_effects=effects)
         async def go() -> None:
             """Comes and goes."""

@@ -198,9 +198,10 @@ async def test_a_tool_that_is_gone_or_has_changed_when_the_run_goes_on_is_an_err
         return "never"
 
     waiting = await suspend(engine(ScriptedModel(ONE_MAIL), PostOffice().mail).run(run(), RunState()))
-    for tools, code in [((echo,), "TOOL_NOT_FOUND"), ((mail,), "TOOL_INVALID_ARGUMENTS")]:
+    offered: list[tuple[Tool, str]] = [(echo, "TOOL_NOT_FOUND"), (mail, "TOOL_INVALID_ARGUMENTS")]
+    for each, code in offered:
         with ScriptedModel(words("sorry")) as model:
-            outcome = await to_the_end(engine(model, *tools).resume(run(), waiting, {"c0": Allow()}, RunState()))
+            outcome = await to_the_end(engine(model, each).resume(run(), waiting, {"c0": Allow()}, RunState()))
         assert results(outcome.messages)[0].endswith(f"[{code}]")
 
 

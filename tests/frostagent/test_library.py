@@ -223,7 +223,6 @@ async def look_on(_event: object) -> None: ...
 @each_case(
     ("options", "told"),
     [
-        ({"model": "gpt"}, "a model has complete, str has no complete"),
         ({"model": None}, "a model has complete, NoneType has no complete"),
         ({"memory": Half()}, "a memory has load and append, Half has no load"),
         ({"observer": 3}, "whoever looks on is a function, or an object with notice, not int"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from msgspec.structs import replace
 
@@ -44,6 +46,6 @@ async def test_each_action_is_one_of_the_notebooks_and_names_the_question_and_th
 
 
 @each_case("action", ["write", "search", "forget"])
-async def test_without_words_the_model_is_told_what_is_missing(action: str) -> None:
+async def test_without_words_the_model_is_told_what_is_missing(action: Literal["write", "search", "forget"]) -> None:
     with pytest.raises(InvalidArguments, match=f"text: {action} needs it"):
         await memory(tool_context({Notebook: Pages()}), action, " ")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from frostagent.reply import Reply, UnfitAnswer
+from frostagent.reply import Reply, UnfitAnswer, ended_reply
 from frostagent.structured import fill_in, find_json, form_of
 from frostagent.types.messages import AssistantMessage, Message, Usage, UserMessage
 from frostagent.types.runs import Outcome, Stop
@@ -94,7 +94,7 @@ def test_deep_nesting_is_no_json() -> None:
 
 def a_reply(text: str, usage: Usage | None = None) -> Reply:
     messages = (AssistantMessage(text),)
-    return Reply.of("t1", Outcome(Stop.ANSWERED, text, messages, usage or Usage(1, 1), 1))
+    return ended_reply("t1", Outcome(Stop.ANSWERED, text, messages, usage or Usage(1, 1), 1))
 
 
 async def test_one_answer_that_fits_needs_one_request() -> None:

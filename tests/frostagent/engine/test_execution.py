@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from frostagent.types.errors import InvalidArguments, ToolFailed
 from frostagent.types.results import ToolResult
 from frostagent.types.suspension import Allow, ApprovalRequest, Decision, Deny, Pending, Suspend
-from frostagent.types.tools import ToolContext, tool
+from frostagent.types.tools import SideEffectsWord, ToolContext, tool
 from tests.cases import each_case
 from tests.fakes import ManualClock, tool_context
 from tests.frostagent.toolbox import Stubborn, echo, once
@@ -26,7 +26,7 @@ from tests.frostagent.toolbox import Stubborn, echo, once
     ],
 )
 async def test_only_what_does_no_harm_is_tried_once_more_and_only_after_a_passing_trouble(
-    idempotent: bool, side_effects: str, error: Exception, tries: int
+    idempotent: bool, side_effects: SideEffectsWord, error: Exception, tries: int
 ) -> None:
     tried, clock = 0, ManualClock()
 

@@ -245,7 +245,7 @@ class Wordy:
         (Wordy(), "ghost: execute is to be a function, not str"),
         (Echo, "Echo is a class. Give an object of it: Echo()"),
         (Dice, "Dice is a class. Give an object of it: Dice()"),
-        (object(), "object has no name as text, so it is no tool: give a Tool, a typed function, or"),
+        (object(), "object has no name as text, so it is no tool: give a Tool, a typed function or"),
     ],
 )
 def test_what_could_never_be_run_is_refused_where_the_tool_is_defined(source: object, told: str) -> None:

@@ -108,7 +108,7 @@ async def test_what_is_no_tool_is_refused_and_leaves_the_registry_as_it_was() ->
     tools = Toolset([add])
     told = tools.definitions()
     for wrong in (object(), Dice, 3, "add", None, print):
-        with pytest.raises((TypeError, ValueError), match=r"no name|is a class|no description|a tool's name"):
+        with pytest.raises((TypeError, ValueError), match=r"no name|is a class|needs a type|a tool's name"):
             tools.register(wrong)
     assert tools.definitions() is told
     assert [each.name for each in tools.list()] == ["add"]

@@ -7,6 +7,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel
 
 from bot.core.ports import KeptFile
+from frostagent.engine.external_tools import as_tool
 from frostagent.engine.tool_execution import run_body
 from frostagent.types.errors import InvalidArguments, ToolUnavailable
 from frostagent.types.messages import ToolSpec
@@ -14,7 +15,7 @@ from frostagent.types.runs import Asker
 from frostagent.types.schema import UnsuitableType
 from frostagent.types.suspension import ApprovalRequest
 from frostagent.types.tools import DEFAULT_TIMEOUT, Tool, ToolContext, make_tool, tool
-from frostagent.types.traits import Rate
+from frostagent.types.traits import Permission, Rate
 from tests.cases import each_case
 from tests.fakes import GROUP, tool_context
 
@@ -111,12 +112,81 @@ def test_a_tool_without_a_description_is_refused() -> None:
         make(description="")
 
 
-def test_a_parameter_without_a_flat_schema_is_refused_where_the_tool_is_defined() -> None:
-    async def choose(what: int | str) -> None:
+def test_a_parameter_without_a_schema_is_refused_where_the_tool_is_defined() -> None:
+    async def choose(what: dict[str, list[int]]) -> None:
         """Chooses."""
 
-    with pytest.raises(UnsuitableType, match=r"choose_arguments\.what: a parameter must have one type"):
+    with pytest.raises(UnsuitableType, match=r"choose_arguments\.what: a mapping may hold plain values only"):
         tool(choose)
+
+
+def test_a_tool_keeps_the_parameters_and_the_result_of_its_function() -> None:
+    @tool
+    def double(number: int) -> int:
+        """Doubles."""
+        return 2 * number
+
+    result: int = double(2) + double(number=3)
+    assert result == 10
+
+
+def test_name_and_description_may_be_declared() -> None:
+    @tool(name="roll_dice", description="Rolls a dice.", permission="approve")
+    def roll() -> int:
+        return 4
+
+    assert (roll.name, roll.description, roll.permission) == ("roll_dice", "Rolls a dice.", Permission.REQUIRE_APPROVAL)
+
+
+class Desk:
+    """Takes bookings."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @tool(side_effects="write")
+    async def book(self, context: ToolContext, room: str, nights: int = 1) -> str:
+        """Books a room."""
+        return f"{self.number} {context.step} {room} {nights}"
+
+    async def __call__(self, room: str) -> str:
+        """Says who books a room."""
+        return f"{self.number} {room}"
+
+
+async def run_with(made: object, raw: str) -> object:
+    ready = as_tool(made)
+    return await run_body(ready, tool_context(), ready.read(raw).arguments)
+
+
+async def test_a_method_is_a_tool_of_each_object() -> None:
+    seven, nine = Desk(7), Desk(9)
+    assert list(seven.book.parameters["properties"]) == ["room", "nights"]
+    assert await run_with(seven.book, '{"room": "a"}') == "7 1 a 1"
+    assert await run_with(nine.book, '{"room": "a", "nights": 2}') == "9 1 a 2"
+    with pytest.raises(UnsuitableType, match="book is a method of a class"):
+        as_tool(Desk.book)
+
+
+async def test_an_object_that_can_be_called_and_a_partial_of_it_run() -> None:
+    assert await run_with(Desk(7), '{"room": "a"}') == "7 a"
+    assert await run_with(partial(Desk(7), room="b"), "") == "7 b"
+
+
+class Booking(BaseModel):
+    room: str
+    nights: int = 1
+
+
+async def test_the_fields_of_an_only_model_arrive_as_the_model_with_its_defaults_told() -> None:
+    @tool
+    def reserve(booking: Booking) -> str:
+        """Reserves."""
+        return booking.room * booking.nights
+
+    checked = reserve.read('{"room": "a"}')
+    assert checked.plain == {"room": "a", "nights": 1}
+    assert await run_body(reserve, tool_context(), checked.arguments) == "a"
 
 
 def test_a_context_that_would_not_arrive_first_is_refused() -> None:
