@@ -6,10 +6,9 @@ from typing import Protocol, TypeVar
 
 from aiohttp import ClientSession
 
-from bot.models.meter import Meter
 from config.endpoints import Endpoint
 from config.settings import Settings
-from frostagent.models.failover import Failover
+from frostagent.models.failover import Failover, UsageMeter
 from frostagent.models.openai.client import OpenAIModel, Timeouts
 from frostagent.models.openai.endpoint import join_url
 from frostagent.models.prices import Price, read_known
@@ -39,10 +38,10 @@ class ChatModels:
         settings: Settings,
         *,
         session: ClientSession,
-        meter: Meter,
         clock: Clock,
         ids: Ids,
         tell: NotifyOwners,
+        meter: UsageMeter | None = None,
         timeouts: Timeouts | None = None,
         wrap: Wrap | None = None,
     ) -> None:

@@ -8,18 +8,18 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from bot.budget.limits import LimitLevel
 from bot.build import App
 from bot.commands.why import Explanations
 from bot.console.console_backend import list_personas
 from bot.console.limits_page import list_limits
 from bot.console.tools_page import call_tool, list_tools
+from bot.core.calendar_days import midnight
 from bot.core.console_views import Doctor, Finding
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TRIED, Trial, TrialOptions
 from bot.memory.window import weigh
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import LimitLevel
 from bot.settings_store import NOWHERE
 from bot.trial.trial_budget import TrialBudget
 from bot.trial.trial_manager import TrialManager, ceiling_of

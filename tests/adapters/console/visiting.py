@@ -21,6 +21,7 @@ from adapters.console.server import Console
 from adapters.console.site import ROUTES, Route, build_app
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
+from bot.core.calendar_days import midnight
 from bot.core.cluster_queries import OwnerDecision, PartitionStatus
 from bot.core.console_views import (
     Chat,
@@ -47,7 +48,6 @@ from bot.core.query_results import DayCounts, Story
 from bot.core.settlement import Settled
 from bot.core.trial_group import TrialLine
 from bot.memory.newest import Newest
-from bot.policy.calendar_days import midnight
 from frostagent.text.language import Language
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation

@@ -12,9 +12,10 @@ from sqlalchemy import select
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
-from adapters.storage.queries.sums import costs, day, midnight, spent, taken
+from adapters.storage.queries.sums import costs, day, spent, taken
 from adapters.storage.retention import LATE, LONGEST_DAY, add_up
 from adapters.storage.tables import PAYER, day_usage, usage
+from bot.core.calendar_days import midnight
 from bot.core.journal import UsageAdded
 from bot.core.query_results import SpentSum
 from frostagent.types.messages import Usage, UserMessage
