@@ -148,9 +148,7 @@ from frostagent.engine.budget import Limits
 from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
 from frostagent.engine.toolset import Toolset
-from frostagent.models.openai.endpoint import join_url
 from frostagent.models.openai.transcription import Transcription
-from frostagent.models.prices import read_known
 from frostagent.text.language import Language
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
@@ -370,9 +368,7 @@ def build_app(
             api_key=settings.stt_api_key.get_secret_value(),
             model=settings.stt_model,
         )
-        price = read_known(settings.llm_prices).price(
-            settings.stt_model, join_url(settings.stt_base_url).host or ""
-        )
+        price = models.price(settings.stt_model, settings.stt_base_url)
         transcribe = CountedSpeech(
             dictation, name=dictation.name, price=price, meter=meter, clock=clock
         )

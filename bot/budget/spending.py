@@ -157,9 +157,10 @@ class DaySums:
 
 class Spending:
     """Counts what entries say of requests (a `JournalObserver`), and tells how much of the limits
-    is used. Owners hear of that through `tell`.
+    is used. `tell` reaches the `owners`.
 
-    `has_limits`: anybody has a limit. If not, nothing is worth asking.
+    `has_limits` tells whether anybody has a limit. It is worked out when a limit changes, not when
+    it is read, which a message does ten times.
     """
 
     def __init__(

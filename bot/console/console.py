@@ -14,7 +14,6 @@ from bot.commands.why import Explanations
 from bot.console.console_backend import list_personas
 from bot.console.limits_page import list_limits
 from bot.console.tools_page import call_tool, list_tools
-from bot.core.calendar_days import midnight
 from bot.core.console_views import Doctor, Finding
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
@@ -217,7 +216,6 @@ def build_sources(
         mask=mask,
         estimate=estimate_text,
         weigh=weigh,
-        midnight=lambda now, later: midnight(now, later=later),
         clock=clock,
         trying=trials,
         first="/" if trying is None else "/try#say",

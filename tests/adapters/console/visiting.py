@@ -21,7 +21,6 @@ from adapters.console.server import Console
 from adapters.console.site import ROUTES, Route, build_app
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
-from bot.core.calendar_days import midnight
 from bot.core.cluster_queries import OwnerDecision, PartitionStatus
 from bot.core.console_views import (
     Chat,
@@ -186,7 +185,6 @@ class Place:
             mask=Mask([SECRET, SHORT]),
             estimate=len,
             weigh=lambda rounds, light: 1000.0 * len(rounds) + light,
-            midnight=lambda now, later: midnight(now, later=later),
             clock=self.clock,
             trying=self.trying,
             first=self.first,
