@@ -3,7 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.budget.limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride, OwnLimits
-from tests.bot.budget.till import till_of
+from tests.bot.budget.till import Till, till_of
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 from tests.settings import kept_settings
 
@@ -67,3 +67,21 @@ async def test_a_limit_of_somebodys_own_holds_at_once_and_so_does_its_end() -> N
     assert till.rung() is LimitLevel.CHEAP
     assert await own.keep(777, None)
     assert till.rung() is LimitLevel.ALL
+
+
+async def test_whether_anybody_has_a_limit_is_known_at_once_whoever_sets_or_lifts_it() -> None:
+    till = await till_of(DayLimits())
+    spending, settings = till.spending, kept_settings(till.store, clock=till.clock)
+    assert not spending.has_limits
+    spending.own.set_filed({GROUP.session_id: LimitOverride(tokens=9)})
+    assert spending.has_limits
+    spending.own.set_filed({})
+    assert not spending.has_limits
+    elsewhere = OwnLimits(settings=settings, clock=till.clock)
+    assert await elsewhere.load()
+    assert await elsewhere.keep(777, LimitOverride(tokens=9))
+    assert not spending.has_limits  # nobody told this bot
+    again = Till(DayLimits(), store=till.store).spending
+    assert not again.has_limits
+    assert await again.load()
+    assert again.has_limits  # as an earlier process has it

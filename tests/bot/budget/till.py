@@ -51,10 +51,11 @@ class Till:
         *,
         tongue: Language = Language.CHINESE,
         neighbours: ClusterPeers | None = None,
+        store: RecordingStore | None = None,
     ) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
-        self.store = RecordingStore()
+        self.store = store or RecordingStore()
         own = OwnLimits(settings=kept_settings(self.store, clock=self.clock), clock=self.clock)
         clock, owners, tell = self.clock, frozenset({999}), read(self.told, tongue)
         self.spending = (
