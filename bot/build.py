@@ -32,6 +32,11 @@ from bot.approvals.join_requests import JoinRequests, JoinRequestStore
 from bot.approvals.new_groups import NewGroups
 from bot.approvals.registry import PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
+from bot.budget.commands import limit_command, usage_command
+from bot.budget.limits import LIMITS, Cap, DayLimits, OwnLimits
+from bot.budget.meter import CountedSpeech, Meter
+from bot.budget.spending import Spending
+from bot.budget.turn_budget import TurnBudget
 from bot.chat.active_conversations import ActiveConversations
 from bot.chat.active_turn import ActiveTurns
 from bot.chat.active_work import ActiveWork
@@ -41,7 +46,6 @@ from bot.chat.coalescer import Coalescer
 from bot.chat.context_builder import (
     ContextBuilder,
     PromptContext,
-    TurnBudget,
     history_room_of,
     longest_head,
     longest_head_of_all,
@@ -82,13 +86,11 @@ from bot.commands.errors import Failures, errors_command
 from bot.commands.forget import forget_command
 from bot.commands.groups import groups_command, mode_commands
 from bot.commands.help import stop_command, with_help
-from bot.commands.limit import limit_command
 from bot.commands.me import me_command
 from bot.commands.model import model_command
 from bot.commands.persona import persona_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
-from bot.commands.usage import usage_command
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
 from bot.core.cluster_messages import ClusterPeers
@@ -117,15 +119,12 @@ from bot.memory.history import History
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
 from bot.memory.modes import MODE, Modes, mode_of_new_groups
 from bot.memory.newest import Newest
-from bot.memory.own_limits import LIMITS, OwnLimits
 from bot.memory.persona_files import PersonaFiles
 from bot.memory.personas import PERSONA_TEXTS, Personas
 from bot.memory.recorder import Recorder
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
-from bot.memory.spending import Spending
 from bot.memory.summaries import SUMMED_UP_WITHIN, Summaries
-from bot.models.meter import CountedSpeech, Meter
 from bot.outbox.delivery import Delivery, Postbox
 from bot.outbox.gestures import Gestures
 from bot.outbox.outbox import Outbox, Screen
@@ -133,7 +132,6 @@ from bot.outbox.owner_alerts import Owner, RunFailureAlerts, StartupAlerts
 from bot.outbox.sender import Sender
 from bot.outbox.sends import SendJournal
 from bot.outbox.shadow import Shadow
-from bot.policy.day_limits import Cap, DayLimits
 from bot.policy.wake import Rules
 from bot.prompt.stored_rounds import tell_round
 from bot.quiet.commands import quiet_commands
@@ -150,9 +148,7 @@ from frostagent.engine.budget import Limits
 from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
 from frostagent.engine.toolset import Toolset
-from frostagent.models.openai.endpoint import join_url
 from frostagent.models.openai.transcription import Transcription
-from frostagent.models.prices import read_known
 from frostagent.text.language import Language
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
@@ -306,7 +302,7 @@ def build_app(
     else:
         # Only a cluster needs these.
         from adapters.storage.day_totals import counting
-        from bot.memory.shared_spending import SharedSpending
+        from bot.budget.shared_spending import SharedSpending
 
         spending = shared = SharedSpending(
             day_limits,
@@ -332,10 +328,9 @@ def build_app(
 
     meter = Meter(
         store,
+        spending=spending,
         clock=clock,
         ids=ids,
-        reserves=spending.has_limits,
-        refuses=spending.refuses,
         count=metrics.asked,
     )
     models = ChatModels(
@@ -373,9 +368,7 @@ def build_app(
             api_key=settings.stt_api_key.get_secret_value(),
             model=settings.stt_model,
         )
-        price = read_known(settings.llm_prices).price(
-            settings.stt_model, join_url(settings.stt_base_url).host or ""
-        )
+        price = models.price(settings.stt_model, settings.stt_base_url)
         transcribe = CountedSpeech(
             dictation, name=dictation.name, price=price, meter=meter, clock=clock
         )
@@ -403,7 +396,7 @@ def build_app(
 
     persona_files = PersonaFiles(settings, models.named)
     personas = Personas(persona_files.cast(), settings=settings_store)
-    spending.own.filed = personas.days
+    personas.follow_day_limits(own_limits.set_filed)
     attachments = Attachments(store=store, kinds=senses.kinds)
     speakers = Speakers(store=store)
     first_token = settings.llm_first_token or LONGEST_FIRST_TOKEN
@@ -588,14 +581,14 @@ def build_app(
     lanes = Lanes[Work](clock=clock, order=order, max_waiting=settings.bot_lane)
     server_clock = ServerClock(clock)
     turn_budget = TurnBudget(
-        Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_max_sends),
         spending,
-        (
+        limits=Limits(settings.bot_run_requests, settings.bot_run_tokens, settings.bot_max_sends),
+        cheap=(
             None
             if settings.llm_cheap_model in {"", settings.llm_model}
             else models.named(settings.llm_cheap_model)
         ),
-        toolset.list,
+        tools=toolset.list,
     )
     subagents.subagents.leaner = turn_budget.leaner
     delivery = Delivery(

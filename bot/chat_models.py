@@ -6,10 +6,9 @@ from typing import Protocol, TypeVar
 
 from aiohttp import ClientSession
 
-from bot.models.meter import Meter
 from config.endpoints import Endpoint
 from config.settings import Settings
-from frostagent.models.failover import Failover
+from frostagent.models.failover import Failover, UsageMeter
 from frostagent.models.openai.client import OpenAIModel, Timeouts
 from frostagent.models.openai.endpoint import join_url
 from frostagent.models.prices import Price, read_known
@@ -39,10 +38,10 @@ class ChatModels:
         settings: Settings,
         *,
         session: ClientSession,
-        meter: Meter,
         clock: Clock,
         ids: Ids,
         tell: NotifyOwners,
+        meter: UsageMeter | None = None,
         timeouts: Timeouts | None = None,
         wrap: Wrap | None = None,
     ) -> None:
@@ -77,6 +76,10 @@ class ChatModels:
         """A model that asks the one of this name first."""
         return self._answering(name, self._settings.models_named(name))
 
+    def price(self, model: str, base_url: str) -> Price | None:
+        """The price of a model there; None if it is unknown."""
+        return self._known.price(model, join_url(base_url).host or "")
+
     def upstreams(self) -> tuple[Upstream, ...]:
         """All that are asked."""
         return (*self.main.upstreams, *self.cheap.upstreams, *self.coder.upstreams)
@@ -90,11 +93,10 @@ class ChatModels:
 
     def _upstream(self, endpoint: Endpoint) -> Upstream:
         if endpoint not in self._upstreams:
-            host = join_url(endpoint.base_url).host or ""
             self._upstreams[endpoint] = Upstream(
                 *(self._client(endpoint, key) for key in endpoint.keys),
                 window=endpoint.context or self._known.window(endpoint.model),
-                price=self._known.price(endpoint.model, host),
+                price=self.price(endpoint.model, endpoint.base_url),
             )
         return self._upstreams[endpoint]
 

@@ -10,9 +10,9 @@ from adapters.metrics.metrics import Metrics, Today, Vitals, together
 from adapters.storage.files import free_at
 from adapters.web.file_offers import FileOffers
 from adapters.web.readiness import Attendance
+from bot.budget.limits import ALL, NO_CAP, limit_level
+from bot.budget.spending import Spending
 from bot.build import App, data_folder
-from bot.memory.spending import ALL, Spending
-from bot.policy.day_limits import NO_CAP, limit_level
 from bot.policy.wake import Silence
 from config.settings import Settings
 from frostagent.types.ports import Clock

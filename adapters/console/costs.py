@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from adapters.console.language import date, minute
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, Sources
+from bot.core.calendar_days import midnight
 from bot.core.console_views import CostSum
 from bot.core.query_results import UsageSum
 
@@ -56,11 +57,11 @@ async def show_costs(request: web.Request) -> web.Response:
         by=by,
         several=by == "chat" and len(accounts) > 1,
         kinds=tuple(KINDS),
-        columns=None if days is None else _columns(sources, days, now, top),
+        columns=None if days is None else _columns(days, now, top),
         sums=sums,
         total=total,
         dearest=max((one.usage.cost for one in sums or ()), default=0.0) or 1.0,
-        forecast=_forecast(sources, days or (), now),
+        forecast=_forecast(days or (), now),
         top=top,
         unpriced=[one.name for one in unpriced if one.name not in priced],
         before=[one for one in unpriced if one.name in priced],
@@ -100,10 +101,10 @@ async def _read(sources: Sources, by: str) -> tuple[CostSum, ...] | None:
 
 
 def _since(sources: Sources) -> float:
-    return sources.midnight(sources.clock.now(), 1 - DAYS)
+    return midnight(sources.clock.now(), later=1 - DAYS)
 
 
-def _columns(sources: Sources, days: Sequence[CostSum], now: float, top: float) -> list[Column]:
+def _columns(days: Sequence[CostSum], now: float, top: float) -> list[Column]:
     used = {float(one.name): one.usage for one in days}
     width = 100 / DAYS
     return [
@@ -115,16 +116,16 @@ def _columns(sources: Sources, days: Sequence[CostSum], now: float, top: float) 
             sum_,
         )
         for number in range(DAYS)
-        for day in [sources.midnight(now, number + 1 - DAYS)]
+        for day in [midnight(now, later=number + 1 - DAYS)]
         for sum_ in [used.get(day, UsageSum())]
     ]
 
 
-def _forecast(sources: Sources, days: Sequence[CostSum], now: float) -> UsageSum:
+def _forecast(days: Sequence[CostSum], now: float) -> UsageSum:
     """Thirty days like the last seven complete days, or those of them since the first use; like
     today if nothing was used on them. Usage without a known price stays without one.
     """
-    since, today = sources.midnight(now, -LATELY), sources.midnight(now, 0)
+    since, today = midnight(now, later=-LATELY), midnight(now)
     begun = min((float(one.name) for one in days), default=today)
     over = [one for one in days if since <= float(one.name) < today]
     lately = _total(over or [one for one in days if float(one.name) == today])

@@ -36,7 +36,6 @@ class Sources:
     - `look` returns the current state of the whole cluster, `look_with_drafts` also the texts of
       drafts.
     - `pause` pauses a chat, `resume` resumes it. False if that cannot be recorded now.
-    - `midnight` is the start of the day N days after the day of a moment.
     - `forget` erases a group, or the person of a private chat, and returns the row count.
       Raises BotError.
     - `note` records an action; `tell` sends owners a line in the language of their `tongue`.
@@ -75,7 +74,6 @@ class Sources:
     mask: Callable[[str], str]
     estimate: Callable[[str], float]
     weigh: Callable[[Sequence[Round], int], float]
-    midnight: Callable[[float, int], float]
     clock: Clock
     trying: TrialRuns
     first: str = "/"

@@ -16,6 +16,7 @@ from adapters.console.logins import LOGINS
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
 from adapters.console.turns import OUTCOMES, describe_ending, describe_rows, tone_of
+from bot.core.calendar_days import midnight
 from bot.core.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
 from bot.core.query_results import DayCounts, UsageSum
 from frostagent.types.conversation import Conversation, NotAConversation
@@ -38,10 +39,10 @@ async def show_today(request: web.Request) -> web.Response:
     """The page."""
     sources, speech = request.app[SOURCES], request[LANGUAGE]
     now = sources.clock.now()
-    newest, today = sources.feed.number, sources.midnight(now, 0)
+    newest, today = sources.feed.number, midnight(now)
     day = await sources.showing.day(since=today, until=0.0)
     rows = await sources.showing.rows(TurnQuery())
-    week = await sources.showing.costs(since=sources.midnight(now, -7), by="day")
+    week = await sources.showing.costs(since=midnight(now, later=-7), by="day")
     state, newest_rows = (await sources.look()).state, () if rows is None else rows.rows
     names = _names(newest_rows)
     accounts = {one.account for one in state.accounts}

@@ -20,6 +20,7 @@ from adapters.console.http import ORIGIN, RequestRefused, parse_number
 from adapters.console.language import LANGUAGE, Language, clock, minute, money
 from adapters.console.rendering import MaskedResponse, render, render_missing
 from adapters.console.sources import SOURCES, Sources
+from bot.core.calendar_days import midnight
 from bot.core.console_views import (
     UNANSWERED,
     ConsoleQueries,
@@ -258,7 +259,7 @@ def format_person(number: int, known: Mapping[int, str]) -> str:
 async def _people(sources: Sources, rows: Iterable[TurnRow] = ()) -> Mapping[int, str]:
     """Recent askers by number: those of these rows, and those with the highest cost."""
     known = {row.asker: row.name for row in rows if row.name}
-    since = sources.midnight(sources.clock.now(), -DAYS)
+    since = midnight(sources.clock.now(), later=-DAYS)
     for one in await sources.showing.costs(since=since, by="asker") or ():
         if one.called and one.name.isdecimal() and int(one.name):
             known.setdefault(int(one.name), one.called)
@@ -267,7 +268,7 @@ async def _people(sources: Sources, rows: Iterable[TurnRow] = ()) -> Mapping[int
 
 async def _models(sources: Sources, chosen: str) -> list[str]:
     """The models asked recently, and the `chosen` one."""
-    since = sources.midnight(sources.clock.now(), -DAYS)
+    since = midnight(sources.clock.now(), later=-DAYS)
     names = {one.name for one in await sources.showing.costs(since=since, by="model") or ()}
     return sorted(filter(None, names | {chosen}))
 

@@ -20,8 +20,8 @@ from sqlalchemy import Connection
 
 from adapters.storage.batches import Put, Transactions
 from adapters.storage.database import Database
-from adapters.storage.queries.sums import midnight
 from adapters.storage.statements import Statement
+from bot.core.calendar_days import midnight
 from bot.core.journal import DayKeeper, DayStanding, Found
 
 ALL = 0

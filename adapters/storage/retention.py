@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from adapters.storage.queries.sums import midnight, parts
+from adapters.storage.queries.sums import parts
 from adapters.storage.queries.unfinished import SEEN
 from adapters.storage.tables import (
     BY_TURN,
@@ -47,6 +47,7 @@ from adapters.storage.tables import (
     verdicts,
     windows,
 )
+from bot.core.calendar_days import midnight
 
 DAY = 86_400.0
 LONGEST_DAY = 25 * 3600.0  # in seconds: what was taken in it may be of today

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
-from bot.memory.lru import LRU
+from bot.core.lru import LRU
 from bot.policy.message_trimming import MAX_NAME
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

@@ -6,28 +6,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.budget.limits import LimitLevel
+from bot.budget.turn_budget import TurnBudget, shorten_history, shows_pictures
 from bot.chat.perception import Perception
 from bot.chat.suspended import SuspendedTurn
 from bot.core.events import MessageReceived, quote_in
 from bot.core.group_admin import Chair, Topic
 from bot.core.journal import AttachmentNamed, OpenTurn
-from bot.core.ports import Looking
 from bot.core.segments import Forward, Segment
 from bot.core.task_context import current_run, early_payer
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
-from bot.memory.spending import Spending
 from bot.outbox.delivery import Delivery
 from bot.outbox.turn_speaker import TurnSpeaker
-from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import language_of
 from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
 from bot.policy.silence import keeps_silent
@@ -56,7 +54,7 @@ from bot.prompt.render import MAX_TEXT, View, line, plain
 from bot.prompt.summary import outside_tools_in
 from bot.prompt.wording import Wording
 from frostagent.engine.authority import lowest_authority
-from frostagent.engine.budget import NO_LIMITS, NOTHING_SPENT, Budget, Limits
+from frostagent.engine.budget import NOTHING_SPENT
 from frostagent.engine.engine import Run
 from frostagent.engine.toolset import Toolset
 from frostagent.models.compaction import history_room
@@ -65,10 +63,9 @@ from frostagent.models.tokens import estimate, estimate_text
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack
 from frostagent.types.messages import Message, ModelRequest, UserMessage
-from frostagent.types.ports import ChatModel, Ids, Speaker, Subagents
+from frostagent.types.ports import Ids, Speaker
 from frostagent.types.runs import Asker, Spent, Terms
 from frostagent.types.speech import Mention, Quote
-from frostagent.types.tools import Tool
 from frostagent.types.traits import Audience
 
 
@@ -306,63 +303,6 @@ def quotes(message: MessageReceived) -> Iterable[str]:
     return (one.message_id for one in message.segments if isinstance(one, Quote))
 
 
-DEAR = frozenset({Looking, Subagents})
-"""The ports of tools that show pictures, or ask others."""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnBudget:
-    """`limits` are those of each question, `spending` counts those of a day; `cheap` is the model
-    for a question that is to be cheap, if there is one; `tools` gives all there are.
-    """
-
-    limits: Limits = NO_LIMITS
-    spending: Spending | None = None
-    cheap: ChatModel | None = None
-    tools: Callable[[], Sequence[Tool]] = tuple
-
-    def budget(self, turn_id: str, spent: Spent = NOTHING_SPENT) -> Budget:
-        """The budget of a turn that took so much already; once the day's is used up it is asked
-        for no more than the words it owes.
-        """
-        return Budget(self.limits, spent, lambda: self.rung_of(turn_id) >= LimitLevel.SPENT)
-
-    def rung(self, where: Conversation, who: int) -> LimitLevel:
-        """How much of the day's limits of a person there is used; of the group alone for 0."""
-        return self.spending.rung(where, who) if self.spending else LimitLevel.ALL
-
-    def rung_of(self, turn_id: str) -> LimitLevel:
-        """The same of the person that a turn is for."""
-        return self.spending.rung_of(turn_id) if self.spending else LimitLevel.ALL
-
-    def leaner(self, run: Run) -> Run:
-        """The run as its next request may be made; one inside another is of the same turn."""
-        rung = self.rung_of(run.id.partition("/")[0])
-        if rung < LimitLevel.CHEAP:
-            return run
-        if self.cheap is not None:
-            run = replace(run, model=self.cheap)
-        if rung >= LimitLevel.PLAIN:
-            left_out = (
-                tool for tool in self.tools() if rung >= LimitLevel.BARE or DEAR & {*tool.needs}
-            )
-            denied = run.terms.denied | {tool.name for tool in left_out}
-            run = replace(run, terms=replace(run.terms, denied=denied))
-        return run
-
-
-def told_on(rung: LimitLevel, rounds: tuple[Message, ...]) -> tuple[Message, ...]:
-    """So much of what was said before as is told on that rung: whole rounds, the latest."""
-    if rung < LimitLevel.BARE:
-        return rounds
-    begins = (
-        place
-        for place, message in enumerate(rounds)
-        if 2 * place >= len(rounds) and isinstance(message, UserMessage)
-    )
-    return rounds[next(begins, len(rounds)) :]
-
-
 class Turn(Struct, frozen=True):
     """A question that is being answered: `user` is what the model reads of it, and behind it what
     is so `now`; it `sees` pictures, where anybody does. So many messages of its transcript stand
@@ -469,7 +409,7 @@ class ContextBuilder:
             who=who,
             rounds=rounds,
             summary=summary,
-            rung=self._turn_budget.rung(where, payer),
+            rung=self._turn_budget.spending.rung(where, payer),
             recalled=recalled.lines,
         )
 
@@ -501,7 +441,7 @@ class ContextBuilder:
             who=who,
             rounds=rounds,
             summary=summary,
-            rung=self._turn_budget.rung_of(turn_id),
+            rung=self._turn_budget.spending.rung_of(turn_id),
             spent=spent_by(waiting),
         )
         turn.speaker.said += waiting.said
@@ -549,8 +489,8 @@ class ContextBuilder:
         recalled: tuple[str, ...] = (),
     ) -> Turn:
         message, where = question.message, question.message.conversation
-        sees = self._perception.sees and rung < LimitLevel.PLAIN
-        words, rounds = view.words, told_on(rung, rounds)
+        sees = self._perception.sees and shows_pictures(rung)
+        words, rounds = view.words, shorten_history(rung, rounds)
         before = 1 + len(who.examples)
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
         asker = replace(asker, read=outside_tools_in(summary)) if summary else asker

@@ -23,8 +23,8 @@ from bot.chat.catchup import UNSUPPORTED
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.core.language import CATALOGUE
+from bot.core.lru import DefaultLRU
 from bot.core.ports import Transport
-from bot.memory.lru import DefaultLRU
 from bot.outbox.owner_alerts import Owner
 from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation

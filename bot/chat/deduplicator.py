@@ -22,8 +22,8 @@ from enum import Enum, auto
 
 from bot.chat.tasks import Facts
 from bot.core.events import Identity, MessageReceived
+from bot.core.lru import LRU, RecentKeys
 from bot.core.server_clock import ServerClock
-from bot.memory.lru import LRU, RecentKeys
 from bot.policy.message_aliases import is_row_of
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

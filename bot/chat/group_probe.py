@@ -22,8 +22,8 @@ from bot.chat.active_conversations import ActiveConversations
 from bot.chat.mutes import Mutes
 from bot.core.errors import ActionUnanswered, ActionUnsupported, TransportError
 from bot.core.events import MessageReceived, Muted
+from bot.core.lru import LRU
 from bot.core.ports import JoinedGroup, Member, Transport
-from bot.memory.lru import LRU
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.core.events import MemberChanged, Muted
+from bot.core.lru import LRU
 from bot.core.ports import Member
-from bot.memory.lru import LRU
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 

@@ -15,12 +15,12 @@ from typing import Final
 
 from cachetools import LRUCache
 
+from bot.budget.limits import LimitLevel
+from bot.budget.spending import Spending
 from bot.chat.tasks import Task
 from bot.core.events import MessageReceived
-from bot.memory.spending import Spending
 from bot.outbox.delivery import Postbox
 from bot.outbox.gestures import NOT_NOW, Gestures
-from bot.policy.day_limits import LimitLevel
 from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_question_language, is_quoted
 from bot.policy.wake import Rules, Silence, Why
 from frostagent.text.language import Phrase
@@ -89,7 +89,7 @@ class RateLimiter:
     def __init__(
         self,
         rules: Rules,
-        spending: Spending | None,
+        spending: Spending,
         postbox: Postbox,
         gestures: Gestures,
         clock: Clock,
@@ -162,7 +162,7 @@ class RateLimiter:
         process began is brought to its end.
         """
         message, who, spending = task.message, _payer(task), self._spending
-        if task.retry or spending is None:
+        if task.retry:
             return ""
         if spending.rung(message.conversation, who) < LimitLevel.SPENT:
             return ""

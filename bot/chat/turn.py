@@ -26,10 +26,10 @@ from bot.chat.suspended import SuspendedTurn, SuspendedTurns
 from bot.chat.turn_journal import TurnJournal
 from bot.core.events import Identity, MessageReceived
 from bot.core.journal import Entry, OpenTurn, RunResumed, Undelivered
+from bot.core.lru import LRU
 from bot.core.ports import Store
 from bot.core.refusals import is_muted
 from bot.memory.history import History
-from bot.memory.lru import LRU
 from bot.outbox.delivery import Delivery, SaidMessage, note_on, undelivered
 from bot.outbox.gestures import Gestures
 from bot.outbox.shadow import Shadow

@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from bot.budget.spending import Spending
 from bot.core.journal import Entry, OpenTurn, TurnClosed, TurnOpened, Undelivered
 from bot.core.ports import Store
 from bot.memory.history import History
-from bot.memory.spending import Spending
 from bot.prompt.compose import Question
 from frostagent.engine.engine import RunState
 from frostagent.types.conversation import Conversation
@@ -22,7 +22,7 @@ GIVEN_UP = "given_up: what was asked or read is gone, another turn has it, or it
 
 
 class TurnJournal:
-    """Makes the entries of turns, and writes down those that leave nothing behind. Where `spending`
+    """Makes the entries of turns, and writes down those that leave nothing behind. If `spending`
     has limits, first requests are reserved before they are made.
     """
 
@@ -32,7 +32,7 @@ class TurnJournal:
         history: History,
         clock: Clock,
         *,
-        spending: Spending | None = None,
+        spending: Spending,
     ) -> None:
         self._spending = spending
         self._store = store
@@ -86,7 +86,7 @@ class TurnJournal:
         """Write these down before a model is asked. What its first request reserves is committed
         before that is made, and these with it: one commit is as much work as the other.
         """
-        if self._spending is not None and self._spending.has_limits():
+        if self._spending.has_limits:
             self._store.put(*entries)
         else:
             await self._store.commit(*entries)

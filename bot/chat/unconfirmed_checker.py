@@ -19,9 +19,9 @@ from bot.chat.tasks import YOUNG
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import Entry, MessageObserved, Spoken, Undelivered
+from bot.core.lru import LRU
 from bot.core.ports import Settled, Store, Transport
 from bot.memory.history import History
-from bot.memory.lru import LRU
 from bot.outbox.outbox import Outbox
 from bot.outbox.sends import Send
 from bot.policy.answered_questions import is_undelivered, lacks_answer, lost_part

@@ -4,7 +4,7 @@ counted.
 Where a day has no limit nothing is reserved for the first request of a question, which would cost
 every message; that it may have been under way is told by its turn, which was left open with no row
 for it. It counts then as much as would have been reserved. All other requests are reserved
-(`bot/models/meter.py`), so that a process that ends left a row for each.
+(`bot/budget/meter.py`), so that a process that ends left a row for each.
 
 A process may have ended before the model was asked (pictures were looked at) or, where a first
 attempt took nothing, while it waited to ask once more: that counts, too, as nobody knows. Of a

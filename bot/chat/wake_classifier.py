@@ -26,10 +26,10 @@ from bot.core.blocked_words import BlockedWords
 from bot.core.command import Command
 from bot.core.events import MessageReceived, quote_in
 from bot.core.language import CATALOGUE
+from bot.core.lru import DefaultLRU
 from bot.core.segments import Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
-from bot.memory.lru import DefaultLRU
 from bot.memory.modes import Mode, Modes
 from bot.outbox.outbox import Outbox
 from bot.outbox.owner_alerts import Owner

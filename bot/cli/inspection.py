@@ -16,7 +16,6 @@ from bot.build import build_media_folder, owners_language, sent_media_client
 from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
-from bot.models.meter import Meter
 from bot.runtime.tool_discovery import report
 from bot.runtime.version import user_agent
 from bot.subagents import SubagentRegistry
@@ -144,7 +143,6 @@ async def call_tool(
             models = ChatModels(
                 settings,
                 session=session,
-                meter=Meter(None, clock=clock, ids=ids),
                 clock=clock,
                 ids=ids,
                 tell=say,

@@ -30,7 +30,7 @@ def list_daily_tasks(settings: Settings, app: App) -> tuple[Background, ...]:
     alarms = AlarmMonitor(
         stands=app.status.here,
         busy=app.lanes.in_progress,
-        gather=(app.spending.marks.people, app.decisions.groups.news),
+        gather=(app.spending.alerts.take_people, app.decisions.groups.news),
         books=books if is_first else None,
         tell=app.owner.tell,
         clock=app.clock,

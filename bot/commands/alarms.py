@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.commands.digest import Stands
+from bot.core.calendar_days import midnight
 from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries, UsageSum
-from bot.policy.calendar_days import midnight
 from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from bot.commands.phrases import tokens
-from bot.core.command import Asked, Command, command
+from bot.core.command import Asked, Command, command, tokens
 from bot.core.language import CATALOGUE
 from bot.memory.history import History
 from frostagent.models.tokens import estimate, estimate_messages, estimate_text

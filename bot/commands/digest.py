@@ -8,15 +8,14 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from bot.commands.phrases import AWAY, IN_PRIVATE, money, tokens
 from bot.commands.reasons import words_of
-from bot.core.command import Asked, Command, command
+from bot.core.calendar_days import midnight, time_of_day
+from bot.core.command import AWAY, IN_PRIVATE, Asked, Command, command, money, tokens
 from bot.core.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
 from bot.core.language import CATALOGUE
 from bot.core.ports import Store
 from bot.core.query_results import Choices, DaySum, JournalQueries, Spender, UsageSum
 from bot.outbox.owner_alerts import Owner
-from bot.policy.calendar_days import midnight, time_of_day
 from bot.prompt.render import label
 from bot.settings_store import NOWHERE
 from frostagent.text.language import Language, Phrase, text_in

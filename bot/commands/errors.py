@@ -6,8 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from bot.commands.phrases import IN_PRIVATE
-from bot.core.command import Asked, Command, command
+from bot.core.command import IN_PRIVATE, Asked, Command, command
 from bot.core.language import CATALOGUE
 from frostagent.text.language import Phrase
 from frostagent.types.ports import Clock

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeAlias
 
-from bot.commands.phrases import AWAY, IN_PRIVATE
-from bot.core.command import NOT_NOW, Asked, Command, command
+from bot.core.command import AWAY, IN_PRIVATE, NOT_NOW, Asked, Command, command
 from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries
 from bot.memory.modes import NAMES, Mode, Modes

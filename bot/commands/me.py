@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bot.commands.phrases import AWAY
-from bot.core.command import Asked, Command, command
+from bot.core.command import AWAY, Asked, Command, command
 from bot.core.language import CATALOGUE
 from bot.core.memories import Kind, Memories, StoredFact
 from bot.policy.memory_rules import may_surface

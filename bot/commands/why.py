@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.commands.phrases import AWAY, money, tokens
 from bot.commands.reasons import (
     CALLED_BY,
     NOTHING,
@@ -14,7 +13,7 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.core.command import Asked, Command, at_time, command
+from bot.core.command import AWAY, Asked, Command, at_time, command, money, tokens
 from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
 from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from bot.budget.limits import LimitLevel
 from bot.build import App
 from bot.commands.why import Explanations
 from bot.console.console_backend import list_personas
@@ -18,8 +19,6 @@ from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TRIED, Trial, TrialOptions
 from bot.memory.window import weigh
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import LimitLevel
 from bot.settings_store import NOWHERE
 from bot.trial.trial_budget import TrialBudget
 from bot.trial.trial_manager import TrialManager, ceiling_of
@@ -217,7 +216,6 @@ def build_sources(
         mask=mask,
         estimate=estimate_text,
         weigh=weigh,
-        midnight=lambda now, later: midnight(now, later=later),
         clock=clock,
         trying=trials,
         first="/" if trying is None else "/try#say",

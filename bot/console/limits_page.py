@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.commands.phrases import tokens
+from bot.budget.limits import LimitOverride, OwnLimits
+from bot.core.command import tokens
 from bot.core.console_views import LimitState
 from bot.core.language import CATALOGUE
-from bot.memory.own_limits import OwnLimits
-from bot.policy.day_limits import LimitOverride
 from config.settings import Settings
 from frostagent.text.language import Phrase
 
@@ -47,7 +46,7 @@ def list_limits(settings: Settings, overrides: OwnLimits) -> tuple[LimitState, .
     ]
     by_file = [
         LimitState(BY_FILE, _format_override(limit), str(group))
-        for group, limit in overrides.filed().items()
+        for group, limit in overrides.filed.items()
     ]
     by_command = [
         LimitState(BY_COMMAND, _format_override(limit), str(whose))

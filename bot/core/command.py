@@ -17,6 +17,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from bot.core.language import CATALOGUE
+from bot.core.query_results import UsageSum
 from frostagent.text.language import Language, Phrase
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
@@ -25,8 +26,10 @@ from frostagent.types.traits import Audience
 LONGEST_NAME = 32
 WITHIN = 10.0  # seconds for an answer
 NOT_NOW = Phrase("现在做不到，稍后再试。", "Not now, try again later.")
-CATALOGUE.register(__name__, globals())
 """What a command answers if the journal cannot be written."""
+AWAY = Phrase("现在读不到记录。", "The journal cannot be read now.")
+IN_PRIVATE = Phrase("这个请私聊问我。", "Ask me that in private.")
+CATALOGUE.register(__name__, globals())
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -103,3 +106,19 @@ def at_time(moment: float, now: float) -> str:
     there, here = time.localtime(moment), time.localtime(now)
     same = there[:3] == here[:3]
     return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)
+
+
+def tokens(number: int) -> str:
+    """`980`, `12.3k`, `1.2M`."""
+    if number < 1000:
+        return str(number)
+    scaled, unit = (number / 1000, "k") if number < 1_000_000 else (number / 1_000_000, "M")
+    return f"{scaled:.1f}{unit}"
+
+
+def money(usage: UsageSum) -> str:
+    """`$0.0123`, with a `+?` if the cost of some requests is unknown; `$?` if of all."""
+    if usage.requests and usage.unpriced == usage.requests:
+        return "$?"
+    amount = f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:.2f}"
+    return f"{amount}+?" if usage.unpriced else amount

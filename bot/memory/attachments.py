@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import AttachmentNamed
+from bot.core.lru import DefaultLRU
 from bot.core.ports import Store
 from bot.core.segments import File, Forward, Picture, Record, Segment
-from bot.memory.lru import DefaultLRU
 from frostagent.types.conversation import Conversation
 
 MAX_CONVERSATIONS = 5000

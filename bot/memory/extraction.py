@@ -31,10 +31,10 @@ from bot.core.journal import (
     TurnOpened,
     UsageAdded,
 )
+from bot.core.lru import LRU, DefaultLRU
 from bot.core.memories import MemoriesForgotten, StoredFact
 from bot.core.ports import Store
 from bot.core.task_context import current_errand, current_run
-from bot.memory.lru import LRU, DefaultLRU
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
 from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, read_facts

@@ -22,10 +22,10 @@ from msgspec.structs import replace
 
 from bot.core.events import NO_IDS, MessageReceived
 from bot.core.journal import MessageErased, Remembered
+from bot.core.lru import LRU, DefaultLRU, WeightedLRU
 from bot.core.ports import Store
 from bot.core.redaction import OwnWords, lines_of_messages, redact_messages, redact_own, sources_of
 from bot.memory.attachments import Attachments
-from bot.memory.lru import LRU, DefaultLRU, WeightedLRU
 from bot.memory.speakers import Speakers
 from bot.memory.window import Fold, ToldRound, Window
 from bot.policy.message_trimming import message_weight

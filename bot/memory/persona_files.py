@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from bot.budget.limits import AS_USUAL, LimitOverride
 from bot.memory.personas import Cast, House, Persona, Personas
-from bot.policy.day_limits import AS_USUAL, LimitOverride
 from bot.quiet.rule import read_change
 from bot.runtime.reloading import Reload
 from config.persona_files import PersonaFile, by_group, read_personas

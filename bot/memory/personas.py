@@ -5,12 +5,12 @@ file of groups says, else the persona that names the group itself, else the usua
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from bot.policy.day_limits import LimitOverride
+from bot.budget.limits import LimitOverride
 from bot.policy.wake import Rules
 from bot.quiet.rule import AS_EVERYWHERE, QuietChange
 from bot.settings_store import PERSONA, SettingsStore, TableSetting
@@ -106,8 +106,8 @@ class Personas:
 
     def __init__(self, cast: Cast, *, settings: SettingsStore) -> None:
         self._cast = cast
-        self._days = _days_of(cast)
         self._settings = settings
+        self._day_limits: Callable[[Mapping[int, LimitOverride]], None] | None = None
         self._rules: dict[tuple[str, int], Rules] = {}
         # A message asks a dozen times; whatever changes the answer calls `_look_anew`.
         self._here = lru_cache(MAX_PLACES)(self._look)
@@ -124,15 +124,19 @@ class Personas:
         """The choices by command, where; empty keys: as the files say."""
         return self._settings.all(PERSONA)
 
-    def days(self) -> Mapping[int, LimitOverride]:
-        """The limits of a day of a group by the operator's file, by the group's number."""
-        return self._days
+    def follow_day_limits(self, changed: Callable[[Mapping[int, LimitOverride]], None]) -> None:
+        """Call this with the limits of a day by the operator's file, by the group's number: now,
+        and whenever the file was read again.
+        """
+        self._day_limits = changed
+        changed(_days_of(self._cast))
 
     def become(self, cast: Cast) -> None:
         """Be these from the next turn on."""
         self._cast = cast
-        self._days = _days_of(cast)
         self._look_anew()
+        if self._day_limits is not None:
+            self._day_limits(_days_of(cast))
 
     async def choose(self, where: Conversation, key: str) -> bool:
         """Be the persona of this key there, over restarts; as the files say where it is empty.

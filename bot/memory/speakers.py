@@ -13,8 +13,8 @@ from functools import lru_cache
 from zlib import crc32
 
 from bot.core.journal import MemberNumbered
+from bot.core.lru import DefaultLRU
 from bot.core.ports import Store
-from bot.memory.lru import DefaultLRU
 from bot.prompt.render import MAX_NAME, person_name
 from frostagent.types.conversation import Conversation
 

@@ -15,7 +15,7 @@ from bot.core.actions import SendMessage
 from bot.core.cluster_messages import AlarmRaised, ClusterPeers, SubjectErased
 from bot.core.journal import SendState
 from bot.core.language import CATALOGUE
-from bot.memory.lru import RecentKeys
+from bot.core.lru import RecentKeys
 from bot.outbox.sender import TOO_LATE, Sender
 from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.text.masking import Quoting, text_for_log

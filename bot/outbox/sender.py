@@ -27,10 +27,10 @@ from bot.core.actions import SendMessage, SentSegment, send_prefix_of_person
 from bot.core.cluster_messages import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
 from bot.core.journal import SendState
+from bot.core.lru import LRU
 from bot.core.ports import Transport
 from bot.core.refusals import MUTED, Removable, judge_refusal
 from bot.core.task_context import current_run
-from bot.memory.lru import LRU
 from bot.outbox.pacing import BURST, Pacing
 from bot.outbox.sends import Send, SendJournal, Unconfirmed
 from frostagent.types.conversation import Conversation

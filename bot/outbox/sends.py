@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from bot.core.actions import MergedForward, SendMessage, as_received
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, KnownLine, SendChanged, SendQueued, SendState, StoredSend
+from bot.core.lru import LRU
 from bot.core.ports import Store
 from bot.core.refusals import is_muted
 from bot.core.segments import File, Forward, Picture, Record, Segment, Sticker, Video
-from bot.memory.lru import LRU
 from bot.policy.answered_questions import SKEW
 from bot.policy.message_aliases import find_aliases
 from frostagent.types.conversation import Conversation

@@ -14,6 +14,7 @@ from bot.core.actions import SendMessage, SentSegment
 from bot.core.drafts import draft_id
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState
+from bot.core.lru import DefaultLRU
 from bot.memory.drafts import (
     GIVEN_UP,
     LEFT,
@@ -25,7 +26,6 @@ from bot.memory.drafts import (
     draft_text,
     shadow_notice,
 )
-from bot.memory.lru import DefaultLRU
 from bot.memory.modes import Mode, Modes
 from bot.outbox.layout import split_text
 from bot.outbox.owner_alerts import Owner

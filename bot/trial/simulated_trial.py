@@ -22,6 +22,7 @@ from adapters.simulator.commands import obey
 from adapters.simulator.console import REPLY, parse_mentions, render, render_gesture
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
+from bot.budget.limits import ALL
 from bot.build import App
 from bot.chat_models import Wrap
 from bot.core.console_views import ConsoleQueries
@@ -29,7 +30,6 @@ from bot.core.events import Identity
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
 from bot.memory.newest import Newest
-from bot.memory.spending import ALL
 from bot.runtime.tool_discovery import Discovered
 from bot.trial.trial_budget import TrialBudget
 from config.settings import Settings

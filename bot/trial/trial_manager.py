@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.chat_models import prices_asked
+from bot.core.calendar_days import midnight
 from bot.core.cluster_messages import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.task_context import is_trial
 from bot.core.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
-from bot.policy.calendar_days import midnight
 from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally
 from config.settings import Settings
 from frostagent.cancellation import BROKEN, background, isolate

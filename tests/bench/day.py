@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from adapters.simulator.wire import mention, text
-from bot.policy.day_limits import limit_level
+from bot.budget.limits import limit_level
 from bot.runtime import watchdog
 from frostagent.models.tokens import estimate
 from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolCall, Usage

@@ -19,11 +19,12 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.queries.conversations import chat, chats
-from adapters.storage.queries.sums import costs, day_counts, ends, midnight, tool_uses
+from adapters.storage.queries.sums import costs, day_counts, ends, tool_uses
 from adapters.storage.queries.turns import rows, trace
 from adapters.storage.retention import add_up
 from adapters.storage.tables import messages, requests, runs, sends, steps, tool_calls, turns, usage, verdicts
 from adapters.storage.url import read_url
+from bot.core.calendar_days import midnight
 from bot.core.console_views import UNANSWERED, TurnQuery
 from bot.core.journal import Entry
 from frostagent.types.runs import Stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.policy.day_limits import LimitLevel
+from bot.budget.limits import LimitLevel
 from bot.policy.wake import Silence
 from tests.bench.crowd import make_crowd
 from tests.bench.day import day

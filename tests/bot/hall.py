@@ -32,6 +32,7 @@ from bot.core.journal import Judged, MessageObserved
 from bot.policy.wake import Rules
 from bot.quiet.quiet_hours import QuietHours
 from tests.bot.approvals.desk import build_decisions
+from tests.bot.budget.till import unlimited
 from tests.bot.chat.test_turn import House
 from tests.fakes import BOT, GROUP, CountingIds, RecordingTransport, ScriptedModel, Step, same_rules
 
@@ -74,7 +75,7 @@ class Hall(House):
             active_conversations=self.places,
             ends=self.wake_classifier.end,
         )
-        self.rate_limiter = RateLimiter(rules, None, postbox, self.gestures, clock)
+        self.rate_limiter = RateLimiter(rules, unlimited(), postbox, self.gestures, clock)
         self.coalescer = Coalescer(
             lanes=self.lanes,
             message_log=self.hearing,

@@ -12,9 +12,9 @@ from msgspec import structs
 
 from adapters.storage.store import SqlStore
 from bot.app import open_service
+from bot.budget.spending import Spending
 from bot.build import data_folder, owners_language
 from bot.core.journal import Entry, MessageObserved, TurnClosed, TurnOpened, UsageReserved
-from bot.memory.spending import Spending
 from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
 from config.settings import Settings
@@ -109,7 +109,7 @@ async def test_a_question_may_take_what_the_settings_say_and_a_limit_of_a_day_re
         )
         async with open_service(given) as service:
             app = service.app
-            assert app.spending.has_limits() is bool(tokens)
+            assert app.spending.has_limits is bool(tokens)
             limits = app.context_builder._turn_budget.limits
             assert (limits.requests, limits.tokens, limits.sends) == (7, 8, 9)
             # A model that may take for ever to begin still ends within an hour, and then some.

@@ -20,7 +20,6 @@ from adapters.simulator.world import demo_world
 from bot.app import open_service
 from bot.chat.context_builder import history_room_of
 from bot.chat_models import ChatModels
-from bot.models.meter import Meter
 from config.settings import Settings
 from frostagent.models.failover import ATTEMPTS
 from frostagent.models.openai.client import Timeouts, make_session
@@ -30,6 +29,7 @@ from frostagent.types.ports import ChatModel
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock
 from tests.frostagent.openai.conftest import Vendor
+from tests.frostagent.several_models import AttemptCounter
 
 REQUEST = ModelRequest((SystemMessage("be kind"), UserMessage("hi")))
 SHOWN = ModelRequest((UserMessage("look", images=("data:image/png;base64,iVBORw0KGgo=",)),))
@@ -154,7 +154,7 @@ async def open_house(
         models = ChatModels(
             settings,
             session=await stack.enter_async_context(make_session()),
-            meter=Meter(None, clock=clock, ids=CountingIds(), count=metrics.asked),
+            meter=AttemptCounter(metrics.asked),
             clock=clock,
             ids=CountingIds(),
             tell=lambda line: told.append(line.zh),

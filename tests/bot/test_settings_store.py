@@ -5,10 +5,10 @@ from typing import Final
 
 import pytest
 
+from bot.budget.limits import LIMITS
 from bot.core.cluster_messages import ClusterMessage, PlaceChanged, RowChanged
 from bot.core.journal import PersonaChosen, PlaceSet
 from bot.memory.modes import MODE, Mode
-from bot.memory.own_limits import LIMITS
 from bot.memory.personas import PERSONA_TEXTS
 from bot.quiet.quiet_hours import QUIET, QuietOverride
 from bot.settings_store import NOWHERE, PERSONA, SettingsStore, TableSetting

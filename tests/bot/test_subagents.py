@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from pydantic import SecretStr
 
 from bot.chat_models import ChatModels
-from bot.models.meter import Meter
 from bot.subagents import SubagentRegistry, endpoints_of
 from config.loading import load_settings
 from config.settings import Settings
@@ -54,7 +53,6 @@ async def hired(settings: Settings, *tools: Tool) -> AsyncIterator[SubagentRegis
         models = ChatModels(
             settings,
             session=session,
-            meter=Meter(None, clock=clock, ids=RandomIds()),
             clock=clock,
             ids=RandomIds(),
             tell=lambda _: None,

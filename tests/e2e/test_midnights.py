@@ -15,14 +15,13 @@ import pytest
 
 from adapters.storage.store import SqlStore, open_store
 from bot.app import migrate
+from bot.budget.limits import ALL, Amount, Cap, DayLimits, LimitLevel, OwnLimits
+from bot.budget.spending import Spending
+from bot.core.calendar_days import midnight
 from bot.core.journal import Entry, UsageAdded, UsageReserved
-from bot.memory.own_limits import OwnLimits
-from bot.memory.spending import ALL, Spending
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import Amount, Cap, DayLimits, LimitLevel
 from frostagent.clock import SystemClock
 from frostagent.types.messages import Usage
-from tests.bot.memory.till import opened
+from tests.bot.budget.till import opened
 from tests.fakes import GROUP, ManualClock
 from tests.settings import kept_settings
 

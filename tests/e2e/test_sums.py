@@ -15,8 +15,8 @@ from yarl import URL
 
 from adapters.offline.server import OfflineModel
 from bot.app import Service
-from bot.commands.phrases import tokens
-from bot.memory.spending import ALL
+from bot.budget.limits import ALL
+from bot.core.command import tokens
 from tests.e2e.test_watching import OWNER, service, settings, watching
 from tests.ports import free_port
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from bot.models.meter import Meter
 from frostagent.models.failover import ATTEMPTS, Failover
 from frostagent.models.upstreams import Upstream
 from frostagent.text.language import Language
 from frostagent.types.errors import ModelError
 from frostagent.types.messages import (
+    Allowance,
     AssistantMessage,
     Attempt,
     Completion,
@@ -17,6 +17,7 @@ from frostagent.types.messages import (
     ModelRequest,
     SystemMessage,
     ToolSpec,
+    Usage,
     UserMessage,
 )
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step
@@ -41,6 +42,22 @@ class Named(ScriptedModel):
     async def complete(self, request: ModelRequest) -> Completion:
         self._asked.append(self.name)
         return await super().complete(request)
+
+
+class AttemptCounter:
+    """A meter that only counts attempts: it reserves and charges nothing."""
+
+    def __init__(self, count: Callable[[Attempt], None]) -> None:
+        self.count = count
+
+    async def reserve(self, _model: str, _estimate: Callable[[], Usage], _allowance: Allowance | None = None) -> int:
+        return 0
+
+    def release(self, number: int) -> None:
+        pass
+
+    def charge(self, model: str, usage: Usage, allowance: Allowance | None = None) -> None:
+        pass
 
 
 class Bench:
@@ -69,7 +86,7 @@ class Bench:
             clock=self.clock,
             ids=CountingIds(),
             tell=read(self.told, Language.CHINESE),
-            meter=Meter(None, clock=self.clock, ids=CountingIds(), count=self.attempts.append),
+            meter=AttemptCounter(self.attempts.append),
             attempts=attempts,
             patience=patience,
         )

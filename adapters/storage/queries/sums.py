@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
@@ -45,6 +44,7 @@ from adapters.storage.tables import (
     verdicts,
 )
 from bot.core import codec
+from bot.core.calendar_days import midnight
 from bot.core.console_views import CostSum, ToolUse
 from bot.core.drafts import draft_of
 from bot.core.errors import AlreadySaid
@@ -55,15 +55,6 @@ from frostagent.types.messages import ToolMessage
 from frostagent.types.runs import Stop
 
 COSTS = 30  # of each kind, the dearest
-
-
-def midnight(moment: float, *, later: int = 0) -> float:
-    """The beginning of that day, or of one so many days later, in seconds since 1970.
-
-    By the calendar: days of 23 and 25 hours are as long as they are.
-    """
-    day = datetime.fromtimestamp(moment, UTC).astimezone().date() + timedelta(days=later)
-    return datetime(day.year, day.month, day.day).astimezone().timestamp()
 
 
 def spent(

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from adapters.console.language import date, day
+from bot.core.calendar_days import midnight
 from bot.core.console_views import CostSum, ModelState, State
 from bot.core.query_results import UsageSum
-from bot.policy.calendar_days import midnight
 from tests.adapters.console.visiting import visiting
 
 ENGLISH = {"Accept-Language": "en"}

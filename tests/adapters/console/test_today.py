@@ -6,6 +6,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from adapters.console.language import minute
+from bot.core.calendar_days import midnight
 from bot.core.console_views import (
     UNANSWERED,
     AccountState,
@@ -18,7 +19,6 @@ from bot.core.console_views import (
 )
 from bot.core.journal import ENDINGS
 from bot.core.query_results import DayCounts, UsageSum
-from bot.policy.calendar_days import midnight
 from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.visiting import SAME, visiting

@@ -47,7 +47,6 @@ from bot.core.query_results import DayCounts, Story
 from bot.core.settlement import Settled
 from bot.core.trial_group import TrialLine
 from bot.memory.newest import Newest
-from bot.policy.calendar_days import midnight
 from frostagent.text.language import Language
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
@@ -186,7 +185,6 @@ class Place:
             mask=Mask([SECRET, SHORT]),
             estimate=len,
             weigh=lambda rounds, light: 1000.0 * len(rounds) + light,
-            midnight=lambda now, later: midnight(now, later=later),
             clock=self.clock,
             trying=self.trying,
             first=self.first,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,9 +14,10 @@ from sqlalchemy import select
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import forget_group, forget_user
-from adapters.storage.queries.sums import costs, day, midnight, spent, taken
+from adapters.storage.queries.sums import costs, day, spent, taken
 from adapters.storage.retention import LATE, LONGEST_DAY, add_up
 from adapters.storage.tables import PAYER, day_usage, usage
+from bot.core.calendar_days import midnight
 from bot.core.journal import UsageAdded
 from bot.core.query_results import SpentSum
 from frostagent.types.messages import Usage, UserMessage
@@ -23,6 +26,8 @@ from tests.adapters.storage.test_books import ELSEWHERE
 from tests.fakes import GROUP, said
 
 USER = 12345
+
+NOON_OF_SUNDAY = datetime(2026, 3, 8, 16, tzinfo=UTC).timestamp()
 
 TODAY = midnight(NOW)
 TUESDAY, MONDAY, SUNDAY = (midnight(NOW, later=-days) for days in (1, 2, 3))
@@ -69,6 +74,26 @@ def test_a_day_is_over_when_what_was_put_late_is_written(batches: EntryBatches, 
     batches.write(put(opening("a"), took("a", TUESDAY)))
     assert close(batches, TODAY + LATE - 1) == 0
     assert close(batches, TODAY + LATE) == 1
+
+
+def test_the_eve_of_a_day_without_midnight_lasts_until_that_day_begins(
+    batches: EntryBatches, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In Havana on 8 March 2026 one o'clock follows 23:59:59."""
+    try:
+        monkeypatch.setenv("TZ", "America/Havana")
+        time.tzset()
+        begins = midnight(NOON_OF_SUNDAY)
+        saturday = midnight(begins - 1)
+        batches.write(put(opening("a"), took("a", begins - 1800), took("a", begins)))
+        with database.reading() as connection:
+            told = costs(connection, saturday, "day")
+        assert [(float(one.name), one.usage.requests) for one in told] == [(saturday, 1), (begins, 1)]
+        assert close(batches, NOON_OF_SUNDAY + 86_400) == 2
+        assert [row[0] for row in sums(database)] == [saturday, begins]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize("forget", [forget_user, forget_group])

@@ -21,18 +21,17 @@ from adapters.storage.database import Database
 from adapters.storage.day_totals import ALL, CountingTransactions, counting
 from adapters.storage.leases import Lease, name_of
 from adapters.storage.migrations import migrate
-from adapters.storage.queries.sums import midnight
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url
+from bot.budget.limits import Cap, DayLimits, OwnLimits
+from bot.budget.meter import Meter
+from bot.budget.shared_spending import SharedSpending
+from bot.core.calendar_days import midnight
 from bot.core.cluster_messages import ClusterMessage, ClusterPartition
 from bot.core.journal import DayStanding, Entry, Found, UsageAdded, UsageReleased, UsageReserved
 from bot.core.task_context import early_payer
 from bot.memory.journal_observers import ObservedStore
-from bot.memory.own_limits import OwnLimits
-from bot.memory.shared_spending import SharedSpending
-from bot.models.meter import Meter
-from bot.policy.day_limits import Cap, DayLimits
 from frostagent.types.errors import DaySpent
 from frostagent.types.messages import Usage
 from tests.adapters.storage.conftest import opened
@@ -40,7 +39,7 @@ from tests.adapters.storage.entries import NOW, beside, opening, step
 from tests.adapters.storage.test_batches import put
 from tests.adapters.storage.test_crossed import wait_for_waiting
 from tests.adapters.storage.test_transactions import LostAnswer
-from tests.bot.memory.till import traffic
+from tests.bot.budget.till import traffic
 from tests.fakes import PRIVATE, CountingIds, SteppedClock
 from tests.settings import kept_settings
 
@@ -177,12 +176,19 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
         meters = list[Meter]()
         for store, ids in ((first.store, CountingIds(0.1)), (second.store, CountingIds(0.9))):
             own = OwnLimits(settings=kept_settings(store, store.books, clock=clock), clock=clock)
-            parts = {"own": own, "book": store.books, "clock": clock, "tell": print, "neighbours": Unheard()}
-            spending = SharedSpending(limits, owners=frozenset({999}), **parts)
+            spending = SharedSpending(
+                limits,
+                own=own,
+                book=store.books,
+                owners=frozenset({999}),
+                clock=clock,
+                tell=lambda _: None,
+                neighbours=Unheard(),
+            )
             assert await spending.load()
             store.write_by(counting(spending, clock.now))
             kept = ObservedStore(store, [spending])
-            meters.append(Meter(kept, clock=clock, ids=ids, reserves=lambda: True, refuses=spending.refuses))
+            meters.append(Meter(kept, spending=spending, clock=clock, ids=ids))
             meters[-1].release(await meters[-1].reserve("m", Usage))  # it counts from now on
             assert await store.commit()
         with engine.connect() as barrier:

@@ -12,10 +12,11 @@ from sqlalchemy import Connection, Engine, event
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.conversations import chat, line
-from adapters.storage.queries.sums import COSTS, costs, day, ends, midnight
+from adapters.storage.queries.sums import COSTS, costs, day, ends
 from adapters.storage.queries.turns import rows, trace
 from adapters.storage.reading import CONSOLE_TIMEOUT, ConsoleReader, SqlConsoleQueries
 from adapters.storage.retention import LATE, add_up
+from bot.core.calendar_days import midnight
 from bot.core.console_views import CostSum, TurnQuery
 from bot.core.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
 from bot.core.query_results import DayCounts

@@ -7,9 +7,10 @@ from sqlalchemy import delete
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.sums import costs, midnight, tool_costs
+from adapters.storage.queries.sums import costs, tool_costs
 from adapters.storage.retention import LATE, add_up
 from adapters.storage.tables import day_tools
+from bot.core.calendar_days import midnight
 from bot.core.console_views import CostSum
 from bot.core.journal import Entry, UsageAdded
 from bot.core.query_results import UsageSum

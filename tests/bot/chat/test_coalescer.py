@@ -24,6 +24,7 @@ from bot.outbox.delivery import Postbox
 from bot.outbox.gestures import Gestures
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Verdict, Wake
 from frostagent.types.speech import Mention, Quote, Text
+from tests.bot.budget.till import unlimited
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, RecordingTransport, SteppedClock, said
@@ -54,7 +55,7 @@ class Porch:
         gestures = Gestures(transport=RecordingTransport(), clock=clock)
         outbox, _ = build_outbox(RecordingTransport(), self.store, clock)
         post = Postbox(outbox=outbox, history=self.history, clock=clock)
-        self.rate_limiter = RateLimiter(Rules(), None, post, gestures, clock)
+        self.rate_limiter = RateLimiter(Rules(), unlimited(), post, gestures, clock)
         coalescer = Coalescer(
             lanes=self.lanes,
             message_log=message_log,
@@ -70,7 +71,7 @@ class Porch:
             active_conversations=active_conversations,
             rate_limiter=self.rate_limiter,
             message_log=message_log,
-            turn_journal=TurnJournal(self.store, self.history, clock),
+            turn_journal=TurnJournal(self.store, self.history, clock, spending=unlimited()),
         )
         self.tasks: list[Task] = []
         self.gate = asyncio.Event()

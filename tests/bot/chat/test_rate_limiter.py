@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from bot.budget.limits import LimitLevel
+from bot.budget.spending import Spending
 from bot.chat.tasks import Task
 from bot.core.actions import React
 from bot.core.journal import OpenTurn
-from bot.memory.spending import Spending
 from bot.outbox.delivery import MAX_LINES
 from bot.outbox.gestures import NOT_NOW
-from bot.policy.day_limits import LimitLevel
 from bot.policy.wake import Rules, Silence, Wake
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage

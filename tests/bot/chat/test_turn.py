@@ -9,8 +9,9 @@ from functools import partial
 
 from bot.approvals.decision import Approvers
 from bot.approvals.tool_calls import ToolApprovals
+from bot.budget.turn_budget import TurnBudget
 from bot.chat.active_turn import ActiveTurn, ActiveTurns
-from bot.chat.context_builder import ContextBuilder, PromptContext, Turn, TurnBudget
+from bot.chat.context_builder import ContextBuilder, PromptContext, Turn
 from bot.chat.lanes import Lanes, Order
 from bot.chat.mutes import Mutes
 from bot.chat.perception import Perception, Senses
@@ -38,6 +39,7 @@ from frostagent.types.messages import Completion, ModelRequest, SystemMessage, T
 from frostagent.types.ports import ChatModel, Media
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Attachment, MediaKind, Quote, Text
+from tests.bot.budget.till import unlimited
 from tests.bot.outbox.post import build_outbox, build_shadow
 from tests.cases import each_case
 from tests.fakes import (
@@ -122,7 +124,7 @@ class House:
             server_clock=self.ages,
             clock=clock,
         )
-        self.ledger = TurnJournal(self.store, self.history, clock)
+        self.ledger = TurnJournal(self.store, self.history, clock, spending=unlimited())
         self.suspensions = SuspendedTurns(
             store=self.store,
             approvals=self.approvals,
@@ -142,7 +144,7 @@ class House:
             personas=self.personas,
             owners=frozenset({OWNER}),
             ports={Media: AnyMedia()},
-            turn_budget=TurnBudget(limits),
+            turn_budget=TurnBudget(unlimited(), limits=limits),
             ids=CountingIds(),
         )
         self.turns = Turns(

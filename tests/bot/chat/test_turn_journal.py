@@ -1,14 +1,14 @@
 from __future__ import annotations
 
+from bot.budget.limits import Cap, DayLimits
+from bot.budget.meter import Meter
 from bot.chat.turn_journal import TurnJournal
 from bot.core.journal import TurnClosed, TurnOpened, UsageReserved
 from bot.memory.history import History
-from bot.models.meter import Meter
-from bot.policy.day_limits import Cap, DayLimits
 from frostagent.types.messages import Completion, ModelRequest, Usage, UserMessage
 from frostagent.types.runs import Stop
+from tests.bot.budget.till import Till
 from tests.bot.chat.test_turn import living
-from tests.bot.memory.till import Till
 from tests.fakes import (
     GROUP,
     CountingIds,
@@ -39,7 +39,7 @@ async def test_a_turn_is_committed_before_its_model_request_and_closed_with_its_
 async def test_where_requests_are_reserved_a_turn_is_committed_with_what_its_first_one_reserves() -> None:
     store, clock, spending = RecordingStore(), ManualClock(), Till(DayLimits(all=Cap(tokens=1000))).spending
     turn_journal = TurnJournal(store, History(store=store), clock, spending=spending)
-    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=spending.has_limits)
+    meter = Meter(store, clock=clock, ids=CountingIds(), spending=spending)
     asked = said("hi")
     opened = TurnOpened(turn_id="t1", question=asked, user=UserMessage("hi"), at=1.0)
     await turn_journal.begin(opened)

@@ -18,13 +18,13 @@ from adapters.storage.ahead import AheadTransactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
 from bot.app import open_service
+from bot.budget.shared_spending import SharedSpending
+from bot.budget.spending import Spending
 from bot.cluster.broker import BrokerLine, Seat
 from bot.cluster.line import build_line
 from bot.core.cluster_messages import ClusterMessage, ClusterPartition
 from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.core.events import Event
-from bot.memory.shared_spending import SharedSpending
-from bot.memory.spending import Spending
 from bot.outbox.owner_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics
 from config.settings import Settings
@@ -162,7 +162,7 @@ OF_CLUSTERS = {
     "adapters.metrics.work",
     "adapters.storage.day_totals",
     "adapters.storage.leases",
-    "bot.memory.shared_spending",
+    "bot.budget.shared_spending",
     "bot.memory.wide_feed",
     "bot.cluster.broker",
     "bot.cluster.cluster_events",

@@ -54,7 +54,7 @@ async def test_the_first_share_alone_has_the_console(share: ClusterPartition, as
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=None),
         decisions=SimpleNamespace(groups=SimpleNamespace(news=None)),
         forgetting=SimpleNamespace(follow=lambda _: None),
-        spending=SimpleNamespace(marks=SimpleNamespace(people=None)),
+        spending=SimpleNamespace(alerts=SimpleNamespace(take_people=None)),
         status=SimpleNamespace(here=None, everywhere=None),
         clock=SteppedClock(),
         others=None,
@@ -76,7 +76,7 @@ async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
         lanes=SimpleNamespace(in_progress=dict),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=None),
         decisions=SimpleNamespace(groups=SimpleNamespace(news=None)),
-        spending=SimpleNamespace(marks=SimpleNamespace(people=None)),
+        spending=SimpleNamespace(alerts=SimpleNamespace(take_people=None)),
         status=SimpleNamespace(here=None, everywhere=None),
         clock=clock,
     )
@@ -94,7 +94,7 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
         lanes=SimpleNamespace(in_progress=lambda: {"a turn": GROUP}),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=lambda kind, _line: told.append(kind)),
         decisions=SimpleNamespace(groups=SimpleNamespace(news=lambda: Bilingual("new groups", "新群"))),
-        spending=SimpleNamespace(marks=SimpleNamespace(people=lambda: Bilingual("nearly all", "快用完了"))),
+        spending=SimpleNamespace(alerts=SimpleNamespace(take_people=lambda: Bilingual("nearly all", "快用完了"))),
         status=SimpleNamespace(here=nothing_waits, everywhere=nothing_waits),
         clock=clock,
     )
@@ -128,7 +128,7 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
         lanes=SimpleNamespace(in_progress=in_progress),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None),
         decisions=SimpleNamespace(groups=SimpleNamespace(news=lambda: None)),
-        spending=SimpleNamespace(marks=SimpleNamespace(people=lambda: None)),
+        spending=SimpleNamespace(alerts=SimpleNamespace(take_people=lambda: None)),
         status=SimpleNamespace(here=nothing_waits, everywhere=nothing_waits),
         clock=clock,
     )

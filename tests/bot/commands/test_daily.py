@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.commands.digest import SETTING, DailyDigest, Standing
+from bot.core.calendar_days import midnight
 from bot.core.journal import PlaceSet
 from bot.core.query_results import DaySum
 from bot.outbox.owner_alerts import Owner
-from bot.policy.calendar_days import midnight
 from bot.settings_store import NOWHERE
 from frostagent.cancellation import background
 from frostagent.text.language import Language

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.commands.digest import LONGEST, NO_NUMBER, WAITS, YESTERDAY, Standing, digest_command, told_of
-from bot.commands.phrases import AWAY
+from bot.core.calendar_days import midnight
+from bot.core.command import AWAY
 from bot.core.journal import ENDINGS
 from bot.core.query_results import DaySum, Spender, UsageSum
-from bot.policy.calendar_days import midnight
 from frostagent.text.language import Language
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines

@@ -3,8 +3,7 @@ from __future__ import annotations
 import time
 
 from bot.commands.groups import DONE, NOBODY, WHICH, groups_command, mode_commands
-from bot.commands.phrases import AWAY
-from bot.core.command import NOT_NOW
+from bot.core.command import AWAY, NOT_NOW
 from bot.core.query_results import PlaceSum
 from bot.memory.modes import Mode, Modes
 from frostagent.types.traits import Audience

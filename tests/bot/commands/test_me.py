@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bot.commands.me import ELSEWHERE, LAST, NOTHING, SHOWN, me_command
-from bot.commands.phrases import AWAY
+from bot.core.command import AWAY
 from bot.core.memories import Kind, MemoryKept, StoredFact
 from frostagent.types.conversation import Conversation
 from tests.bot.commands.typed import HONG, MING, lines

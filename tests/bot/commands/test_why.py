@@ -4,9 +4,9 @@ import time
 
 from msgspec.structs import replace
 
-from bot.commands.phrases import AWAY
 from bot.commands.reasons import NOTHING
 from bot.commands.why import Explanations, why_command
+from bot.core.command import AWAY
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
 from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence

@@ -20,13 +20,12 @@ from yarl import URL
 
 from adapters.offline.server import OfflineModel
 from bot.app import Service, open_service
+from bot.budget.limits import LimitOverride, OwnLimits
 from bot.cli.process import check_running_bot
 from bot.console.limits_page import LIMIT_SETTINGS, list_limits
 from bot.core.console_views import ChatRows
 from bot.core.journal import TurnClosed, TurnOpened, UsageAdded
 from bot.core.trial_group import TRIED
-from bot.memory.own_limits import OwnLimits
-from bot.policy.day_limits import LimitOverride
 from config.settings import Settings
 from frostagent.types.messages import Usage, UserMessage
 from frostagent.types.runs import Stop
@@ -296,11 +295,13 @@ async def test_each_limit_is_told_with_the_setting_and_what_owners_set_with_the_
     own = OwnLimits(settings=kept_settings(store, clock=clock), clock=clock)
     await own.load()
     await own.keep(GROUP, LimitOverride(cost=2.5))
-    own.filed = lambda: {
-        5252: LimitOverride(cost=0.5, tokens=0),
-        5353: LimitOverride(cost=0.0),
-        5454: LimitOverride(cost=0.0, tokens=0),
-    }
+    own.set_filed(
+        {
+            5252: LimitOverride(cost=0.5, tokens=0),
+            5353: LimitOverride(cost=0.0),
+            5454: LimitOverride(cost=0.0, tokens=0),
+        }
+    )
     await own.keep(777, LimitOverride(tokens=200_000))
     settings = Settings(bot_day_cost_all=3.5, bot_day_tokens_user=1_500_000, bot_group_rate=None)
     told = {(one.setting, one.whose): one.value for one in list_limits(settings, own)}

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from bot.budget.limits import LimitOverride
 from bot.memory.persona_files import PersonaFiles
 from bot.memory.personas import House, Persona, Personas
-from bot.policy.day_limits import LimitOverride
 from config.settings import Settings
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import AssistantMessage, UserMessage
@@ -104,10 +105,12 @@ def test_a_broken_file_is_told_and_the_last_good_one_stays_while_others_are_read
         assert personas.cast.houses[4343].rules == "不剧透。"
         with pytest.raises(ConfigError, match="row 1: persona"):
             files.cast()
-        assert personas.days() == {}
+        days = list[Mapping[int, LimitOverride]]()
+        personas.follow_day_limits(days.append)
+        assert days == [{}]
         row = "[[group]]\nnumber = 1\npersona = 'owl'\nchance = 0.0\nday_tokens = 9\n"
         (tmp_path / "groups.toml").write_text(row)
         assert reloads["the file of groups"]() == ()
         day, audiences = LimitOverride(tokens=9), {"look": Audience.EVERYONE}
         assert personas.cast.houses == {1: House("owl", chance=0.0, audiences=audiences, day=day)}
-        assert personas.days() == {1: day}
+        assert days[1:] == [{1: day}]

@@ -14,11 +14,11 @@ from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
+from bot.budget.limits import NOTHING, Amount
 from bot.core.cluster_messages import SubjectErased
 from bot.core.console_views import CostSum
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Source, TrialLimits, TrialLine, TrialOptions
-from bot.policy.day_limits import NOTHING, Amount
 from bot.trial import simulated_trial
 from bot.trial.isolated_settings import isolated_settings
 from bot.trial.simulated_trial import (

@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.storage.store import SqlStore
+from bot.budget.meter import Meter
 from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from bot.core.ports import Store
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TRIED, TrialLimits
 from bot.memory.journal_observers import shown_first
-from bot.models.meter import Meter
 from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally, PaidModel, PaidStore, TrialBudget
 from frostagent.models.failover import Failover
 from frostagent.models.openai.client import OpenAIModel
@@ -21,6 +21,7 @@ from frostagent.models.upstreams import Upstream
 from frostagent.types.errors import ModelRejected
 from frostagent.types.messages import Completion, ModelRequest, Usage, UserMessage
 from frostagent.types.runs import StepFinished
+from tests.bot.budget.till import limited
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, words
 
@@ -176,7 +177,7 @@ async def test_a_request_is_in_the_bots_journal_before_the_model_is_asked() -> N
     one = TrialBudget(MOST, day=BudgetTally(), is_spent=lambda: False, store=bots, clock=clock)
     with ScriptedModel(answer) as scripted:
         upstream = Upstream(PaidModel(scripted, one), price=Price(prompt=1.0, cached=1.0, completion=1.0))
-        meter = Meter(journal := PaidStore(own, one), clock=clock, ids=ids, reserves=lambda: True)
+        meter = Meter(journal := PaidStore(own, one), spending=limited(), clock=clock, ids=ids)
         failover = Failover([upstream], clock=clock, ids=ids, meter=meter)
         said = await failover.complete(REQUEST)
         assert order == ["durable", "asked"]
@@ -197,7 +198,7 @@ async def test_while_the_bots_journal_cannot_be_written_no_request_is_made_and_t
     bots, clock, ids = RecordingStore(), ManualClock(), CountingIds()
     one = TrialBudget(MOST, day=BudgetTally(), is_spent=lambda: False, store=bots, clock=clock)
     with ScriptedModel(words("fine")) as scripted:
-        meter = Meter(PaidStore(RecordingStore(), one), clock=clock, ids=ids, reserves=lambda: True)
+        meter = Meter(PaidStore(RecordingStore(), one), spending=limited(), clock=clock, ids=ids)
         failover = Failover([Upstream(PaidModel(scripted, one))], clock=clock, ids=ids, meter=meter)
         bots.trouble = True
         with pytest.raises(ModelRejected):

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from bot.core.calendar_days import midnight
 from bot.core.cluster_messages import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Source, Trial, TrialLimits, TrialOptions
-from bot.policy.calendar_days import midnight
 from bot.trial import trial_manager as module
 from bot.trial.trial_manager import COST, IDLE, REQUESTS, TOKENS, TrialManager, ceiling_of
 from config.settings import Settings

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from adapters.console.http import PageOrigin, cookie_name
+from bot.core.calendar_days import midnight
 from bot.core.console_views import (
     AccountState,
     Chat,
@@ -30,7 +31,6 @@ from bot.core.console_views import (
 )
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TrialLine, TrialOptions
-from bot.policy.calendar_days import midnight
 from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import NOW, silent, trace
 from tests.adapters.console.trials import CEILING

@@ -17,6 +17,7 @@ import pytest_asyncio
 from adapters.console.health import RESTS
 from adapters.console.language import day
 from adapters.console.logins import CODE_SECONDS
+from bot.core.calendar_days import midnight
 from bot.core.console_views import (
     Chat,
     ChatLine,
@@ -30,7 +31,6 @@ from bot.core.console_views import (
 )
 from bot.core.memories import MemoryKept, StoredFact
 from bot.core.query_results import UsageSum
-from bot.policy.calendar_days import midnight
 from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import NOW
 from tests.adapters.console.test_totp import SECRET, code

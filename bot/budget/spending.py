@@ -1,8 +1,8 @@
-"""Spending today: of each person, in each group, in all. A witness of the journal: its sums
-are those of the rows.
+"""What requests took today: of each person, in each group, in all.
 
-At the start they are read from the journal; then every entry about a request is counted as it is
-written, and what is reserved for a request under way with it.
+Invariant: a sum equals the journal's rows of today, or exceeds them while a row is uncertain. The
+rows are read once at the start; after that, `Spending` observes the journal and counts each entry
+about a request as it is written, a reservation of a request under way included.
 """
 
 from __future__ import annotations
@@ -14,117 +14,42 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from bot.core.cluster_messages import ClusterPeers, UsageTaken
+from bot.budget.limit_alerts import LimitAlerts
+from bot.budget.limits import (
+    ALL,
+    NOTHING,
+    Amount,
+    Cap,
+    DayLimits,
+    LimitLevel,
+    OwnLimits,
+    Whose,
+    limit_level,
+)
+from bot.core.calendar_days import midnight
+from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.core.lru import LRU
 from bot.core.query_results import JournalQueries, SpentSum
-from bot.memory.lru import LRU
-from bot.memory.marks import Marks, Whose
-from bot.memory.own_limits import OwnLimits
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel, limit_level
 from frostagent.text.language import NotifyOwners
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
 from frostagent.types.ports import Clock
 from frostagent.types.runs import StepFinished
 
-LATE: Final = 1.0  # seconds after which what was told is in the journal
-
-
-class ReadRows(Struct, frozen=True):
-    """The journal's rows as they were at some moment from `since` to `by`."""
-
-    since: float
-    by: float = math.inf
-
-    def lacking(self, note: UsageTaken) -> Amount:
-        """The amount of another bot's note that is to be added to what these rows tell: less than
-        nothing only where they cannot tell it yet.
-        """
-        if note.told < self.since - LATE:
-            return NOTHING
-        amount = Amount(note.tokens, note.cost)
-        return amount if note.told >= self.by else amount.at_least_zero
-
-
-class Rereading(Struct, frozen=True):
-    """Rows that are being read: what was reserved `before`, and what is taken meanwhile."""
-
-    rows: ReadRows
-    before: frozenset[Hashable]
-    taken: list[tuple[tuple[Whose, ...], Amount]] = field(default_factory=list)
-
-    def take(self, keys: tuple[Whose, ...], amount: Amount, ends: Hashable) -> None:
-        """An amount with which a reservation `ends`, if any does. One of before may have ended in
-        what is read, too: it is not taken off twice, rather not at all.
-        """
-        self.taken.append((keys, amount.at_least_zero if ends in self.before else amount))
-
-    def hear(self, keys: tuple[Whose, ...], note: UsageTaken) -> None:
-        """Another bot took something."""
-        self.taken.append((keys, self.rows.lacking(note)))
-
-
-class DaySums:
-    """Adds up; a share is worked out once for each sum, as long as only the usual limits hold."""
-
-    def __init__(self, limits: DayLimits, own: OwnLimits) -> None:
-        self._limits = limits
-        self._own = own
-        self._sums: dict[Whose, Amount] = {}
-        self._shares: dict[Whose, float] = {}  # of the usual limits
-
-    def add(self, keys: Iterable[Whose], amount: Amount) -> None:
-        """So much more was taken, or less, by each of these."""
-        sums = self._sums
-        for key in keys:
-            sums[key] = before.plus(amount) if (before := sums.get(key)) else amount
-            self._shares.pop(key, None)
-
-    def of(self, key: Whose) -> Amount:
-        """The sum of a person, of a group, or of all."""
-        return self._sums.get(key, NOTHING)
-
-    def cap(self, key: Whose) -> Cap:
-        """The limit of the same."""
-        return self._limits.all if isinstance(key, str) else self._own.cap(key, self._limits)
-
-    def shares(self, keys: Iterable[Whose]) -> list[float]:
-        """How much of their limits these took; 1 is all of one."""
-        if self._own.are_some:  # others than the usual, which may end at any moment
-            return list(map(self._share, keys))
-        known = self._shares.get
-        return [self._share(key) if (share := known(key)) is None else share for key in keys]
-
-    def all_shares(self) -> Mapping[Whose, float]:
-        """The same of everybody who took anything."""
-        return dict(zip(self._sums, self.shares(self._sums), strict=True))
-
-    def clear(self) -> None:
-        """Nothing was taken."""
-        self._sums.clear()
-        self._shares.clear()
-
-    def _share(self, key: Whose) -> float:
-        share = self.cap(key).used(self._sums.get(key, NOTHING))
-        if not self._own.are_some:
-            self._shares[key] = share
-        return share
-
-
-ALL: Final = "all"
+LATE: Final = 1.0  # seconds after which a note's usage is in the journal
 TURNS: Final = 5000  # whose payers are known
-SET_BACK: Final = 3600.0  # seconds a clock may go back without a day beginning anew
-
-Early: TypeAlias = tuple[Conversation, int] | None
-"""Whose it is, where the turn is not open yet."""
+SET_BACK: Final = 3600.0  # seconds a clock may go back without a new day beginning
 
 COUNTED: Final = frozenset({TurnOpened, StepFinished, UsageAdded, UsageReserved, UsageReleased})
 
+EarlyPayer: TypeAlias = tuple[Conversation, int] | None
+"""The payer of a request, if its turn is not open yet."""
+
 
 class Payer(Struct, frozen=True):
-    """Where a turn is, and who asked for it, if anybody did: its requests are theirs. The `keys`
-    are those of the sums that they belong to.
+    """The conversation of a turn, and who asked for it (0: nobody). `keys` are those of the sums
+    to which its requests belong.
     """
 
     where: Conversation | None = None
@@ -136,19 +61,107 @@ class Payer(Struct, frozen=True):
         force_setattr(self, "keys", (ALL, *group, self.who) if self.who else (ALL, *group))
 
 
-NOBODY = Payer()
+NOBODY: Final = Payer()
 
 
 class Reservation(Struct, frozen=True):
-    """What is reserved for a request under way, and for whom."""
+    """The amount reserved for a request under way, and who pays for it."""
 
     payer: Payer
     amount: Amount
     at: float
 
 
+class ReadRows(Struct, frozen=True):
+    """The journal's rows as they were at some moment from `since` to `by`."""
+
+    since: float
+    by: float = math.inf
+
+    def lacking(self, note: UsageTaken) -> Amount:
+        """The part of another bot's note that these rows lack. It is negative only if they cannot
+        contain it yet.
+        """
+        if note.told < self.since - LATE:
+            return NOTHING
+        amount = Amount(note.tokens, note.cost)
+        return amount if note.told >= self.by else amount.at_least_zero
+
+
+class Rereading(Struct, frozen=True):
+    """Rows that are being read: the reservations `before` that, and the amounts taken meanwhile."""
+
+    rows: ReadRows
+    before: frozenset[Hashable]
+    taken: list[tuple[tuple[Whose, ...], Amount]] = field(default_factory=list)
+
+    def take(self, keys: tuple[Whose, ...], amount: Amount, ends: Hashable) -> None:
+        """Note an amount, with which a reservation may end (`ends`). The rows that are read may
+        already show the end of one from before: rather not subtracted than subtracted twice.
+        """
+        self.taken.append((keys, amount.at_least_zero if ends in self.before else amount))
+
+    def hear(self, keys: tuple[Whose, ...], note: UsageTaken) -> None:
+        """Note what another bot took."""
+        self.taken.append((keys, self.rows.lacking(note)))
+
+
+class DaySums:
+    """The sums of a day, and the shares of the limits that they use. A share is computed once for
+    each sum, as long as only the usual limits hold: any other may end at any moment.
+    """
+
+    def __init__(self, limits: DayLimits, own: OwnLimits) -> None:
+        self._limits = limits
+        self._own = own
+        self._sums: dict[Whose, Amount] = {}
+        self._shares: dict[Whose, float] = {}  # of the usual limits
+
+    def add(self, keys: Iterable[Whose], amount: Amount) -> None:
+        """Add an amount, which may be negative, to each of these."""
+        sums = self._sums
+        for key in keys:
+            sums[key] = before.plus(amount) if (before := sums.get(key)) else amount
+            self._shares.pop(key, None)
+
+    def of(self, key: Whose) -> Amount:
+        """The sum of a person, of a group, or of all."""
+        return self._sums.get(key, NOTHING)
+
+    def cap(self, key: Whose) -> Cap:
+        """The limit of a person, of a group, or of all."""
+        return self._limits.all if isinstance(key, str) else self._own.cap(key, self._limits)
+
+    def shares(self, keys: Iterable[Whose]) -> list[float]:
+        """The shares of their limits that these use; 1 is all of one."""
+        if self._own.are_some:
+            return list(map(self._share, keys))
+        known = self._shares.get
+        return [self._share(key) if (share := known(key)) is None else share for key in keys]
+
+    def all_shares(self) -> Mapping[Whose, float]:
+        """The shares of all that have a sum."""
+        return dict(zip(self._sums, self.shares(self._sums), strict=True))
+
+    def clear(self) -> None:
+        """Set all sums to zero."""
+        self._sums.clear()
+        self._shares.clear()
+
+    def _share(self, key: Whose) -> float:
+        share = self.cap(key).used(self._sums.get(key, NOTHING))
+        if not self._own.are_some:
+            self._shares[key] = share
+        return share
+
+
 class Spending:
-    """Fits `JournalObserver`. `tell` reaches the owner."""
+    """Counts what entries say of requests (a `JournalObserver`), and tells how much of the limits
+    is used. `tell` reaches the `owners`.
+
+    `has_limits` tells whether anybody has a limit. It is worked out when a limit changes, not when
+    it is read, which a message does ten times.
+    """
 
     def __init__(
         self,
@@ -159,27 +172,27 @@ class Spending:
         owners: frozenset[int],
         clock: Clock,
         tell: NotifyOwners,
-        neighbours: ClusterPeers | None = None,
     ) -> None:
-        self.neighbours = neighbours
-        self.marks = Marks(tell, owners, now=clock.now)
+        self.alerts = LimitAlerts(tell, owners, now=clock.now)
         self.limits = limits
-        self._is_limited = not limits.are_off
         self.own = own
         self._book = book
         self._owners = owners
         self._clock = clock
-        self._rows = ReadRows(clock.now())  # and what came since: the sums are those
+        self._rows = ReadRows(clock.now())  # the sums are these rows and all that came since
         self._payers = LRU[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], Reservation] = {}
         self._sums = DaySums(limits, own)
-        self.cap = self._sums.cap  # the limit of a person, of a group, or of all
+        self.cap = self._sums.cap
         self._reading: Rereading | None = None
         self._begin = self._end = 0.0
         self._is_read = self._is_behind = False
+        self.has_limits = False
+        own.follow(self._limits_changed)
+        self._limits_changed()
 
     async def load(self) -> bool:
-        """Read what was taken today before this process; False where it cannot be read now."""
+        """Read what was taken today before this process. Returns False if it cannot be read now."""
         if self._is_read:
             return True
         if not await self.own.load():
@@ -191,7 +204,7 @@ class Spending:
         if rows is None or payers is None or begin != self._begin:
             return False
         earlier = [(turn_id, Payer(where, who)) for turn_id, where, who in reversed(payers)]
-        for turn_id, payer in (*earlier, *self._payers.items()):  # the newest is forgotten last
+        for turn_id, payer in (*earlier, *self._payers.items()):  # the newest is dropped last
             self._payers.keep(turn_id, payer)
         self._read(rows, self._rows)
         self._is_read = True
@@ -200,7 +213,7 @@ class Spending:
         return True
 
     async def reread(self) -> None:
-        """Read it all once more, or once it is read: what others took may be missing."""
+        """Read all rows again, as soon as they were read once: notes of others may be missing."""
         if not self._is_read:
             self._is_behind = True
             return
@@ -216,19 +229,19 @@ class Spending:
             self._read(rows, since)
 
     def hear(self, note: UsageTaken) -> None:
-        """Count what another bot took, unless the journal told it while the note waited."""
+        """Count what another bot took, unless the rows contained it while the note waited."""
         self._turn_over()
         if note.at >= self._begin:
             payer = Payer(note.where, note.who)
             if self._reading is not None:
                 self._reading.hear(payer.keys, note)
             self._sums.add(payer.keys, self._rows.lacking(note))
-            self.marks.know(settled_of(self._sums, payer.keys, self._pending.values(), self._begin))
+            self.alerts.acknowledge(self._settled_shares(payer.keys))
 
     def see(self, entry: Entry) -> None:
         """Count what an entry says of requests."""
         if type(entry) not in COUNTED:
-            return  # as most do not
+            return  # most entries
         match entry:
             case TurnOpened(turn_id=turn_id, question=question, uncalled=uncalled):
                 who = 0 if uncalled else question.sender.user_id
@@ -242,33 +255,31 @@ class Spending:
                 payer = Payer(*early) if early else self._payers.get(turn_id, NOBODY)
                 self._reserve((turn_id, number), Reservation(payer, amount_of(usage), at))
             case UsageReleased(turn_id=turn_id, number=number):
-                if (pending := self._settled(turn_id, number)) is not None:
+                if (pending := self._end_reservation(turn_id, number)) is not None:
                     self._take(pending.payer, NOTHING.less(pending.amount), pending.at, pending)
             case _:
                 pass
 
-    def has_limits(self) -> bool:
-        """Whether anybody has one."""
-        return self._is_limited or self.own.are_some
-
     def rung(self, where: Conversation, who: int) -> LimitLevel:
-        """How much of the limits of somebody there is used; as if nearly all was, but for owners,
-        while nobody knows.
+        """The level that a person there has reached, of the group alone for 0. Until the rows are
+        read it is BARE at least, except for owners.
         """
-        return self._rung(Payer(where, who)) if self.has_limits() else LimitLevel.ALL
+        return self._rung(Payer(where, who)) if self.has_limits else LimitLevel.ALL
 
     def rung_of(self, turn_id: str) -> LimitLevel:
-        """The same of whoever a turn is for; of all together where nobody knows that."""
-        return (
-            self._rung(self._payers.get(turn_id, NOBODY)) if self.has_limits() else LimitLevel.ALL
-        )
+        """The same for the person who asked for a turn; of all together if that is not known."""
+        if not self.has_limits:
+            return LimitLevel.ALL
+        return self._rung(self._payers.get(turn_id, NOBODY))
 
     def is_spent(self, turn_id: str) -> bool:
-        """Whether whoever a turn is for gets nothing more today."""
+        """Whether the person who asked for a turn gets nothing more today."""
         return self.rung_of(turn_id) >= LimitLevel.SPENT
 
-    def refuses(self, _turn_id: str, _number: int) -> bool:
-        """Whether what was reserved comes too late: never, where nobody else takes of the day."""
+    def refuses(self, _turn_id: str, _number: int, /) -> bool:
+        """Whether nothing was left for this reservation when it was written: never, if no other
+        bot shares the limits.
+        """
         return False
 
     def taken(self, key: Whose) -> Amount:
@@ -278,12 +289,12 @@ class Spending:
 
     @property
     def is_known(self) -> bool:
-        """Whether what an earlier process took today is among it."""
+        """Whether the sums contain what earlier processes took today."""
         return self._is_read
 
     @property
     def reserved(self) -> Amount:
-        """The amount reserved today for requests under way; it is among what is taken."""
+        """The amount reserved today for requests under way, which `taken` contains."""
         self._turn_over()
         pending = [one.amount for one in self._pending.values() if one.at >= self._begin]
         return Amount(sum(one.tokens for one in pending), sum(one.cost for one in pending))
@@ -293,11 +304,11 @@ class Spending:
         self._turn_over()
         return self._end
 
-    def _count(self, turn_id: str, usage: Usage, at: float, early: Early = None) -> None:
+    def _count(self, turn_id: str, usage: Usage, at: float, early: EarlyPayer = None) -> None:
         self._turn_over()
         payer = Payer(*early) if early else self._payers.get(turn_id, NOBODY)
         amount = amount_of(usage) if at >= self._begin else NOTHING
-        if (pending := self._settled(turn_id, usage.reserved)) is not None:
+        if (pending := self._end_reservation(turn_id, usage.reserved)) is not None:
             if pending.payer is payer:  # both at once
                 amount = amount.less(pending.amount)
             else:
@@ -305,16 +316,16 @@ class Spending:
         if amount is NOTHING:
             return
         self._take(payer, amount, at, pending)
-        if self.has_limits():
+        if self.has_limits:
             for key, share in zip(payer.keys, self._sums.shares(payer.keys), strict=True):
-                self.marks.reach(key, share, self._sums.of(key))
+                self.alerts.record(key, share, self._sums.of(key))
 
     def _reserve(self, key: tuple[str, int], pending: Reservation) -> None:
         self._pending[key] = pending
         self._take(pending.payer, pending.amount, pending.at)
 
-    def _settled(self, turn_id: str, number: int) -> Reservation | None:
-        """The reservation of today that is none any more; None where there was none."""
+    def _end_reservation(self, turn_id: str, number: int) -> Reservation | None:
+        """The reservation of today that ends with this; None if there is none."""
         pending = self._pending.pop((turn_id, number), None) if number else None
         return pending if pending is not None and pending.at >= self._begin else None
 
@@ -322,7 +333,7 @@ class Spending:
         self._rows = replace(since, by=self._clock.now())
         for row in rows:
             self._sums.add(Payer(row.where, row.who).keys, Amount(row.tokens, row.cost))
-        self.marks.know(self._sums.all_shares())
+        self.alerts.acknowledge(self._sums.all_shares())
 
     def _take(
         self, payer: Payer, amount: Amount, _at: float, ends: Reservation | None = None
@@ -340,25 +351,25 @@ class Spending:
     def _turn_over(self) -> None:
         now = self._clock.now()
         if self._begin - SET_BACK <= now < self._end:
-            return  # a clock that is put right after midnight gives nobody his day once more
+            return  # a clock that is set back after midnight begins no day a second time
         self._begin, self._end = midnight(now), midnight(now, later=1)
         self._sums.clear()
-        self.marks.clear()
+        self.alerts.clear()
 
+    def _settled_shares(self, keys: Iterable[Whose]) -> dict[Whose, float]:
+        """The shares that these use without our own reservations: a threshold that a reservation
+        passes is reported when it is settled, and by this bot alone.
+        """
+        left = {key: self._sums.of(key) for key in keys}
+        for one in self._pending.values():
+            for key in left.keys() & one.payer.keys if one.at >= self._begin else ():
+                left[key] = left[key].less(one.amount)
+        return {key: self.cap(key).used(amount) for key, amount in left.items()}
 
-def settled_of(
-    sums: DaySums, keys: Iterable[Whose], ours: Iterable[Reservation], since: float
-) -> dict[Whose, float]:
-    """How much of their limits these took, but for what is only reserved by us: a mark that is
-    passed by that is told when it is settled, and nowhere else.
-    """
-    left = {key: sums.of(key) for key in keys}
-    for one in ours:
-        for key in left.keys() & one.payer.keys if one.at >= since else ():
-            left[key] = left[key].less(one.amount)
-    return {key: sums.cap(key).used(amount) for key, amount in left.items()}
+    def _limits_changed(self) -> None:
+        self.has_limits = not self.limits.are_off or self.own.are_some
 
 
 def amount_of(usage: Usage) -> Amount:
-    """The amount a request took; one of unknown price counts by its tokens alone."""
+    """The amount of a request; one of unknown price counts by its tokens alone."""
     return Amount(usage.prompt + usage.completion, usage.cost or 0.0)

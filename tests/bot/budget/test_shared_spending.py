@@ -1,13 +1,12 @@
 from __future__ import annotations
 
+from bot.budget.limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride, OwnLimits
+from bot.budget.shared_spending import SharedSpending
+from bot.core.calendar_days import midnight
 from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import DayStanding, UsageAdded, UsageReleased, UsageReserved
-from bot.memory.own_limits import OwnLimits
-from bot.memory.shared_spending import SharedSpending
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride
 from frostagent.types.messages import Usage
-from tests.bot.memory.till import Empty, opened
+from tests.bot.budget.till import Empty, opened
 from tests.bot.test_settings_store import Ear
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore
@@ -24,8 +23,15 @@ class Desk:
         self.clock, store, book = ManualClock(midnight(1_700_000_000.0) + 3600), RecordingStore(), Empty()
         self.own = OwnLimits(settings=kept_settings(store, clock=self.clock), clock=self.clock)
         self.ear = Ear()
-        parts = {"own": self.own, "book": book, "clock": self.clock, "tell": print, "neighbours": self.ear}
-        self.spending = SharedSpending(limits, owners=frozenset({OWNER}), **parts)
+        self.spending = SharedSpending(
+            limits,
+            own=self.own,
+            book=book,
+            owners=frozenset({OWNER}),
+            clock=self.clock,
+            tell=lambda _: None,
+            neighbours=self.ear,
+        )
         for turn_id, who in (("t1", 777), ("t2", 777), ("t5", OWNER)):
             self.spending.see(opened(turn_id, GROUP, who))
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from bot.commands.limit import EXEMPT, HOW, NOBODY, limit_command, read_wanted
+from bot.budget.commands import EXEMPT, HOW, NOBODY, limit_command, parse_limit
+from bot.budget.limits import NO_CAP, Cap, DayLimits
 from bot.core.command import NOT_NOW, Command
 from bot.memory.speakers import Speakers
-from bot.policy.day_limits import NO_CAP, Cap, DayLimits
 from frostagent.types.traits import Audience
+from tests.bot.budget.till import Till, till_of
 from tests.bot.commands.typed import MING, OWNER, lines
-from tests.bot.memory.till import Till, till_of
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE
 
@@ -41,9 +41,9 @@ async def test_an_owner_sets_and_lifts_a_limit_of_a_person_and_of_a_group() -> N
 
 async def test_a_limit_of_today_is_over_with_the_day_and_the_one_for_good_holds_again() -> None:
     till, limit = await desk(DayLimits())
-    assert not till.spending.has_limits()
+    assert not till.spending.has_limits
     await lines(limit, "#2", "5")
-    assert till.spending.has_limits()
+    assert till.spending.has_limits
     assert await lines(limit, "#2", "今天") == ["好，只管今天：#2每天不限"]
     till.clock.time = till.spending.ends() - 1
     assert till.spending.cap(MING) == NO_CAP
@@ -76,7 +76,7 @@ async def test_without_words_it_lists_them_in_a_group_only_what_is_its() -> None
     [("0.25", 0.25, None), ("3 万", None, 30_000), ("1.5M tokens", None, 1_500_000), ("900t", None, 900)],
 )
 def test_an_amount_is_of_dollars_or_of_tokens(words: str, cost: float | None, tokens: int | None) -> None:
-    wanted = read_wanted(tuple(words.split()))
+    wanted = parse_limit(tuple(words.split()))
     assert wanted is not None
     assert wanted.cap is not None
     assert (wanted.cap.cost, wanted.cap.tokens, wanted.today) == (cost, tokens, False)

@@ -7,22 +7,20 @@ from msgspec.structs import replace
 
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
+from bot.budget.limits import ALL, NOTHING, Amount, Cap, DayLimits, LimitLevel, OwnLimits
+from bot.budget.spending import NOBODY, TURNS, Payer, Spending
+from bot.core.calendar_days import midnight
 from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import UsageAdded, UsageReleased, UsageReserved
 from bot.core.query_results import SpentSum
 from bot.memory.journal_observers import ObservedStore
-from bot.memory.own_limits import OwnLimits
-from bot.memory.shared_spending import SharedSpending
-from bot.memory.spending import ALL, NOBODY, TURNS, Payer, Spending
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitLevel
 from bot.web import read_today
 from frostagent.clock import SystemClock
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
-from tests.bot.memory.till import ELSEWHERE, Empty, Till, opened, till_of
-from tests.bot.memory.traffic import WAYS, Traffic
+from tests.bot.budget.till import ELSEWHERE, Empty, Till, opened, till_of
+from tests.bot.budget.traffic import WAYS, Traffic
 from tests.bot.test_settings_store import Ear
 from tests.fakes import GROUP, PRIVATE, ManualClock
 from tests.owners import both, read
@@ -40,7 +38,7 @@ async def test_each_rung_is_reached_by_what_somebody_took_wherever_he_asked() ->
     till.spending.see(opened("o1", GROUP, 999))
     till.takes(100, "o1")  # an owner, who has no limit
     assert till.told == []  # of people the owner hears together
-    people, _ = both(till.spending.marks.people() or "")
+    people, _ = both(till.spending.alerts.take_people() or "")
     assert "：777（100%）。" in people
 
 
@@ -196,9 +194,9 @@ async def test_who_reached_a_mark_just_before_midnight_is_told_of_as_of_the_day_
     till = await till_of(DayLimits(user=Cap(tokens=100)))
     till.takes(100)
     till.clock.time = till.spending.ends()  # nothing has happened since
-    yesterday, _ = both(till.spending.marks.people() or "")
+    yesterday, _ = both(till.spending.alerts.take_people() or "")
     assert yesterday == "昨天个人一天的额度快用完或已用完的：777（100%）。"
-    assert till.spending.marks.people() is None
+    assert till.spending.alerts.take_people() is None
 
 
 async def test_of_more_turns_than_are_known_the_newest_are() -> None:
@@ -284,8 +282,8 @@ async def compare(spending: Spending, store: SqlStore, day: Traffic) -> None:
 
 
 async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_where_it_is_passed() -> None:
-    here, there = (Till(DayLimits(all=Cap(tokens=100)), kind=SharedSpending) for _ in range(2))
-    here.spending.neighbours, there.spending.neighbours = (ear := Ear()), Ear()
+    ear = Ear()
+    here, there = (Till(DayLimits(all=Cap(tokens=100)), neighbours=one) for one in (ear, Ear()))
     assert await here.spending.load()
     assert await there.spending.load()
     here.takes(60)
@@ -312,8 +310,7 @@ async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_whe
 
 
 async def test_a_mark_that_is_passed_by_what_is_under_way_here_is_not_taken_for_told_elsewhere() -> None:
-    till = Till(DayLimits(all=Cap(tokens=100)), kind=SharedSpending)
-    till.spending.neighbours = Ear()
+    till = Till(DayLimits(all=Cap(tokens=100)), neighbours=Ear())
     assert await till.spending.load()
     till.takes(70)
     till.reserves(10, number=4)

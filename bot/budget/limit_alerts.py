@@ -1,19 +1,19 @@
-"""Shares of a day's limits at which the owner hears of it, once each: at once of all and of a
-group, of people, who may be many, together.
+"""Alerts to owners when a limit of a day is nearly used and when it is used up, once each. Those of
+all and of a group are sent at once, those of people, who may be many, together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
+from bot.budget.limits import Amount, Whose, percent_of
+from bot.core.calendar_days import midnight
 from bot.core.language import CATALOGUE, MORE_PEOPLE, join_lines
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import Amount, percent_of
 from frostagent.text.language import Bilingual, NotifyOwners, Phrase
 from frostagent.types.conversation import Conversation
 
-TOLD: Final = (0.8, 1.0)  # shares of a limit at which the owner is told
+THRESHOLDS: Final = (0.8, 1.0)  # shares of a limit
 
 NEAR: Final = Phrase(
     "{whose}今天的额度用了 {percent}%（{amount}）：{then}",
@@ -38,13 +38,10 @@ YESTERDAY: Final = Phrase(
 PERSON: Final = Phrase("{user}（{percent}%）", "{user} ({percent} %)")
 CATALOGUE.register(__name__, globals())
 
-Whose: TypeAlias = int | Conversation | str
-"""Whose sum: a person's, a group's, or that of all."""
 
-
-class Marks:
-    """Knows how much of which limit is used. `tell` reaches the `owners`, who have none of their
-    own.
+class LimitAlerts:
+    """Remembers which share of each limit owners know of. `tell` reaches the `owners`, who have no
+    limit of their own.
     """
 
     def __init__(
@@ -53,25 +50,25 @@ class Marks:
         self._tell = tell
         self._now = now
         self._owners = owners
-        self._told: dict[Whose, float] = {}
-        # Who reached a mark, and is not told of yet: how much, and when.
+        self._known: dict[Whose, float] = {}
+        # People past a threshold whom no line has named yet: the share, and when.
         self._people: dict[int, tuple[float, float]] = {}
 
-    def know(self, shares: Mapping[Whose, float]) -> None:
-        """So much is used, which the owner has heard, or does elsewhere."""
-        self._told |= shares
+    def acknowledge(self, shares: Mapping[Whose, float]) -> None:
+        """Note shares that owners heard of, or hear of elsewhere."""
+        self._known |= shares
 
     def clear(self) -> None:
-        """A day begins."""
-        self._told.clear()
+        """Begin a day."""
+        self._known.clear()
 
-    def reach(self, key: Whose, share: float, amount: Amount) -> None:
-        """So much is used by now."""
-        told = self._told.get(key, 0.0)
-        self._told[key] = share
-        if share < TOLD[0]:  # as nearly always
+    def record(self, key: Whose, share: float, amount: Amount) -> None:
+        """Note the share that is used now, and alert owners if it passed a threshold."""
+        known = self._known.get(key, 0.0)
+        self._known[key] = share
+        if share < THRESHOLDS[0]:  # nearly always
             return
-        if not any(told < mark <= share for mark in TOLD):
+        if not any(known < threshold <= share for threshold in THRESHOLDS):
             return
         if isinstance(key, int):
             if key not in self._owners:
@@ -80,12 +77,12 @@ class Marks:
         whose, then = EVERYWHERE.fill(), OVER if share >= 1 else THEN
         if isinstance(key, Conversation):
             whose = GROUP.fill(group=key.session_id)
-        told_of = told_amount(amount)
-        self._tell(NEAR.fill(whose=whose, percent=percent_of(share), amount=told_of, then=then))
+        sums = f"${amount.cost:.4f}, {amount.tokens:.0f} token"
+        self._tell(NEAR.fill(whose=whose, percent=percent_of(share), amount=sums, then=then))
 
-    def people(self) -> Bilingual | None:
-        """A line of the people who reached a mark since it was asked last, of those of the day
-        before first; None where nobody did.
+    def take_people(self) -> Bilingual | None:
+        """A line that names the people who passed a threshold since the last one, those of the day
+        before first; None if nobody did.
         """
         begin = midnight(self._now())
         before = [who for who, (_, at) in self._people.items() if at < begin]
@@ -95,8 +92,3 @@ class Marks:
         ]
         line = YESTERDAY if before else PEOPLE
         return line.fill(people=join_lines(told, more=MORE_PEOPLE)) if told else None
-
-
-def told_amount(amount: Amount) -> str:
-    """As people read it: `$0.0123, 45678 token`."""
-    return f"${amount.cost:.4f}, {amount.tokens:.0f} token"

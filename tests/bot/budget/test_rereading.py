@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from bot.budget.limits import ALL, NOTHING, Amount, Cap, DayLimits
 from bot.core.cluster_messages import UsageTaken
 from bot.core.query_results import SpentSum
-from bot.memory.spending import ALL
-from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits
-from tests.bot.memory.till import Till, opened, till_of
+from tests.bot.budget.till import Till, opened, till_of
 from tests.cases import each_case
 from tests.fakes import GROUP
 

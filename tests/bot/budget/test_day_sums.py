@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from bot.memory.own_limits import OwnLimits
-from bot.memory.spending import DaySums
-from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits, LimitOverride
+from bot.budget.limits import NOTHING, Amount, Cap, DayLimits, LimitOverride, OwnLimits
+from bot.budget.spending import DaySums
 from tests.fakes import GROUP, ManualClock, RecordingStore
 from tests.settings import kept_settings
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from bot.budget.meter import CountedSpeech, Meter
 from bot.core.journal import UsageAdded
 from bot.core.ports import Store
 from bot.core.task_context import current_run, early_payer
 from bot.memory.recorder import Recorder
-from bot.models.meter import CountedSpeech, Meter
 from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.models.failover import Failover
 from frostagent.models.prices import Price
@@ -33,7 +33,7 @@ from frostagent.types.messages import (
     UserMessage,
 )
 from frostagent.types.runs import StepFinished
-from tests.bot.memory.till import ELSEWHERE, opened
+from tests.bot.budget.till import ELSEWHERE, limited, opened, unlimited
 from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock
 
 PRICE = Price(prompt=1000.0, cached=100.0, completion=7000.0)
@@ -65,7 +65,8 @@ class Traffic:
         """A process begins."""
         self.store = store
         ids = CountingIds(jitter=self.chance.random())
-        self.meter = Meter(self.store, clock=self.clock, ids=ids, reserves=lambda: self.reserves)
+        spending = limited() if self.reserves else unlimited()
+        self.meter = Meter(self.store, spending=spending, clock=self.clock, ids=ids)
         self.recorder = Recorder(store=self.store, clock=self.clock)
 
     async def go_on(self) -> None:

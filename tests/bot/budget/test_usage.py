@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from bot.commands.usage import DAY, usage_command
-from bot.policy.day_limits import Cap, DayLimits
+from bot.budget.commands import DAY, usage_command, used_words
+from bot.budget.limits import Amount, Cap, DayLimits
+from tests.bot.budget.till import Till, till_of
 from tests.bot.commands.books import PaperBooks
-from tests.bot.commands.typed import MING, NOW, OWNER, lines
-from tests.bot.memory.till import Till, till_of
+from tests.bot.commands.typed import MING, NOW, OWNER, asked, lines
 from tests.fakes import GROUP
 
 SPENDING = Till(DayLimits()).spending
@@ -51,3 +51,8 @@ async def test_the_limits_that_count_are_told_with_how_far_they_are_used() -> No
     assert (await lines(usage, "me"))[4:] == [mine]
     assert (await lines(usage, user=OWNER))[4:] == [group]
     assert (await lines(usage, "all", user=OWNER, chinese=False))[4:] == ["all: at most $20 a day, 2% used today"]
+
+
+def test_of_a_limit_that_is_not_all_used_it_is_never_said_that_it_is() -> None:
+    told = [used_words(asked(), "#1", Cap(tokens=1000), Amount(taken)) for taken in (0, 996, 999, 1000, 1007)]
+    assert [line.rpartition("用了 ")[2] for line in told] == ["0%", "99%", "99%", "100%", "100%"]

@@ -1,25 +1,37 @@
-"""Spending today where several bots of a cluster share its limits: what the others take is heard of
-a moment later, so each reservation is judged by the journal's totals, in which it has its place
-behind those of the others. They hear of it once it stands there: nobody gives way to what may yet
-be behind him.
+"""What requests took today if the bots of a cluster share the limits. What the others take is known
+only a moment later, so the journal's totals decide about each reservation: it is written after
+those of the others, and learns the sum before it. The others hear of it once it is written, so that
+no reservation gives way to one that may be written after it.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from bot.core.cluster_messages import UsageTaken
+from bot.budget.limits import ALL, NO_CAP, Amount, DayLimits, LimitLevel, OwnLimits, limit_level
+from bot.budget.spending import TURNS, Payer, Reservation, Spending
+from bot.core.cluster_messages import ClusterPeers, UsageTaken
 from bot.core.journal import DayStanding, Found
-from bot.memory.lru import LRU
-from bot.memory.spending import ALL, TURNS, Payer, Reservation, Spending
-from bot.policy.day_limits import NO_CAP, Amount, DayLimits, LimitLevel, limit_level
+from bot.core.lru import LRU
+from bot.core.query_results import JournalQueries
+from frostagent.text.language import NotifyOwners
+from frostagent.types.ports import Clock
 
 
 class SharedSpending(Spending):
-    """Fits `DayKeeper`. A turn whose request is refused has only its last words left that day."""
+    """Fits `DayKeeper`. A turn with a refused request has only its last words left that day."""
 
-    def __init__(self, limits: DayLimits, **parts: Any) -> None:
-        super().__init__(limits, **parts)
+    def __init__(
+        self,
+        limits: DayLimits,
+        *,
+        own: OwnLimits,
+        book: JournalQueries,
+        owners: frozenset[int],
+        clock: Clock,
+        tell: NotifyOwners,
+        neighbours: ClusterPeers,
+    ) -> None:
+        super().__init__(limits, own=own, book=book, owners=owners, clock=clock, tell=tell)
+        self._neighbours = neighbours
         # Each with the end of the day that was spent:
         self._beyond = LRU[tuple[str, int], float](TURNS)  # reservations
         self._refused = LRU[str, float](TURNS)  # turns
@@ -31,15 +43,15 @@ class SharedSpending(Spending):
         return self.limits.all != NO_CAP, self.limits.user != NO_CAP or self.own.are_some
 
     def find(self, found: Found) -> None:
-        """Hear how the day stood before reservations that are written down now."""
+        """Learn the sums before reservations that are written now."""
         end = self.ends()
         for stood in found:
             self._pass_on((stood.turn_id, stood.number))
             if stood.at >= self._begin and self._was_spent(stood):
                 self._beyond.keep((stood.turn_id, stood.number), end)
 
-    def refuses(self, turn_id: str, number: int) -> bool:
-        """Whether nothing was left when this was reserved: the turn learns so."""
+    def refuses(self, turn_id: str, number: int, /) -> bool:
+        """Whether nothing was left when this was reserved; its turn is at SPENT from then on."""
         end = self.ends()
         if self._beyond.pop((turn_id, number), 0.0) != end:
             return False
@@ -47,7 +59,7 @@ class SharedSpending(Spending):
         return True
 
     def rung_of(self, turn_id: str) -> LimitLevel:
-        """How much of the limits is used of whoever a turn is for, as far as anybody knows."""
+        """The level of the person who asked for a turn, as far as it is known here."""
         if self._refused.get(turn_id) == self.ends():
             return LimitLevel.SPENT
         return super().rung_of(turn_id)
@@ -65,19 +77,18 @@ class SharedSpending(Spending):
         super()._take(payer, amount, at, ends)
         self._tell(payer, amount, at)
 
-    def _settled(self, turn_id: str, number: int) -> Reservation | None:
+    def _end_reservation(self, turn_id: str, number: int) -> Reservation | None:
         self._pass_on((turn_id, number))
-        return super()._settled(turn_id, number)
+        return super()._end_reservation(turn_id, number)
 
     def _pass_on(self, key: tuple[str, int]) -> None:
         if (pending := self._untold.pop(key, None)) is not None:
             self._tell(pending.payer, pending.amount, pending.at)
 
     def _tell(self, payer: Payer, amount: Amount, at: float) -> None:
-        if self.neighbours is not None:
-            now = self._clock.now()
-            taken = UsageTaken(payer.where, payer.who, amount.tokens, amount.cost, at, now)
-            self.neighbours.tell(taken)
+        now = self._clock.now()
+        taken = UsageTaken(payer.where, payer.who, amount.tokens, amount.cost, at, now)
+        self._neighbours.tell(taken)
 
     def _was_spent(self, stood: DayStanding) -> bool:
         used = (

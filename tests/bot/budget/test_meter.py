@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
+from bot.budget.meter import Meter
 from bot.core.journal import Entry, RequestMade, RequestPurpose, UsageAdded, UsageReleased, UsageReserved
 from bot.core.task_context import current_errand, current_run
-from bot.models.meter import Meter
 from frostagent.engine.budget import Budget, BudgetShare, Limits, Room
 from frostagent.models.failover import ANSWER, Failover
 from frostagent.models.prices import Price
@@ -30,6 +30,7 @@ from frostagent.types.messages import (
     Usage,
     UserMessage,
 )
+from tests.bot.budget.till import limited, unlimited
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, RecordingStore, ScriptedModel, Step, until, words
 
@@ -46,7 +47,7 @@ async def asked(
     upstream = Upstream(model := ScriptedModel(*steps), price=PRICE)
     try:
         with model:
-            meter = Meter(store, clock=clock, ids=ids, reserves=lambda: reserves)
+            meter = Meter(store, spending=limited() if reserves else unlimited(), clock=clock, ids=ids)
             failover = Failover([upstream], clock=clock, ids=ids, meter=meter, attempts=1)
             answer = await failover.complete(replace(REQUEST, allowance=allowance))
             if answer.usage:
@@ -99,7 +100,7 @@ async def test_without_limits_all_is_reserved_but_the_first_request_of_a_questio
 async def test_the_second_attempt_of_the_first_request_is_reserved() -> None:
     store, clock, ids = RecordingStore(), ManualClock(), CountingIds()
     with ScriptedModel(ModelTransport("nobody there"), words("fine")) as model:
-        meter = Meter(store, clock=clock, ids=ids)
+        meter = Meter(store, spending=unlimited(), clock=clock, ids=ids)
         failover = Failover([Upstream(model), Upstream(model)], clock=clock, ids=ids, meter=meter, attempts=1)
         answer = await failover.complete(replace(REQUEST, allowance=asking(1)))
     (reserved,) = store.entries
@@ -205,7 +206,7 @@ async def test_an_answer_that_a_filter_spoilt_is_charged_and_so_is_the_next() ->
     share.step = 2
     with ScriptedModel(spoilt, words("fine")) as model:
         clock, ids = ManualClock(), CountingIds()
-        meter = Meter(store, clock=clock, ids=ids)
+        meter = Meter(store, spending=unlimited(), clock=clock, ids=ids)
         failover = Failover([Upstream(model)], clock=clock, ids=ids, meter=meter)
         earlier = (UserMessage("bad"), AssistantMessage("words"), UserMessage("how?"))
         assert (await failover.complete(ModelRequest(earlier, allowance=share))).message.text == "fine"
@@ -231,7 +232,8 @@ async def test_what_comes_too_late_is_given_back_and_nobody_is_asked_unless_it_i
     request = replace(REQUEST, allowance=share)
     upstreams = [Upstream(ScriptedModel(words("fine"))), Upstream(ScriptedModel())]
     attempts = list[Attempt]()
-    meter = Meter(store, clock=clock, ids=ids, reserves=lambda: True, refuses=refuses, count=attempts.append)
+    (spending := limited()).refuses = refuses  # type: ignore[method-assign]  # what others took decides it
+    meter = Meter(store, spending=spending, clock=clock, ids=ids, count=attempts.append)
     complete = Failover(upstreams, clock=clock, ids=ids, meter=meter).complete
     token = current_run.set("t1")
     if owed:
@@ -262,7 +264,7 @@ class SlowStore(RecordingStore):
 
 async def test_no_request_is_made_before_its_reservation_is_written_and_one_that_is_broken_off_is_released() -> None:
     store = SlowStore()
-    meter = Meter(store, clock=ManualClock(), ids=CountingIds(), reserves=lambda: True)
+    meter = Meter(store, spending=limited(), clock=ManualClock(), ids=CountingIds())
     async with asyncio.TaskGroup() as group:
         first = group.create_task(meter.reserve("m", lambda: Usage(5)))
         await until(lambda: store.entries)

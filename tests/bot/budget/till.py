@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from bot.budget.limits import Cap, DayLimits, LimitLevel, OwnLimits
+from bot.budget.shared_spending import SharedSpending
+from bot.budget.spending import Spending
+from bot.core.calendar_days import midnight
+from bot.core.cluster_messages import ClusterPeers
 from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
 from bot.core.query_results import SpentSum
-from bot.memory.own_limits import OwnLimits
-from bot.memory.spending import Spending
-from bot.policy.calendar_days import midnight
-from bot.policy.day_limits import DayLimits, LimitLevel
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
@@ -45,19 +46,24 @@ class Till:
     """A day's sums between fakes; `told` is what the owner heard."""
 
     def __init__(
-        self, limits: DayLimits, *, tongue: Language = Language.CHINESE, kind: type[Spending] = Spending
+        self,
+        limits: DayLimits,
+        *,
+        tongue: Language = Language.CHINESE,
+        neighbours: ClusterPeers | None = None,
+        store: RecordingStore | None = None,
     ) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
         self.clock.time = midnight(1_700_000_000.0) + 3600
-        self.store = RecordingStore()
+        self.store = store or RecordingStore()
         own = OwnLimits(settings=kept_settings(self.store, clock=self.clock), clock=self.clock)
-        self.spending = kind(
-            limits,
-            own=own,
-            book=self.book,
-            owners=frozenset({999}),
-            clock=self.clock,
-            tell=read(self.told, tongue),
+        clock, owners, tell = self.clock, frozenset({999}), read(self.told, tongue)
+        self.spending = (
+            Spending(limits, own=own, book=self.book, owners=owners, clock=clock, tell=tell)
+            if neighbours is None
+            else SharedSpending(
+                limits, own=own, book=self.book, owners=owners, clock=clock, tell=tell, neighbours=neighbours
+            )
         )
         self.spending.see(opened("t1", GROUP, 777))
         self.spending.see(opened("p1", PRIVATE, 777))
@@ -86,6 +92,15 @@ async def till_of(limits: DayLimits) -> Till:
     till = Till(limits)
     assert await till.spending.load()
     return till
+
+
+def limited() -> Spending:
+    """Of a day with a limit that nothing here reaches: all requests are reserved."""
+    return Till(DayLimits(all=Cap(tokens=10**9))).spending
+
+
+def unlimited() -> Spending:
+    return Till(DayLimits()).spending
 
 
 def opened(turn_id: str, where: Conversation, who: int) -> TurnOpened:

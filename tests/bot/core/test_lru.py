@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.memory.lru import LRU, DefaultLRU, RecentKeys, WeightedLRU
+from bot.core.lru import LRU, DefaultLRU, RecentKeys, WeightedLRU
 from tests.fakes import ManualClock
 
 

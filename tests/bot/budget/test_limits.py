@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.policy.day_limits import (
+from bot.budget.limits import (
     LIFTED,
     NOTHING,
     Amount,

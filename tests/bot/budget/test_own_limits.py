@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.memory.own_limits import OwnLimits
-from bot.policy.day_limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride
-from tests.bot.memory.till import till_of
+from bot.budget.limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride, OwnLimits
+from tests.bot.budget.till import Till, till_of
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 from tests.settings import kept_settings
 
@@ -37,14 +36,14 @@ async def test_a_group_has_the_limits_of_the_operators_file_where_no_owner_has_s
     usual = DayLimits(user=Cap(1.0), group=Cap(2.0, 9000))
     filed = {GROUP.session_id: LimitOverride(cost=0.5)}
     assert not limits.are_some
-    limits.filed = lambda: filed
+    limits.set_filed(filed)
     assert limits.are_some
     assert limits.cap(GROUP, usual) == Cap(0.5, 9000)
     assert limits.cap(replace(GROUP, session_id=9), usual) == Cap(2.0, 9000)
     assert limits.cap(GROUP.session_id, usual) == Cap(1.0)  # a person of that number
     assert await limits.keep(GROUP, LimitOverride(tokens=7))
     assert limits.cap(GROUP, usual) == Cap(0.5, 7)
-    filed.clear()
+    limits.set_filed({})
     assert limits.cap(GROUP, usual) == Cap(2.0, 7)
 
 
@@ -68,3 +67,21 @@ async def test_a_limit_of_somebodys_own_holds_at_once_and_so_does_its_end() -> N
     assert till.rung() is LimitLevel.CHEAP
     assert await own.keep(777, None)
     assert till.rung() is LimitLevel.ALL
+
+
+async def test_whether_anybody_has_a_limit_is_known_at_once_whoever_sets_or_lifts_it() -> None:
+    till = await till_of(DayLimits())
+    spending, settings = till.spending, kept_settings(till.store, clock=till.clock)
+    assert not spending.has_limits
+    spending.own.set_filed({GROUP.session_id: LimitOverride(tokens=9)})
+    assert spending.has_limits
+    spending.own.set_filed({})
+    assert not spending.has_limits
+    elsewhere = OwnLimits(settings=settings, clock=till.clock)
+    assert await elsewhere.load()
+    assert await elsewhere.keep(777, LimitOverride(tokens=9))
+    assert not spending.has_limits  # nobody told this bot
+    again = Till(DayLimits(), store=till.store).spending
+    assert not again.has_limits
+    assert await again.load()
+    assert again.has_limits  # as an earlier process has it

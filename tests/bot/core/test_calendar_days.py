@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.policy.calendar_days import HOUR, midnight, time_of_day
+from bot.core.calendar_days import HOUR, midnight, time_of_day
 
 
 @pytest.fixture(params=["Asia/Shanghai", "Europe/Berlin", "America/Havana", "Africa/Cairo", "America/New_York"])

@@ -7,12 +7,13 @@ from contextlib import suppress
 import pytest
 from msgspec.structs import replace
 
+from bot.budget.meter import A_SECOND, CountedSpeech, Meter
 from bot.core.journal import Entry, RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.core.task_context import current_run, early_payer
-from bot.models.meter import A_SECOND, CountedSpeech, Meter
 from frostagent.models.prices import Price
 from frostagent.types.errors import MediaError
 from frostagent.types.messages import Attempt, Dictation, Usage
+from tests.bot.budget.till import limited, unlimited
 from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore
 
 PRICE = Price(prompt=10.0, cached=10.0, completion=20.0)
@@ -32,7 +33,8 @@ async def heard(
 ) -> tuple[list[Entry], list[Attempt]]:
     """What the journal has of half a minute of speech, and the attempts that were counted."""
     store, clock, attempts = RecordingStore(), ManualClock(), list[Attempt]()
-    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=lambda: reserves, count=attempts.append)
+    spending = limited() if reserves else unlimited()
+    meter = Meter(store, spending=spending, clock=clock, ids=CountingIds(), count=attempts.append)
     speech = CountedSpeech(dictate, name="whisper-1@stt", price=price, meter=meter, clock=clock)
     with suppress(MediaError, asyncio.CancelledError, LookupError):
         assert await speech(b"RIFF", 30.0) == "hello"
@@ -97,7 +99,8 @@ async def test_what_nobody_listened_to_is_released(error: BaseException, outcome
 
 async def test_speech_of_who_has_nothing_left_is_listened_to_as_ever() -> None:
     store, clock = RecordingStore(), ManualClock()
-    meter = Meter(store, clock=clock, ids=CountingIds(), reserves=lambda: True, refuses=lambda *_: True)
+    (spending := limited()).refuses = lambda *_: True  # type: ignore[method-assign]  # others took what was left
+    meter = Meter(store, spending=spending, clock=clock, ids=CountingIds())
     speech = CountedSpeech(saying(), name="whisper-1@stt", price=None, meter=meter, clock=clock)
     assert await speech(b"RIFF", 30.0) == "hello"
     assert [type(entry) for entry in store.entries] == [UsageReserved, UsageAdded]

@@ -1,12 +1,12 @@
-"""The meter of requests to models: what one will take is reserved before it is made, and what one
-took that nobody else writes down is charged.
+"""The meter of requests to models. It reserves the usage that is expected of a request before the
+request is made, and charges usage that nobody else writes.
 
-A reservation is a row beside the others, which goes in the transaction that brings what the request
-really took. So a request that a crash cuts off counts as much as was reserved, once. The first
-request of a question is reserved only where a day has a limit: most questions take no other, and
-that it was cut off is seen by its turn, which was left open (`conversation/recovery/unfinished`).
+A reservation is a row of usage; the transaction that brings the real usage deletes it. So a request
+that a crash cuts off counts once, with the reserved amount. The first request of a question is
+reserved only if a day has a limit: most questions make no other, and if it was cut off, its open
+turn tells so (`bot/chat/unfinished.py`).
 
-Speech to text is counted likewise: reserved by the seconds of the recording, charged by what the
+Speech to text counts likewise: reserved by the seconds of the recording, charged by what the
 service reports (`CountedSpeech`).
 """
 
@@ -16,10 +16,11 @@ import asyncio
 import itertools
 import math
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
+from bot.budget.spending import Spending
 from bot.core.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.core.ports import Store
 from bot.core.task_context import current_errand, current_run, early_payer
@@ -36,41 +37,37 @@ from frostagent.types.messages import (
 )
 from frostagent.types.ports import Clock, Ids
 
-NUMBERS = 2**30  # of reservations: another process begins elsewhere
+NUMBERS: Final = 2**30  # reservations are numbered from a random one on: processes must differ
 
 
 class Meter:
-    """Counts for the turn that the current task works for. Without a `store` it counts nothing.
-    Where it `reserves`, all requests are reserved before they are made, else those that no open
-    turn tells of; nobody is asked for one that it `refuses` by then. `count` is told every attempt,
-    once it ended.
+    """Counts for the turn that the current task works for. If `spending` has limits, every request
+    is reserved, else those that no open turn tells of. `count` gets every attempt when it ended.
     """
 
     def __init__(
         self,
-        store: Store | None,
+        store: Store,
         *,
+        spending: Spending,
         clock: Clock,
         ids: Ids,
-        reserves: Callable[[], bool] | None = None,
-        refuses: Callable[[str, int], bool] | None = None,
         count: Callable[[Attempt], None] | None = None,
     ) -> None:
         self._store = store
+        self._spending = spending
         self._clock = clock
         self._count = count
-        self._reserves = reserves
-        self._refuses = refuses
         self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
 
     def count(self, attempt: Attempt) -> None:
-        """An attempt ended: one without an answer, or on an errand, is written down for the turn;
-        a run writes down its own answers.
+        """Write an attempt that failed, or was made on an errand, for the turn. A run writes its
+        own answers.
         """
         if self._count is not None:
             self._count(attempt)
         errand, turn_id = current_errand.get(), current_run.get()
-        if self._store is None or not turn_id or (attempt.outcome == "ok" and not errand):
+        if not turn_id or (attempt.outcome == "ok" and not errand):
             return
         made = RequestMade(
             turn_id=turn_id,
@@ -90,14 +87,11 @@ class Meter:
         *,
         is_owed: bool = False,
     ) -> int:
-        """Note what a request will take, before it is made; the number of the note, 0 where none
-        was made. A run's has an `allowance`. Raises DaySpent where it may not be made, unless it
-        `is_owed`, as the last words of a run are.
+        """Write a reservation for a request before it is made. Returns its number, 0 if none is
+        needed. A run's request has an `allowance`. Raises DaySpent if nothing is left of the day,
+        unless the request `is_owed`, as the last words of a run are.
         """
-        is_first = allowance is not None and allowance.is_first
-        if self._store is None:
-            return 0
-        if is_first and not (self._reserves and self._reserves()):
+        if allowance is not None and allowance.is_first and not self._spending.has_limits:
             return 0
         number, turn_id = next(self._numbers), current_run.get()
         usage, now = estimate(), self._clock.now()
@@ -116,42 +110,38 @@ class Meter:
             self.release(number)
             raise
         is_owed = is_owed or (allowance is not None and allowance.is_short)
-        if self._refuses and self._refuses(turn_id, number) and not is_owed:
+        if self._spending.refuses(turn_id, number) and not is_owed:
             self.release(number)
             raise DaySpent("others have taken what was left of the day")
         return number
 
     def release(self, number: int) -> None:
-        """The request took nothing."""
-        if number and self._store is not None:
+        """Withdraw a reservation: the request took nothing."""
+        if number:
             self._store.put(UsageReleased(turn_id=current_run.get(), number=number))
 
     def charge(self, model: str, usage: Usage, allowance: Allowance | None = None) -> None:
-        """The request took this, and nobody gets its answer, who would write it down: of a step
-        that is known a request was made.
-        """
-        if self._store is not None:
-            turn_id, now = current_run.get(), self._clock.now()
-            added = UsageAdded(
-                turn_id=turn_id,
-                model=model,
-                usage=usage,
-                at=now,
-                step=allowance.step if allowance else 0,
-                payer=early_payer.get(),
-            )
-            self._store.put(added)
+        """Write the usage of a request whose answer nobody gets, so that nobody else writes it."""
+        added = UsageAdded(
+            turn_id=current_run.get(),
+            model=model,
+            usage=usage,
+            at=self._clock.now(),
+            step=allowance.step if allowance else 0,
+            payer=early_payer.get(),
+        )
+        self._store.put(added)
 
 
-A_SECOND = 10  # tokens, as OpenAI counts sound
+A_SECOND: Final = 10  # tokens, as OpenAI counts sound
 
 Dictate: TypeAlias = Callable[[bytes], Awaitable[Dictation]]
-"""The words in a wav. Raises MediaError."""
+"""Transcribes a WAV file. Raises MediaError."""
 
 
 class CountedSpeech:
-    """Has `dictate` make text of speech. `price` is for a million tokens, None where nobody knows;
-    `name` that of the model.
+    """Transcribes speech by `dictate`, and meters it. `price` is that of a million tokens, None if
+    it is unknown; `name` is the model's.
     """
 
     def __init__(
@@ -164,7 +154,7 @@ class CountedSpeech:
         self._clock = clock
 
     async def __call__(self, wav: bytes, seconds: float) -> str:
-        """The words in a wav of so many seconds. Raises MediaError."""
+        """The words in a WAV file of that length. Raises MediaError."""
         estimate = Usage(prompt=math.ceil(seconds * A_SECOND))
         reserved = await self._meter.reserve(
             self._name, lambda: self._priced(estimate), is_owed=True

@@ -4,16 +4,17 @@ from dataclasses import replace
 
 from msgspec.structs import replace as msgspec_replace
 
-from bot.chat.context_builder import TurnBudget, told_on
+from bot.budget.limits import LimitLevel
+from bot.budget.spending import Spending
+from bot.budget.turn_budget import TurnBudget, shorten_history, shows_pictures
 from bot.core.ports import Looking
-from bot.memory.spending import Spending
-from bot.policy.day_limits import LimitLevel
 from frostagent.engine.budget import Room
 from frostagent.engine.engine import Run
 from frostagent.types.messages import AssistantMessage, UserMessage
 from frostagent.types.ports import Subagents
 from frostagent.types.runs import Asker, Terms
 from frostagent.types.tools import tool
+from tests.bot.budget.till import unlimited
 from tests.fakes import GROUP, ScriptedModel
 
 ROUNDS = tuple(
@@ -52,7 +53,7 @@ class At(Spending):
 
 def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> None:
     cheap = ScriptedModel()
-    turn_budget = TurnBudget(cheap=cheap, tools=lambda: (look, ask, weather))
+    turn_budget = TurnBudget(unlimited(), cheap=cheap, tools=lambda: (look, ask, weather))
     run = Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=(), terms=Terms(frozenset({"no"})))
     assert turn_budget.leaner(run) == run
     seen = [
@@ -63,14 +64,17 @@ def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> Non
     assert [one.terms.denied - {"no"} for one in seen] == [set(), {"look", "ask"}, {"look", "ask", "weather"}]
     inside = replace(turn_budget, spending=At(LimitLevel.PLAIN)).leaner(msgspec_replace(run, id="t1/2/c1"))
     assert inside.terms.denied == {"no", "look", "ask"}
-    assert TurnBudget(spending=At(LimitLevel.CHEAP), tools=lambda: (look,)).leaner(run).model is None
-    assert TurnBudget().rung(GROUP, 1) is LimitLevel.ALL
-    rooms = [TurnBudget(spending=At(rung)).budget("t1").share().begin() for rung in (LimitLevel.BARE, LimitLevel.SPENT)]
+    assert TurnBudget(At(LimitLevel.CHEAP), tools=lambda: (look,)).leaner(run).model is None
+    rooms = [TurnBudget(At(rung)).budget("t1").share().begin() for rung in (LimitLevel.BARE, LimitLevel.SPENT)]
     assert rooms == [Room.MORE, Room.LAST]
 
 
 def test_of_the_history_the_latest_half_is_told_in_whole_rounds() -> None:
-    assert told_on(LimitLevel.PLAIN, ROUNDS) == ROUNDS
-    assert told_on(LimitLevel.BARE, ROUNDS) == ROUNDS[4:]
-    assert told_on(LimitLevel.BARE, ROUNDS[:6]) == ROUNDS[4:6]
-    assert told_on(LimitLevel.BARE, ()) == ()
+    assert shorten_history(LimitLevel.PLAIN, ROUNDS) == ROUNDS
+    assert shorten_history(LimitLevel.BARE, ROUNDS) == ROUNDS[4:]
+    assert shorten_history(LimitLevel.BARE, ROUNDS[:6]) == ROUNDS[4:6]
+    assert shorten_history(LimitLevel.BARE, ()) == ()
+
+
+def test_pictures_are_left_out_before_tools_are() -> None:
+    assert [level for level in LimitLevel if shows_pictures(level)] == [LimitLevel.ALL, LimitLevel.CHEAP]

@@ -1,1 +1,0 @@
-"""A model over models: attempts, failover, what is known of each, and prices."""
