@@ -4,7 +4,7 @@ took that nobody else writes down is charged.
 A reservation is a row beside the others, which goes in the transaction that brings what the request
 really took. So a request that a crash cuts off counts as much as was reserved, once. The first
 request of a question is reserved only where a day has a limit: most questions take no other, and
-that it was cut off is seen by its turn, which was left open (`conversation/recovery/unfinished`).
+that it was cut off is seen by its turn, which was left open (`chat/unfinished`).
 
 Speech to text is counted likewise: reserved by the seconds of the recording, charged by what the
 service reports (`CountedSpeech`).
