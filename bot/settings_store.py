@@ -106,10 +106,6 @@ class SettingsStore:
         """The values that are set, by key."""
         return self._kept[setting.name].values
 
-    def is_read(self, setting: AnySetting) -> bool:
-        """Whether everything that was set before this process is known."""
-        return self._kept[setting.name].is_read
-
     def follow(self, setting: AnySetting, changed: Callable[[], None]) -> None:
         """Call this whenever values of the setting may have changed, here or by another bot."""
         self._kept[setting.name].followers.append(changed)

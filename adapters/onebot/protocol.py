@@ -317,11 +317,11 @@ def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object
 
 
 def write_admission(
-    petition: JoinRequest, *, granted: bool, reason: str
+    request: JoinRequest, *, granted: bool, reason: str
 ) -> tuple[str, dict[str, object]]:
     """The same for the answer to a friend request or an invitation (onebot.md 3.6)."""
-    answer: dict[str, object] = {"flag": petition.flag, "approve": granted}
-    if petition.kind == "friend":
+    answer: dict[str, object] = {"flag": request.flag, "approve": granted}
+    if request.kind == "friend":
         return "set_friend_add_request", answer
     if reason:  # NapCat warns of an empty one
         answer["reason"] = reason

@@ -202,14 +202,14 @@ class OneBotTransport(Generic[Callee]):
         """
         return await self._do(group.platform_id, *write_act(group, act))
 
-    async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
+    async def admit(self, request: JoinRequest, *, granted: bool, reason: str = "") -> bool:
         """Accept or refuse a friend request or an invitation. Returns whether the server reports
         refusals of QQ.
 
         Raises NotConnected, ActionRefused (also if the request has expired), ActionUnanswered.
         """
-        action = write_admission(petition, granted=granted, reason=reason)
-        return await self._do(petition.account, *action)
+        action = write_admission(request, granted=granted, reason=reason)
+        return await self._do(request.account, *action)
 
     async def _do(self, account: int, action: str, params: Mapping[str, object]) -> bool:
         await self.call(account, action, params)

@@ -367,10 +367,9 @@ class DraftApprovals:
         if states.issubset(UNREAD):
             self._take_back(number)
         else:
-            is_said, by = SendState.CONFIRMED in states, waiting.by
-            said = (
-                "" if by else SAID.format(self._tongue)
-            )  # an older version did not write down by whom
+            # An older version did not write down by whom.
+            said = "" if waiting.by else SAID.format(self._tongue)
+            is_said = SendState.CONFIRMED in states
             self._end(number, spoken, said if is_said else UNSURE.format(self._tongue))
         return True
 

@@ -8,7 +8,6 @@ was said or begun, else after a whole step. Before the model can read it, the jo
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import reduce
@@ -38,8 +37,6 @@ from frostagent.engine.engine import Run, RunState
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, Usage, UserMessage, joined
 from frostagent.types.ports import Clock
-
-logger = logging.getLogger(__name__)
 
 MAX_ENDED = 200  # turns whose words may still wait to be sent
 

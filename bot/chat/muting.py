@@ -1,7 +1,7 @@
 """The bot is muted somewhere: the runs there end, since nobody would hear what comes of them.
 
 Words that are ready are still sent: the mute may be over before they are. What waits is not asked
-when its turn comes (`intake/wake_classifier`); a run that waits for an owner's word goes on with
+when its turn comes (`chat/wake_classifier`); a run that waits for an owner's word goes on with
 it when the bot may speak again. Where the whole group is muted admins still speak: nothing ends
 there before the server has said that the bot is none.
 """

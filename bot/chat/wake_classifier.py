@@ -7,7 +7,6 @@ turn in its lane has come.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -54,8 +53,6 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Mention, Text
 from frostagent.types.traits import Audience
-
-logger = logging.getLogger(__name__)
 
 
 class Occasion(Flag):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -32,8 +31,6 @@ from frostagent.types.runs import Asker
 from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from frostagent.types.tools import Tool, ToolContext
 from tools.get_game_version.games import Games
-
-logger = logging.getLogger(__name__)
 
 NEEDS_CONVERSATION = (
     "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in "

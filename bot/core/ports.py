@@ -68,7 +68,7 @@ class Transport(Protocol):
         """
         ...
 
-    async def admit(self, petition: JoinRequest, *, granted: bool, reason: str = "") -> bool:
+    async def admit(self, request: JoinRequest, *, granted: bool, reason: str = "") -> bool:
         """Grant a friend request or an invite, or refuse it; False if the server could not have
         said that QQ did not do it. Raises NotConnected, ActionRefused, ActionUnanswered.
         """

@@ -13,12 +13,8 @@ from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Text
 
 BURST: Final = 3  # messages one conversation may get at once, before the rate applies
-ACCOUNT: Final = (
-    500  # conversations' rate and burst that one account has in all: people are far below
-)
-APART: Final = (
-    5.0  # seconds between two equal texts in one place: QQ takes a row of them for a machine
-)
+ACCOUNT: Final = 500  # conversations' rate and burst that one account has: people are far below
+APART: Final = 5.0  # seconds between two equal texts in one place: a row of them looks automatic
 JITTER: Final = 0.3  # of the seconds that typing takes, more or less
 
 PER_CJK, PER_OTHER = 0.12, 0.03  # seconds somebody needs to type a character

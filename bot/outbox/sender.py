@@ -198,9 +198,7 @@ class Sender:
                 send = self._next(queue.sends)
                 try:
                     await self._deliver(send)
-                except (
-                    Exception
-                ) as bug:  # one send's misfortune, and may have come after the frame left
+                except Exception as bug:  # of this send alone, perhaps after the frame left
                     logger.exception("the outbox of %s goes on after a failure", where)
                     if not send.receipt.done():
                         self._give_up(send, f"bug: {type(bug).__name__}")

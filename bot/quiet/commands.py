@@ -31,6 +31,7 @@ STILL_QUIET = Phrase(
     "好；不过按设置现在是安静时段，到点之前照旧安静。",
     "Fine, but these are quiet hours of the settings: it stays quiet until they end.",
 )
+UNTIL = Phrase("安静到 {until}", "quiet until {until}")
 ALWAYS = Phrase("按设置一直安静", "always quiet by the settings")
 NOT = Phrase("现在不在安静时段", "it is not quiet now")
 MUTED = Phrase("现在被禁声，/解除禁声 恢复", "muted, /unmute ends it")
@@ -55,8 +56,7 @@ def quiet_command(quiet_hours: QuietHours) -> Command:
             return NOT.format(asked.language)
         if not (ends := quiet_hours.end(asked.where)):
             return ALWAYS.format(asked.language)
-        until = at_time(ends, asked.now)
-        return asked.either(f"安静到 {until}", f"quiet until {until}")
+        return UNTIL.format(asked.language, until=at_time(ends, asked.now))
 
     @command(
         "quiet",

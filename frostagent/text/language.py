@@ -63,11 +63,6 @@ class Phrase:
         if not all(map(str.isidentifier, en)):
             raise ValueError(f"a placeholder has no name: {self.en!r}")
 
-    @property
-    def placeholders(self) -> frozenset[str]:
-        """The names of the values that it takes."""
-        return _placeholders(self.en)
-
     def format(self, language: Language, /, **values: object) -> str:
         """The line in one language with these values, a value in both languages in the same one."""
         there = {name: _value_in(language, value) for name, value in values.items()}

@@ -53,9 +53,7 @@ async def test_what_is_set_before_the_journal_could_be_read_is_newer_than_what_i
     kept.put(MODE, GROUP, Mode.LIVE)
     assert await kept.set(QUIET, GROUP, None)
     assert await kept.set(PERSONA, GROUP, "")
-    assert not kept.is_read(MODE)
     assert await kept.load()
-    assert kept.is_read(MODE)
     assert kept.get(MODE, GROUP) is Mode.LIVE
     assert dict(kept.all(QUIET)) == {THERE: MUTE}
     assert dict(kept.all(PERSONA)) == {GROUP: "", THERE: "owl"}
@@ -105,7 +103,6 @@ async def test_what_was_not_read_yet_is_taken_from_the_journal_where_messages_ma
     store.put(PlaceSet(THERE, "hush", "mute"))
     await kept.reload()
     assert dict(kept.all(QUIET)) == {THERE: MUTE}
-    assert not kept.is_read(QUIET)
     store.put(PlaceSet(GROUP, "hush", "mute"))
     assert await kept.load()
     assert dict(kept.all(QUIET)) == {THERE: MUTE, GROUP: MUTE}
@@ -168,8 +165,10 @@ async def test_a_table_that_cannot_be_read_or_written_down_is_not_changed() -> N
 async def test_what_another_bot_has_set_in_a_table_is_known_once_it_tells_and_stays_though_nobody_did() -> None:
     store, ear = RecordingStore(), Ear()
     here, there = kept_settings(store, neighbours=ear), kept_settings(store)
+    store.put(PlaceSet(NOWHERE, "persona_texts", '{"owl":["white"]}'))
     await here.reload()
-    assert not here.is_read(PERSONA_TEXTS)  # what is not read yet, is not read again
+    assert here.all(PERSONA_TEXTS) == {}  # what is not read yet, is not read again
+    store.put(PlaceSet(NOWHERE, "persona_texts", ""))
     for one in (here, there):
         assert await one.load()
     assert await here.update(PERSONA_TEXTS, "fox", lambda _: ("red",))

@@ -64,6 +64,14 @@ UNKNOWN_PRICES: Final = Phrase(
     "不知道 {models} 的价格，{limits} 没把它算进去",
     "nobody knows the price of {models}: {limits} counts nothing of it",
 )
+PROXY_BELIEVED: Final = Phrase(
+    "采信 {proxy} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填",
+    "{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it",
+)
+LOCAL_PROXY_BELIEVED: Final = Phrase(
+    "{said}；本机的任何进程和隧道也都能冒填",
+    "{said}, as any process of this machine or tunnel to it can",
+)
 CATALOGUE.register(__name__, globals())
 
 
@@ -93,19 +101,9 @@ def check_trust(settings: Settings) -> list[Check]:
     proxy = settings.console_proxy
     if not proxy:
         return [check_token(settings)]
-    said = Phrase(
-        "采信 {proxy} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填",
-        "{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it",
-    ).fill(
-        proxy=proxy,
-    )
+    said = PROXY_BELIEVED.fill(proxy=proxy)
     if is_loopback(proxy):
-        said = Phrase(
-            "{said}；本机的任何进程和隧道也都能冒填",
-            "{said}, as any process of this machine or tunnel to it can",
-        ).fill(
-            said=said,
-        )
+        said = LOCAL_PROXY_BELIEVED.fill(said=said)
     return [check_token(settings), ok("console proxy", said)]
 
 

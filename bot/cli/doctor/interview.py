@@ -61,6 +61,9 @@ READ_ITS_LOG = Phrase(
 )
 
 
+REFUSED: Final = Phrase(
+    "没能发给 {whom}（{code}：{why}）", "could not be sent to {whom} ({code}: {why})"
+)
 HUNG_UP: Final = Phrase(
     "发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server hung up"
 )
@@ -152,13 +155,7 @@ async def _find(ask: Ask, message_id: str, whom: str) -> Check:
 
 
 def _refused(reply: ActionReply, whom: str) -> Check:
-    said = Phrase(
-        "没能发给 {whom}（{code}：{why}）", "could not be sent to {whom} ({code}: {why})"
-    ).fill(
-        whom=whom,
-        code=reply.retcode,
-        why=reply.wording[:160] or NO_REASON,
-    )
+    said = REFUSED.fill(whom=whom, code=reply.retcode, why=reply.wording[:160] or NO_REASON)
     if reply.may_be_done("send_msg"):
         return warning(
             "picture",

@@ -246,6 +246,15 @@ NAME_ONE_THAT_SEES: Final = Phrase(
     "在 LLM_VISION_MODEL 里写一个能看图、接口地址相同的模型",
     "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
 )
+IN_ONE_PIECE: Final = Phrase(
+    "{model} 用 {seconds} 秒答复，一次发完，不是流式",
+    "{model} answers in {seconds} s, in one piece, not streamed",
+)
+STREAMED: Final = Phrase(
+    "{model} 用 {seconds} 秒答复，流式，首个 token 等了 {first} 秒",
+    "{model} answers in {seconds} s, streamed, first token after {first} s",
+)
+THROUGH_PROXY: Final = Phrase("{said}，经过代理 {proxy}", "{said}, through the proxy {proxy}")
 CATALOGUE.register(__name__, globals())
 TOOL_QUESTION = ModelRequest(
     (UserMessage("What is the weather in Beijing? Call the tool."),),
@@ -386,29 +395,12 @@ def _judge_answer(check: str, endpoint: Endpoint, trial: ModelTrial) -> Check:
             why=trial.why,
         )
     first, taken = trial.answer.first_token, f"{trial.seconds:.1f}"
-    said = (
-        Phrase(
-            "{model} 用 {seconds} 秒答复，一次发完，不是流式",
-            "{model} answers in {seconds} s, in one piece, not streamed",
-        ).fill(
-            model=endpoint.model,
-            seconds=taken,
-        )
-        if first is None
-        else Phrase(
-            "{model} 用 {seconds} 秒答复，流式，首个 token 等了 {first} 秒",
-            "{model} answers in {seconds} s, streamed, first token after {first} s",
-        ).fill(
-            model=endpoint.model,
-            seconds=taken,
-            first=f"{first:.1f}",
-        )
-    )
+    if first is None:
+        said = IN_ONE_PIECE.fill(model=endpoint.model, seconds=taken)
+    else:
+        said = STREAMED.fill(model=endpoint.model, seconds=taken, first=f"{first:.1f}")
     if proxy := find_proxy(join_url(endpoint.base_url)):
-        said = Phrase("{said}，经过代理 {proxy}", "{said}, through the proxy {proxy}").fill(
-            said=said,
-            proxy=URL(proxy).with_user(None).origin(),
-        )
+        said = THROUGH_PROXY.fill(said=said, proxy=URL(proxy).with_user(None).origin())
     return ok(check, said)
 
 

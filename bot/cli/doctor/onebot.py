@@ -224,11 +224,7 @@ def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
     gone = {seen.account for seen in running.accounts} - {seen.account for seen in there}
     if there:
         brought = [
-            Phrase("{server} 登录的是账号 {account}", "{server} has account {account}").fill(
-                server=seen.server or A_SERVER,
-                account=seen.account,
-            )
-            for seen in there
+            BROUGHT.fill(server=seen.server or A_SERVER, account=seen.account) for seen in there
         ]
         yield ok("onebot", Bilingual("; ".join(brought), "；".join(one.zh for one in brought)))
     if elsewhere and not there and gone <= elsewhere:
@@ -534,6 +530,7 @@ MEND_MEDIA_URL = Phrase(
     "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and "
     "start the bot anew; large files are not sent otherwise",
 )
+BROUGHT: Final = Phrase("{server} 登录的是账号 {account}", "{server} has account {account}")
 CATALOGUE.register(__name__, globals())
 
 

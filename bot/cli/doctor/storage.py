@@ -105,6 +105,10 @@ WRITABLE_BY_OTHERS: Final = Phrase(
 PROTECT_FOLDER: Final = Phrase(
     "先看看是谁的，再执行 chmod go-w {folder}", "See whose it is, and chmod go-w {folder}"
 )
+UNHEARD_GROUPS: Final = Phrase(
+    "有 {count} 个新群还没能告诉主人：{groups}",
+    "no line about {count} new groups reached an owner: {groups}",
+)
 CATALOGUE.register(__name__, globals())
 
 
@@ -201,15 +205,8 @@ def _unheard(connection: Connection) -> list[Check]:
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:
         return []
-    said = Phrase(
-        "有 {count} 个新群还没能告诉主人：{groups}",
-        "no line about {count} new groups reached an owner: {groups}",
-    ).fill(
-        count=len(groups),
-        groups=groups[:10],
-    )
-    fix = ANSWER_FROM_PRIVATE
-    return [warning("new groups", said, fix)]
+    said = UNHEARD_GROUPS.fill(count=len(groups), groups=groups[:10])
+    return [warning("new groups", said, ANSWER_FROM_PRIVATE)]
 
 
 def _unread(connection: Connection, settings: Settings) -> list[Check]:

@@ -14,7 +14,7 @@ from bot.core.language import CATALOGUE
 from bot.core.ports import Web
 from config.settings import Settings
 from frostagent.clock import SystemClock
-from frostagent.text.language import Bilingual, Phrase, bilingual, text_of
+from frostagent.text.language import Bilingual, Phrase, text_of
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
 from tools.get_game_version.games import Games
@@ -192,4 +192,4 @@ async def _ask(url: str, web: Web) -> Bilingual | None:
     if response.status == HTTP_OK:
         return None
     host, status = url.split("/")[2], response.status
-    return bilingual(ANSWERED.fill(host=host, status=status))
+    return ANSWERED.fill(host=host, status=status)

@@ -8,7 +8,8 @@ from frostagent.text.language import Language, Phrase
 
 
 def test_a_line_has_both_languages_and_the_same_named_values_in_each() -> None:
-    assert Phrase("{count:.0f} 个，见 {file}", "{file}: {count}").placeholders == {"count", "file"}
+    line = Phrase("{count:.0f} 个，见 {file}", "{file}: {count}")  # in any order, each in its own form
+    assert line.format(Language.ENGLISH, count=2, file="a") == "a: 2"
     for zh, en in (("", "none"), ("无", ""), ("{a}", "{b}"), ("{a}", "a"), ("{}", "{}"), ("{0}", "{0}")):
         with pytest.raises(ValueError, match=r"missing|differ|no name"):
             Phrase(zh, en)
