@@ -36,7 +36,14 @@ from bot.chat.active_conversations import ActiveConversations
 from bot.chat.active_turn import ActiveTurns
 from bot.chat.active_work import ActiveWork
 from bot.chat.attachment_opener import AttachmentOpener
-from bot.chat.catchup import Catchup, HeldLanes, ReconnectQueue
+from bot.chat.backfill import (
+    Catchup,
+    DeafnessWatch,
+    ExpiredEvents,
+    HeldLanes,
+    LateMessages,
+    ReconnectQueue,
+)
 from bot.chat.coalescer import Coalescer
 from bot.chat.context_builder import (
     ContextBuilder,
@@ -46,13 +53,11 @@ from bot.chat.context_builder import (
     longest_head,
     longest_head_of_all,
 )
-from bot.chat.deafness import DeafnessWatch
 from bot.chat.deduplicator import Deduplicator, SeenMessages
 from bot.chat.dispatcher import ConnectedHandler, Dispatcher
 from bot.chat.group_admin import GroupAdmin
 from bot.chat.group_probe import BotDetection, GroupProbe
 from bot.chat.lanes import Lanes, Order
-from bot.chat.late_messages import ExpiredEvents, LateMessages
 from bot.chat.message_log import MessageLog, SelfMessages
 from bot.chat.mute_handler import MuteHandler
 from bot.chat.mutes import Mutes
@@ -60,15 +65,14 @@ from bot.chat.perception import LOOKING, DescribedSight, Forwards, Perception, S
 from bot.chat.pokes import POKED, AnsweredPokes, Pokes
 from bot.chat.question_queue import DeferredQuestions, QuestionQueue, Quotes
 from bot.chat.rate_limiter import RateLimiter
-from bot.chat.recovery import Recoverer
+from bot.chat.startup import Recoverer
 from bot.chat.steering import Steering
 from bot.chat.stop_handler import StopHandler
 from bot.chat.suspended import SuspendedTurns
 from bot.chat.tasks import Resume, Work, due_of, person_of
 from bot.chat.turn import Turns
 from bot.chat.turn_journal import TurnJournal
-from bot.chat.unconfirmed_checker import UnconfirmedChecker
-from bot.chat.unfinished import Unfinished
+from bot.chat.unconfirmed import UnconfirmedChecker
 from bot.chat.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.chat.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.chat_models import ChatModels, Wrap
@@ -934,14 +938,10 @@ def build_app(
     # --- what an earlier process left, and what was missed ----------------------------------------
 
     recoverer = Recoverer(
-        unfinished=Unfinished(
-            store=store,
-            history=history,
-            context_builder=context_builder,
-            model=models.main,
-            toolset=toolset,
-            clock=clock,
-        ),
+        store=store,
+        history=history,
+        context_builder=context_builder,
+        model=models.main,
         seen=seen,
         rate_limiter=rate_limiter,
         late_messages=late_messages,

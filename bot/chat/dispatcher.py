@@ -13,10 +13,9 @@ from typing import Any, assert_never
 from bot.approvals.join_requests import JoinRequests
 from bot.chat.active_conversations import ActiveConversations
 from bot.chat.active_work import ActiveWork
+from bot.chat.backfill import DeafnessWatch, ExpiredEvents
 from bot.chat.cancellation import Reason, Selector
-from bot.chat.deafness import DeafnessWatch
 from bot.chat.deduplicator import SeenMessages
-from bot.chat.late_messages import ExpiredEvents
 from bot.chat.message_log import MessageLog, SelfMessages
 from bot.chat.mute_handler import MuteHandler
 from bot.chat.mutes import Mutes

@@ -8,13 +8,11 @@ from contextlib import asynccontextmanager
 
 from bot.chat.active_conversations import ActiveConversations, Arrival
 from bot.chat.active_work import ActiveWork
-from bot.chat.catchup import HeldLanes, ReconnectQueue
+from bot.chat.backfill import DeafnessWatch, ExpiredEvents, HeldLanes, LateMessages, ReconnectQueue
 from bot.chat.coalescer import Coalescer
-from bot.chat.deafness import DeafnessWatch
 from bot.chat.deduplicator import Deduplicator, SeenMessages
 from bot.chat.dispatcher import ConnectedHandler, Dispatcher
 from bot.chat.group_probe import BotDetection, GroupProbe
-from bot.chat.late_messages import ExpiredEvents, LateMessages
 from bot.chat.message_log import MessageLog, SelfMessages
 from bot.chat.mute_handler import MuteHandler
 from bot.chat.pokes import Pokes
