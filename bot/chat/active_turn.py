@@ -68,6 +68,7 @@ class Ended(Struct, frozen=True):
     turn_id: str
     where: Conversation
     asker: int
+    message_id: str
 
 
 class Gone(Struct, eq=False):
@@ -330,7 +331,9 @@ class GoingOn(Struct, frozen=True):
         self.turns.remove(live)
         live.is_open = False
         if live.turn is not None:
-            self.ended.append(Ended(live.turn.run.id, live.message.conversation, live.asker))
+            asked = live.message
+            ended = Ended(live.turn.run.id, asked.conversation, live.asker, asked.message_id)
+            self.ended.append(ended)
             live.turn = None  # which holds it: else both wait for the cycle collector
 
 
@@ -364,6 +367,11 @@ class ActiveTurns:
         """The question of a turn that goes on there."""
         turns = (live for live in self.at(where) if live.turn and live.turn.run.id == turn_id)
         return next((live.message for live in turns), None)
+
+    @property
+    def ended_places(self) -> tuple[Conversation, ...]:
+        """Where the latest turns that are over were."""
+        return tuple(dict.fromkeys(ended.where for ended in self._ended))
 
     def ended(self, where: Conversation) -> list[Ended]:
         """The latest turns there that are over."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable
 from functools import partial
 from operator import is_
 
@@ -97,8 +98,7 @@ class ActiveWork:
         if then.redacts and selector.where is not None and selector.message_id is not None:
             self._shadow.recall(selector.where, selector.message_id)
             self._redact_runs(selector.where, selector.message_id)
-        places = self._lanes.places if selector.where is None else (selector.where,)
-        for where in places:
+        for where in self._places(selector):
             if then.run is Fate.ENDS:
                 ended += self._end_runs(where, selector, reason)
             if then.withdraws_sends:
@@ -108,6 +108,11 @@ class ActiveWork:
             if then.cuts:
                 ended += self._cut_questions(where, selector, reason)
         return ended
+
+    def _places(self, selector: Selector) -> Iterable[Conversation]:
+        if selector.where is not None:
+            return (selector.where,)
+        return dict.fromkeys((*self._lanes.places, *self._live.ended_places))
 
     async def forget(self, note: SubjectErased) -> None:
         """Cancel the questions of a person, or of a group, whose data is erased; also suspended
@@ -221,7 +226,8 @@ class ActiveWork:
         over = {
             turn.turn_id
             for turn in self._live.ended(where)
-            if selector.askers is None or turn.asker in selector.askers
+            if selector.turn_id in (None, turn.turn_id)
+            and selector.selects_question(where, turn.message_id, turn.asker)
         }
         return self._outbox.withdraw(where, over) if over else 0
 

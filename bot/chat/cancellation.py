@@ -137,13 +137,17 @@ class Selector(Struct, frozen=True, kw_only=True):
 
     def selects(self, message: MessageReceived) -> bool:
         """Whether it is a question, or a line of one, that is meant."""
-        where = message.conversation
+        where, asker = message.conversation, message.sender.user_id
+        is_meant = self.selects_question(where, message.message_id, asker)
+        return is_meant and message.time <= self.said_until
+
+    def selects_question(self, where: Conversation, message_id: str, asker: int) -> bool:
+        """The same of one of which no more is known."""
         return (
             (self.where is None or self.where == where)
             and (self.group is None or (where.is_group and where.session_id == self.group))
-            and (self.message_id is None or message.message_id == self.message_id)
-            and (self.askers is None or message.sender.user_id in self.askers)
-            and message.time <= self.said_until
+            and (self.message_id is None or message_id == self.message_id)
+            and (self.askers is None or asker in self.askers)
         )
 
     def selects_turn(self, turn_id: str, question: MessageReceived) -> bool:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+from unittest.mock import AsyncMock
+
+import pytest
 from msgspec.structs import replace
 
 from bot.chat.cancellation import CONSEQUENCES, Reason, Selector
 from bot.chat.tasks import Task
+from bot.core.actions import SendMessage
+from bot.core.errors import NotConnected
+from bot.core.journal import TurnClosed
 from bot.policy.wake import Wake
 from frostagent.types.conversation import Conversation
-from tests.bot.hall import hall
+from frostagent.types.messages import Completion, ModelRequest
+from frostagent.types.runs import Stop
+from frostagent.types.speech import Text
+from tests.bot.hall import hall, recalled
 from tests.cases import each_case
-from tests.fakes import BOT, GROUP, said
+from tests.fakes import BOT, GROUP, said, until, words
 
 ELSEWHERE = Conversation(BOT, "group", 5)
 
@@ -82,3 +92,42 @@ def test_a_turn_is_selected_by_its_id_and_a_task_by_when_it_came() -> None:
 
 def test_each_reason_says_what_becomes_of_work() -> None:
     assert set(CONSEQUENCES) == set(Reason)
+
+
+@each_case(
+    ("selector", "withdrawn"),
+    [(Selector(), 1), (Selector(message_id="q1"), 1), (Selector(message_id="q2"), 0), (Selector(turn_id="t9"), 0)],
+)
+async def test_words_of_a_turn_that_is_over_are_selected_by_its_question(selector: Selector, withdrawn: int) -> None:
+    async with hall() as house:
+        with house.live.going_on(said("go", message_id="q1")) as live:
+            live.begin(await house.context_builder.begin(live.message, None))
+        turn_id = house.live.ended(GROUP)[0].turn_id
+        house.transport.failures.append(NotConnected("gone"))
+        house.outbox.post(SendMessage(GROUP, (Text("so"),)), turn_id=turn_id)
+        await until(lambda: house.outbox.unsent(GROUP) == {turn_id})
+        assert house.active_work.cancel(selector, Reason.STOPPED) == withdrawn
+
+
+async def test_a_recall_ends_a_turn_whose_question_has_lost_its_last_line() -> None:
+    """An owner's reply was the last line of what waited in the lane: the turn is about the line before it."""
+    asked = asyncio.Event()
+
+    async def think(request: ModelRequest) -> Completion:
+        asked.set()
+        await asyncio.Event().wait()
+        return words("never")
+
+    async with hall(think) as house:
+        first, last = said("go", message_id="q1"), said("A1 yes", message_id="q2")
+        await house.history.load(GROUP)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(house.decisions, "take_reply_later", AsyncMock(side_effect=last.__eq__))
+            task = Task(last, Wake("mention"), house.clock.now(), lines=(first,), beside=(last,))
+            assert house.lanes.put(GROUP, task)
+            await asked.wait()
+        await house.dispatcher.handle(recalled("q1"))
+        await house.lanes.wait_idle()
+        (closed,) = house.store.of("turn_closed")
+        assert isinstance(closed, TurnClosed)
+        assert (closed.stop, closed.round) == (Stop.STOPPED, ())
