@@ -17,7 +17,7 @@ from bot.core.query_results import DaySum
 from bot.memory.newest import Newest
 from bot.runtime.background import run_background
 from config.settings import Settings
-from frostagent.text.language import Language
+from frostagent.text.language import Bilingual, Language
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
 from tests.bot.commands.books import PaperBooks
@@ -93,8 +93,8 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
         store=RecordingStore(),
         lanes=SimpleNamespace(in_progress=lambda: {"a turn": GROUP}),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=lambda kind, _line: told.append(kind)),
-        decisions=SimpleNamespace(groups=SimpleNamespace(news=lambda: ("新群", "new groups"))),
-        spending=SimpleNamespace(marks=SimpleNamespace(people=lambda: ("快用完了", "nearly all"))),
+        decisions=SimpleNamespace(groups=SimpleNamespace(news=lambda: Bilingual("new groups", "新群"))),
+        spending=SimpleNamespace(marks=SimpleNamespace(people=lambda: Bilingual("nearly all", "快用完了"))),
         status=SimpleNamespace(here=nothing_waits, everywhere=nothing_waits),
         clock=clock,
     )
