@@ -41,7 +41,14 @@ from bot.chat.active_conversations import ActiveConversations
 from bot.chat.active_turn import ActiveTurns
 from bot.chat.active_work import ActiveWork
 from bot.chat.attachment_opener import AttachmentOpener
-from bot.chat.catchup import Catchup, HeldLanes, ReconnectQueue
+from bot.chat.backfill import (
+    Catchup,
+    DeafnessWatch,
+    ExpiredEvents,
+    HeldLanes,
+    LateMessages,
+    ReconnectQueue,
+)
 from bot.chat.coalescer import Coalescer
 from bot.chat.context_builder import (
     ContextBuilder,
@@ -50,32 +57,26 @@ from bot.chat.context_builder import (
     longest_head,
     longest_head_of_all,
 )
-from bot.chat.deafness import DeafnessWatch
 from bot.chat.deduplicator import Deduplicator, SeenMessages
 from bot.chat.dispatcher import ConnectedHandler, Dispatcher
-from bot.chat.erasure_cancel import ErasureCancel
-from bot.chat.expiry import Expiry
 from bot.chat.group_admin import GroupAdmin
 from bot.chat.group_probe import BotDetection, GroupProbe
 from bot.chat.lanes import Lanes, Order
-from bot.chat.late_messages import ExpiredEvents, LateMessages
 from bot.chat.message_log import MessageLog, SelfMessages
+from bot.chat.mute_handler import MuteHandler
 from bot.chat.mutes import Mutes
-from bot.chat.muting import Muting
 from bot.chat.perception import LOOKING, DescribedSight, Forwards, Perception, Senses
 from bot.chat.pokes import POKED, AnsweredPokes, Pokes
 from bot.chat.question_queue import DeferredQuestions, QuestionQueue, Quotes
 from bot.chat.rate_limiter import RateLimiter
-from bot.chat.recalls import Recalls
-from bot.chat.recovery import Recoverer
+from bot.chat.startup import Recoverer
 from bot.chat.steering import Steering
 from bot.chat.stop_handler import StopHandler
 from bot.chat.suspended import SuspendedTurns
 from bot.chat.tasks import Resume, Work, due_of, person_of
 from bot.chat.turn import Turns
 from bot.chat.turn_journal import TurnJournal
-from bot.chat.unconfirmed_checker import UnconfirmedChecker
-from bot.chat.unfinished import Unfinished
+from bot.chat.unconfirmed import UnconfirmedChecker
 from bot.chat.wake_classifier import BlockedWordFilter, WakeClassifier
 from bot.chat.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.chat_models import ChatModels, Wrap
@@ -229,7 +230,7 @@ class App:
     lanes: Lanes[Work]
     lane_way: LaneWay
     context_builder: ContextBuilder
-    expiry: Expiry
+    active_work: ActiveWork
     # recovery
     recoverer: Recoverer
     catchup: Catchup
@@ -752,13 +753,24 @@ def build_app(
         lanes=lanes,
         clock=clock,
     )
-    muting = Muting(
-        mutes=mutes,
-        server_clock=server_clock,
+    active_work = ActiveWork(
         live=live,
+        turns=turns,
+        suspensions=suspensions,
+        deferred=deferred,
         lanes=lanes,
         question_queue=question_queue,
         message_log=message_log,
+        history=history,
+        store=store,
+        outbox=outbox,
+        shadow=shadow,
+        postbox=postbox,
+        approvals=approvals,
+        clock=clock,
+    )
+    mute_handler = MuteHandler(
+        mutes=mutes, server_clock=server_clock, lanes=lanes, active_work=active_work
     )
 
     # --- commands ---------------------------------------------------------------------------------
@@ -766,15 +778,7 @@ def build_app(
     forgetting = Forgetting(
         journal.erasing,
         history,
-        cancel_questions=ErasureCancel(
-            lanes=lanes,
-            live=live,
-            deferred=deferred,
-            suspensions=suspensions,
-            store=store,
-            postbox=postbox,
-            put_back=question_queue.requeue,
-        ).forget,
+        cancel_questions=active_work.forget,
         cancel_join_requests=join_request_store.forget,
         now=clock.now,
         then=(shadow.forget,) if extraction is None else (extraction.forget, shadow.forget),
@@ -829,14 +833,6 @@ def build_app(
         meet=lambda message: groups.meet(message, wake_classifier.calls, owner.tell),
     )
     self_messages = SelfMessages(history, outbox)
-    active_work = ActiveWork(
-        live=live,
-        turns=turns,
-        suspensions=suspensions,
-        lanes=lanes,
-        question_queue=question_queue,
-        outbox=outbox,
-    )
     stop_handler = StopHandler(
         active_work=active_work,
         server_clock=server_clock,
@@ -886,6 +882,7 @@ def build_app(
             lanes=lanes,
         ),
         turns=turns,
+        active_work=active_work,
         outbox=outbox,
     )
     late_messages = LateMessages(
@@ -909,21 +906,11 @@ def build_app(
             rate_limiter=rate_limiter,
             owner=owner,
         ),
-        recalls=Recalls(
-            let_go=(
-                message_log.forget,
-                seen.forget,
-                suspensions.recall,
-                deferred.drop_message,
-                shadow.recall,
-            ),
-            history=history,
-            question_queue=question_queue,
-            turns=turns,
-            live=live,
-            lanes=lanes,
-        ),
-        mutes=muting,
+        message_log=message_log,
+        seen=seen,
+        history=history,
+        active_work=active_work,
+        mute_handler=mute_handler,
         active_conversations=active_conversations,
         on_connected=ConnectedHandler(
             mutes=mutes,
@@ -940,19 +927,14 @@ def build_app(
         unreachable=outbox.unreachable,
         deafness=deafness,
     )
-    expiry = Expiry(suspensions=suspensions, approvals=approvals, lanes=lanes, clock=clock)
 
     # --- what an earlier process left, and what was missed ----------------------------------------
 
     recoverer = Recoverer(
-        unfinished=Unfinished(
-            store=store,
-            history=history,
-            context_builder=context_builder,
-            model=models.main,
-            toolset=toolset,
-            clock=clock,
-        ),
+        store=store,
+        history=history,
+        context_builder=context_builder,
+        model=models.main,
         seen=seen,
         rate_limiter=rate_limiter,
         late_messages=late_messages,
@@ -982,8 +964,8 @@ def build_app(
     )
     group_probe = GroupProbe(
         transport=wire,
-        take_mute=muting.take,
-        learn_member=muting.learn,
+        take_mute=mute_handler.take,
+        learn_member=mute_handler.learn,
         mutes=mutes,
         bot_detection=bot_detection,
         active_conversations=active_conversations,
@@ -1041,7 +1023,7 @@ def build_app(
         lanes=lanes,
         lane_way=lane_way,
         context_builder=context_builder,
-        expiry=expiry,
+        active_work=active_work,
         recoverer=recoverer,
         catchup=catchup,
         deafness=deafness,

@@ -4,7 +4,7 @@ request is made, and charges usage that nobody else writes.
 A reservation is a row of usage; the transaction that brings the real usage deletes it. So a request
 that a crash cuts off counts once, with the reserved amount. The first request of a question is
 reserved only if a day has a limit: most questions make no other, and if it was cut off, its open
-turn tells so (`bot/chat/unfinished.py`).
+turn tells so (`bot/chat/startup.py`).
 
 Speech to text counts likewise: reserved by the seconds of the recording, charged by what the
 service reports (`CountedSpeech`).

@@ -17,6 +17,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from bot.chat.cancellation import CONSEQUENCES, Fate, Reason
 from bot.chat.context_builder import Turn
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, TurnSteered, UsageAdded
@@ -30,7 +31,7 @@ from bot.core.redaction import (
     sources_of,
 )
 from bot.core.segments import Picture
-from bot.policy.wake import Silence, Why
+from bot.policy.wake import Why
 from bot.prompt.compose import without_summary
 from bot.prompt.wording import Wording
 from frostagent.engine.engine import Run, RunState
@@ -64,6 +65,7 @@ class Ended(Struct, frozen=True):
     turn_id: str
     where: Conversation
     asker: int
+    message_id: str
 
 
 class Gone(Struct, eq=False):
@@ -134,8 +136,7 @@ class ActiveTurn(Struct, eq=False):
     gone: Gone = field(default_factory=Gone)
     is_seen: bool = True
     is_open: bool = True
-    is_stopped: bool = False
-    is_muted: bool = False
+    cancelled: Reason | None = None
     is_thinking: bool = True
 
     @property
@@ -224,28 +225,31 @@ class ActiveTurn(Struct, eq=False):
             self.state.forget_doubts()  # it may be what was said back
             self._redact(self.turn)
 
-    def stop(self, *, muted: bool = False) -> None:
-        """End it; what was said of it stays. One that is being prepared is still a question in its
-        lane, and ends there. `muted`: by nobody's word.
+    def stop(self, reason: Reason) -> None:
+        """End it; what was said of it stays, unless its question was recalled. One that is being
+        prepared is still a question in its lane, and ends there.
         """
-        self.is_open, self.is_stopped, self.is_muted = False, True, muted
+        self.is_open = False
+        if self.cancelled is not Reason.RECALLED:
+            self.cancelled = reason
         if self.task is not None and self.turn is not None:
             self.task.cancel()
 
-    def close(self, *, dropped: bool = False) -> None:
+    def close(self) -> None:
         """Nothing more is said into it. The lines that were not read are their own again, unless
-        they are `dropped` with it.
+        they are dropped with it.
         """
+        then = CONSEQUENCES[self.cancelled] if self.cancelled is not None else None
         self.is_open = False
         lines, self.waiting = self.waiting, []
         self.state.steering.clear()
         for line in lines:
-            if dropped and self.turn is not None:
-                self.store.put(self._steered(line, 0))
-            elif self.is_stopped or dropped:
-                line.unread(Silence.MUTED if self.is_muted else Silence.UNREAD)
-            else:
+            if then is None:
                 line.unread("")
+            elif then.run is Fate.LEAVES_NOTHING and self.turn is not None:
+                self.store.put(self._steered(line, 0))
+            else:
+                line.unread(then.unread)
 
     @property
     def _turn(self) -> Turn:
@@ -324,7 +328,9 @@ class GoingOn(Struct, frozen=True):
         self.turns.remove(live)
         live.is_open = False
         if live.turn is not None:
-            self.ended.append(Ended(live.turn.run.id, live.message.conversation, live.asker))
+            asked = live.message
+            ended = Ended(live.turn.run.id, asked.conversation, live.asker, asked.message_id)
+            self.ended.append(ended)
             live.turn = None  # which holds it: else both wait for the cycle collector
 
 
@@ -358,6 +364,11 @@ class ActiveTurns:
         """The question of a turn that goes on there."""
         turns = (live for live in self.at(where) if live.turn and live.turn.run.id == turn_id)
         return next((live.message for live in turns), None)
+
+    @property
+    def ended_places(self) -> tuple[Conversation, ...]:
+        """Where the latest turns that are over were."""
+        return tuple(dict.fromkeys(ended.where for ended in self._ended))
 
     def ended(self, where: Conversation) -> list[Ended]:
         """The latest turns there that are over."""

@@ -1,25 +1,47 @@
-"""All active work of a conversation, and its end: runs, suspended runs, queued sends, waiting
-questions.
+"""All active work, and the one way in which it is cancelled: runs, suspended runs, queued sends,
+drafts and waiting questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+import math
+from collections.abc import Iterable
+from functools import partial
+from operator import is_
 
-from bot.chat.active_turn import ActiveTurns
+from bot.approvals.tool_calls import ToolApprovals
+from bot.chat.active_turn import ActiveTurn, ActiveTurns
+from bot.chat.cancellation import CONSEQUENCES, Consequences, Fate, Reason, Selector
 from bot.chat.lanes import Lanes
-from bot.chat.question_queue import QuestionQueue
+from bot.chat.message_log import MessageLog
+from bot.chat.question_queue import DeferredQuestions, QuestionQueue
 from bot.chat.suspended import SuspendedTurns
-from bot.chat.tasks import Task, Work
+from bot.chat.tasks import Resume, Task, Work
 from bot.chat.turn import Turns
+from bot.core.cluster_messages import SubjectErased
+from bot.core.events import MessageReceived
+from bot.core.ports import Store
+from bot.memory.history import History
+from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
-from bot.policy.wake import Silence
+from bot.outbox.shadow import Shadow
+from bot.policy.fallback_replies import in_question_language, is_quoted
+from bot.policy.wake import Observe
 from frostagent.types.conversation import Conversation
-from frostagent.types.runs import SuspendedRun
+from frostagent.types.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+LOOK = 5.0  # seconds between two looks for approvals that have expired
 
 
 class ActiveWork:
-    """Finds the active work of people, and ends it."""
+    """Finds active work, and cancels it.
+
+    The lanes cancel what is in progress when the process ends: `Turns` takes a cancellation without
+    a reason for that.
+    """
 
     def __init__(
         self,
@@ -27,62 +49,246 @@ class ActiveWork:
         live: ActiveTurns,
         turns: Turns,
         suspensions: SuspendedTurns,
+        deferred: DeferredQuestions,
         lanes: Lanes[Work],
         question_queue: QuestionQueue,
+        message_log: MessageLog,
+        history: History,
+        store: Store,
         outbox: Outbox,
+        shadow: Shadow,
+        postbox: Postbox,
+        approvals: ToolApprovals,
+        clock: Clock,
     ) -> None:
         self._live = live
         self._turns = turns
         self._suspensions = suspensions
+        self._deferred = deferred
         self._lanes = lanes
         self._question_queue = question_queue
+        self._message_log = message_log
+        self._history = history
+        self._store = store
         self._outbox = outbox
+        self._shadow = shadow
+        self._postbox = postbox
+        self._approvals = approvals
+        self._clock = clock
 
     def askers(self, where: Conversation) -> frozenset[int]:
-        """Those whose questions something goes on about there."""
+        """Those whose questions are active there."""
         unsent = self._outbox.unsent(where)
+        suspended = self._suspensions.waiting().values()
         return frozenset(
             [
                 *(live.asker for live in self._live.at(where)),
-                *(run.asker.user_id for run in self._suspended(where).values()),
+                *(run.asker.user_id for run in suspended if run.conversation == where),
                 *(turn.asker for turn in self._live.ended(where) if turn.turn_id in unsent),
-                *(task.message.sender.user_id for task in self._asked(where)),
+                *(task.message.sender.user_id for task in self._before_their_turns(where)),
             ]
         )
 
-    def end(self, where: Conversation, askers: Collection[int], *, waiting: bool) -> int:
-        """End what goes on about their questions; how much that was. Their questions that wait only
-        where nothing else goes on, or `waiting` are meant as well.
+    def cancel(self, selector: Selector, reason: Reason) -> int:
+        """Cancel the work that is selected, as `CONSEQUENCES` says; how much of it ended."""
+        then = CONSEQUENCES[reason]
+        ended = self._cancel_suspended(selector, then)
+        if then.cuts:
+            self._deferred.revise(lambda task: self._rest_of(task, selector, then))
+        if then.redacts and selector.where is not None and selector.message_id is not None:
+            self._shadow.recall(selector.where, selector.message_id)
+            self._redact_runs(selector.where, selector.message_id)
+        for where in self._places(selector):
+            if then.run is Fate.ENDS:
+                ended += self._end_runs(where, selector, reason)
+            if then.withdraws_sends:
+                ended += self._withdraw_sends(where, selector)
+            if then.waiting_why and (selector.with_waiting or not ended):
+                ended += self._end_waiting(where, selector, then)
+            if then.cuts:
+                ended += self._cut_questions(where, selector, reason)
+        return ended
+
+    def _places(self, selector: Selector) -> Iterable[Conversation]:
+        if selector.where is not None:
+            return (selector.where,)
+        return dict.fromkeys((*self._lanes.places, *self._live.ended_places))
+
+    async def forget(self, note: SubjectErased) -> None:
+        """Cancel the questions of a person, or of a group, whose data is erased; also suspended
+        runs whose turns have left the journal, as they had read the person's words and would show
+        them to the model again.
         """
+        if not (note.user or note.group):
+            return
+        selector = Selector(
+            group=note.group or None,
+            askers=frozenset({note.user}) if note.user else None,
+            said_until=math.inf if note.said is None else note.said,
+            taken_before=math.inf if note.since is None else note.since,
+        )
+        self.cancel(selector, Reason.FORGOTTEN)
+        waiting = list(self._suspensions.waiting())
+        if not waiting or not await self._store.commit():
+            return
+        erased = [turn_id for turn_id in waiting if await self._store.spoken(turn_id) is None]
+        if not await self._store.commit():  # it may be that none could be read
+            return
+        for turn_id in erased:
+            self.cancel(Selector(turn_id=turn_id), Reason.TURN_ERASED)
+
+    async def lapse(self, turn_id: str) -> None:
+        """End a suspended turn where the bot is muted and it may wait no longer."""
+        if question := self._suspensions.question(turn_id):
+            await self._history.load(question.conversation)
+            self.cancel(Selector(turn_id=turn_id), Reason.LAPSED)
+
+    # --- runs that wait for an approval -----------------------------------------------------------
+
+    async def expire_approvals(self) -> None:
+        """Let suspended turns that nobody decided about in time go on, each once, or, if their lane
+        is full, as soon as it has room. Runs until cancelled.
+        """
+        denied: set[tuple[str, float]] = set()  # a turn may wait again, then with another time
+        while True:
+            await self._clock.sleep(LOOK)
+            expired = {
+                (turn_id, run.expires): run.conversation
+                for turn_id, run in self._suspensions.waiting().items()
+                if run.expires <= self._clock.now()
+            }
+            denied &= expired.keys()
+            for (turn_id, expires), where in expired.items():
+                work = Resume(turn_id, {}, self._suspensions.question(turn_id))
+                if (turn_id, expires) not in denied and self._lanes.put(where, work):
+                    denied.add((turn_id, expires))
+                    self._approvals.expire(turn_id)
+
+    def _cancel_suspended(self, selector: Selector, then: Consequences) -> int:
         ended = 0
+        if then.suspended is not Fate.GOES_ON:
+            for turn_id in list(self._suspensions.waiting()):
+                question = self._suspensions.question(turn_id)
+                if question is not None and selector.selects_turn(turn_id, question):
+                    self._cancel_suspended_turn(turn_id, question, then)
+                    ended += 1
+        if then.redacts and selector.where is not None and selector.message_id is not None:
+            self._suspensions.redact(selector.where, selector.message_id)
+        return ended
+
+    def _cancel_suspended_turn(
+        self, turn_id: str, question: MessageReceived, then: Consequences
+    ) -> None:
+        if then.suspended is Fate.ENDS:
+            self._turns.end_suspended(turn_id, then)
+        else:
+            self._suspensions.drop(turn_id)
+        if then.verdict:
+            self._message_log.judge(question, Observe(then.verdict))
+        if then.tells is not None:
+            quote = question.message_id if is_quoted(question) else ""
+            line = in_question_language(then.tells, question)
+            self._postbox.post(question.conversation, line, quote=quote)
+
+    # --- runs, and what they have to say ----------------------------------------------------------
+
+    def _end_runs(self, where: Conversation, selector: Selector, reason: Reason) -> int:
+        ended, then = 0, CONSEQUENCES[reason]
         for live in self._live.at(where):
-            if live.asker in askers:
-                live.stop()
-                ended += live.turn is not None  # else its question still waits
-        for turn_id, run in self._suspended(where).items():
-            if run.asker.user_id in askers:
-                self._turns.stop_waiting(turn_id)
-                ended += 1
-        over = {turn.turn_id for turn in self._live.ended(where) if turn.asker in askers}
-        ended += self._outbox.withdraw(where, over) if over else 0
-        return ended + (self._drop(where, askers) if waiting or not ended else 0)
+            if not selector.selects(live.message):
+                continue
+            if not then.withdraws_sends and (live.cancelled or not live.is_thinking):
+                continue
+            why = reason.name.lower()
+            logger.info("the run of %s in %s ends: %s", live.message.message_id, where, why)
+            live.stop(reason)
+            ended += live.turn is not None  # else its question is still in its lane
+            if live.turn is None and then.preparing_why:
+                self._end_preparing(live, where, then)
+            elif then.verdict:
+                self._message_log.judge(live.message, Observe(then.verdict))
+        return ended
 
-    def _suspended(self, where: Conversation) -> dict[str, SuspendedRun]:
-        waiting = self._suspensions.waiting().items()
-        return {turn_id: run for turn_id, run in waiting if run.conversation == where}
+    def _end_preparing(self, live: ActiveTurn, where: Conversation, then: Consequences) -> None:
+        """Its question is not asked: what is in it of what the lane has, some may have left it."""
+        for work in self._lanes.at(where):
+            if not isinstance(work, Task) or live.message not in work.said:
+                continue
+            if asked := work.without(lambda line: line not in live.said):
+                self._question_queue.dismiss(asked, then.preparing_why)
+            self._lanes.drop_current(where, partial(is_, work))
 
-    def _asked(self, where: Conversation) -> list[Task]:
-        """Those that wait, or that nobody knows yet whether they are for us."""
-        live = [live.message for live in self._live.at(where) if live.turn is not None]
+    def _redact_runs(self, where: Conversation, message_id: str) -> None:
+        for live in self._live.at(where):
+            live.recall(message_id, self._history.own(where, message_id))
+
+    def _withdraw_sends(self, where: Conversation, selector: Selector) -> int:
+        over = {
+            turn.turn_id
+            for turn in self._live.ended(where)
+            if selector.turn_id in (None, turn.turn_id)
+            and selector.selects_question(where, turn.message_id, turn.asker)
+        }
+        return self._outbox.withdraw(where, over) if over else 0
+
+    # --- questions before their turns -------------------------------------------------------------
+
+    def _before_their_turns(self, where: Conversation) -> list[Task]:
+        """Questions that wait, or of which nobody knows yet whether they are for us."""
         tasks = (work for work in self._lanes.at(where) if isinstance(work, Task))
-        return [task for task in tasks if task.message not in live]
+        return [task for task in tasks if not self._has_begun(where, task)]
 
-    def _drop(self, where: Conversation, askers: Collection[int]) -> int:
-        meant = [task for task in self._asked(where) if task.message.sender.user_id in askers]
-        for task in meant:
-            self._question_queue.dismiss(task, Silence.STOPPED)
+    def _has_begun(self, where: Conversation, work: Work) -> bool:
+        return any(live.turn is not None for live in self._turns_of(where, work))
+
+    def _turns_of(self, where: Conversation, work: Work) -> list[ActiveTurn]:
+        lines = work.said if isinstance(work, Task) else (work.question,)
+        return [live for live in self._live.at(where) if live.message in lines]
+
+    def _end_waiting(self, where: Conversation, selector: Selector, then: Consequences) -> int:
+        tasks = [t for t in self._before_their_turns(where) if selector.selects(t.message)]
+        for task in tasks:
+            self._question_queue.dismiss(task, then.waiting_why)
 
         def is_meant(work: Work) -> bool:
-            return any(work is task for task in meant)
+            return any(work is task for task in tasks)
 
         return self._lanes.drop_waiting(where, is_meant) + self._lanes.drop_current(where, is_meant)
+
+    def _rest_of(self, task: Task, selector: Selector, then: Consequences) -> Task | None:
+        if then.is_in_journal:
+            return self._question_queue.without_recalled(task, selector.selects)
+        return selector.rest_of(task)
+
+    def _cut_questions(self, where: Conversation, selector: Selector, reason: Reason) -> int:
+        then = CONSEQUENCES[reason]
+        rest: list[Task] = []
+
+        def left_of(work: Work) -> Work | None:
+            if isinstance(work, Task):
+                return self._rest_of(work, selector, then)
+            is_meant = work.question is not None and selector.selects(work.question)
+            return None if is_meant and then.run is Fate.LEAVES_NOTHING else work
+
+        def is_cancelled(work: Work) -> bool:
+            if then.run is Fate.GOES_ON and self._has_begun(where, work):
+                return False
+            left = left_of(work)
+            if then.asks_rest:
+                if isinstance(left, Task) and left is not work:
+                    rest.append(left)
+                return left is not work
+            if left is not None:
+                return False
+            for live in self._turns_of(where, work):
+                live.cancelled = reason
+            return True
+
+        ended = self._lanes.revise(where, left_of) + self._lanes.drop_current(where, is_cancelled)
+        for task in rest:
+            self._question_queue.requeue(task)
+        if ended:
+            logger.info(
+                "%d questions in %s are not answered: %s", ended, where, reason.name.lower()
+            )
+        return ended

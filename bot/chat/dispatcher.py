@@ -12,14 +12,15 @@ from typing import Any, assert_never
 
 from bot.approvals.join_requests import JoinRequests
 from bot.chat.active_conversations import ActiveConversations
-from bot.chat.deafness import DeafnessWatch
-from bot.chat.late_messages import ExpiredEvents
-from bot.chat.message_log import SelfMessages
+from bot.chat.active_work import ActiveWork
+from bot.chat.backfill import DeafnessWatch, ExpiredEvents
+from bot.chat.cancellation import Reason, Selector
+from bot.chat.deduplicator import SeenMessages
+from bot.chat.message_log import MessageLog, SelfMessages
+from bot.chat.mute_handler import MuteHandler
 from bot.chat.mutes import Mutes
-from bot.chat.muting import Muting
 from bot.chat.pokes import Pokes
 from bot.chat.question_queue import DeferredQuestions
-from bot.chat.recalls import Recalls
 from bot.core.events import (
     AccountChanged,
     Connected,
@@ -37,6 +38,7 @@ from bot.core.events import (
     Requested,
 )
 from bot.core.ports import EventSink
+from bot.memory.history import History
 from bot.outbox.gestures import Gestures
 from bot.outbox.outbox import Outbox
 from bot.outbox.owner_alerts import Owner
@@ -114,8 +116,11 @@ class Dispatcher:
         self,
         *,
         way: ExpiredEvents,
-        recalls: Recalls,
-        mutes: Muting,
+        message_log: MessageLog,
+        seen: SeenMessages,
+        history: History,
+        active_work: ActiveWork,
+        mute_handler: MuteHandler,
         active_conversations: ActiveConversations,
         on_connected: ConnectedHandler,
         pokes: Pokes,
@@ -125,8 +130,11 @@ class Dispatcher:
         deafness: DeafnessWatch,
     ) -> None:
         self._way = way
-        self._recalls = recalls
-        self._mutes = mutes
+        self._message_log = message_log
+        self._seen = seen
+        self._history = history
+        self._active_work = active_work
+        self._mute_handler = mute_handler
         self._active_conversations = active_conversations
         self._on_connected = on_connected
         self._pokes = pokes
@@ -151,11 +159,11 @@ class Dispatcher:
             case MessageSent():
                 self._self_messages.record_sent(event)
             case MessageRecalled():
-                self._recalls.take(event)
+                self._recall(event)
             case Muted():
-                self._mutes.take(event)
+                self._mute_handler.take(event)
             case MemberChanged(change="promoted" | "demoted"):
-                self._mutes.change_role(event)
+                self._mute_handler.change_role(event)
             case AccountChanged(online=online, reason=reason):
                 level, state = (logging.INFO, "online") if online else (logging.ERROR, "offline")
                 logger.log(level, "account %d is %s %s", event.self_id, state, reason)
@@ -173,3 +181,13 @@ class Dispatcher:
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)
+
+    def _recall(self, event: MessageRecalled) -> None:
+        """Forget a message, and answer it no more."""
+        where, message_id = event.conversation, event.message_id
+        self._message_log.forget(where, message_id)
+        self._seen.forget(where, message_id)
+        if event.user_id == event.self_id:  # said by this process or by an earlier one
+            self._history.doubt(where)
+        recalled = Selector(where=where, message_id=message_id)
+        self._active_work.cancel(recalled, Reason.RECALLED)

@@ -171,14 +171,16 @@ class QuestionQueue:
                     self._message_log.overhear(line)
         return left
 
-    def without_recalled(self, task: Task, message_id: str) -> Task | None:
-        """The rest of a question whose line of this id was recalled; None if nobody asks any more:
-        what else belonged to it leaves with it, as it does if it was answered already.
+    def without_recalled(
+        self, task: Task, is_recalled: Callable[[MessageReceived], bool]
+    ) -> Task | None:
+        """The rest of a question without the lines that were recalled; None if nobody asks any
+        more: what else belonged to it leaves with it, as it does if it was answered already.
         """
-        left = task.without(lambda line: line.message_id == message_id)
+        left = task.without(is_recalled)
         if left is None:
             self.give_up(task)
-            self._message_log.mark_gone(line for line in task.said if line.message_id != message_id)
+            self._message_log.mark_gone(line for line in task.said if not is_recalled(line))
         return left
 
     def give_up(self, task: Task) -> None:
@@ -233,12 +235,6 @@ class DeferredQuestions:
             return verdict
         joined = isinstance(verdict, Observe) and verdict.may_join  # nobody had called
         return Wake("chance", weak=True) if joined else task.verdict
-
-    def drop_message(self, where: Conversation, message_id: str) -> None:
-        """The message was recalled: it waits no more."""
-        here = self._pop(lambda message: message.conversation == where)
-        left = (self._question_queue.without_recalled(task, message_id) for task in here)
-        self._tasks += [task for task in left if task is not None]
 
     def revise(self, left_of: Callable[[Task], Task | None]) -> None:
         """Only what is left of each waits on; None is forgotten."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.chat.active_work import ActiveWork
+from bot.chat.cancellation import Reason, Selector
 from bot.chat.message_log import MessageLog
 from bot.chat.tasks import YOUNG
 from bot.core.events import MessageReceived, quote_in
@@ -140,7 +141,8 @@ class StopHandler:
             logger.info("a stop in %s is not for %d to say", where, sender)
             self._message_log.observe(message, Observe(Silence.NOT_HIS))
             return True
-        ended = self._active_work.end(where, meant, waiting=stop.everything)
+        selector = Selector(where=where, askers=meant, with_waiting=stop.everything)
+        ended = self._active_work.cancel(selector, Reason.STOPPED)
         logger.info("%d stops what goes on in %s: %d", sender, where, ended)
         self._message_log.forget_answer(message, kept=False)
         if where.is_group:

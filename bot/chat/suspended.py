@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from msgspec.structs import replace as renewed
@@ -103,11 +103,8 @@ class SuspendedTurns:
         """The runs that wait for somebody's word, by turn id."""
         return {turn_id: waiting.run for turn_id, waiting in self._waiting.items()}
 
-    def recall(self, where: Conversation, message_id: str) -> None:
-        """Give up the suspended turns of a question that was recalled; of a line that others read,
-        they keep nothing.
-        """
-        self.give_up(lambda one: (one.conversation, one.message_id) == (where, message_id))
+    def redact(self, where: Conversation, message_id: str) -> None:
+        """Keep nothing of a line that was recalled, in any turn that read it."""
         for turn_id, waiting in list(self._waiting.items()):
             own, after = self._history.own(where, message_id), waiting
             if waiting.question.conversation == where:
@@ -118,14 +115,12 @@ class SuspendedTurns:
                 self._waiting[turn_id] = after
                 self._put_down(turn_id, after.run)
 
-    def give_up(self, is_gone: Callable[[MessageReceived], bool]) -> None:
-        """Give up the suspended turns of these questions."""
-        for turn_id, waiting in list(self._waiting.items()):
-            if is_gone(waiting.question):
-                del self._waiting[turn_id]
-                self.supersede(waiting.question.conversation, turn_id)
-                self._approvals.close(turn_id)
-                self._approvals.undo(waiting.run)
+    def drop(self, turn_id: str) -> None:
+        """End a turn that waits; it leaves nothing behind."""
+        waiting = self._waiting.pop(turn_id)
+        self.supersede(waiting.question.conversation, turn_id)
+        self._approvals.close(turn_id)
+        self._approvals.undo(waiting.run)
 
     def supersede(self, where: Conversation, turn_id: str) -> None:
         """Close a suspended turn that does not go on; it leaves nothing behind."""

@@ -21,12 +21,12 @@ from msgspec import Struct
 from bot.approvals.tool_call_wording import NOT_PROMISED
 from bot.approvals.tool_calls import ToolApprovals
 from bot.chat.active_turn import ActiveTurn, ActiveTurns
+from bot.chat.cancellation import CONSEQUENCES, Consequences, Fate, Reason
 from bot.chat.context_builder import ContextBuilder, Turn
 from bot.chat.suspended import SuspendedTurn, SuspendedTurns
 from bot.chat.turn_journal import TurnJournal
-from bot.core.events import Identity, MessageReceived
+from bot.core.events import MessageReceived
 from bot.core.journal import Entry, OpenTurn, RunResumed, Undelivered
-from bot.core.lru import LRU
 from bot.core.ports import Store
 from bot.core.refusals import is_muted
 from bot.memory.history import History
@@ -59,9 +59,7 @@ class Said(Struct, frozen=True):
 
 
 NOTHING_SAID: Final = Said()
-
-
-MAX_DISOWNED = 1000
+NOT_CANCELLED: Final = Consequences()
 
 
 class Turns:
@@ -95,13 +93,6 @@ class Turns:
         self._live = live
         self._gestures = gestures
         self._shadow = shadow
-        self._disowned = LRU[Identity, None](MAX_DISOWNED)
-
-    def disown(self, message: MessageReceived) -> None:
-        """The question is not to be answered any more: its turn, when it is cancelled, leaves
-        nothing behind.
-        """
-        self._disowned.keep(message.identity, None)
 
     async def answer(
         self,
@@ -122,8 +113,8 @@ class Turns:
             try:
                 begun = await self._context_builder.begin(message, retry, lines=lines, wake=wake)
             except asyncio.CancelledError:
-                if live.is_stopped or message.identity in self._disowned:
-                    live.close(dropped=True)
+                if live.cancelled is not None:
+                    live.close()
                     self._history.doubt(message.conversation)  # what it had taken, nobody read
                 raise
             turn = live.begin(begun, self._context_builder.seeing)
@@ -183,25 +174,12 @@ class Turns:
         run = await self._context_builder.seeing(turn)
         return await self._engine.resume(run, suspended, decisions, state)
 
-    def stop_waiting(self, turn_id: str) -> None:
-        """End a turn that waits for somebody's word; what was said in it stays."""
-        if (waiting := self._suspensions.take(turn_id)) is not None:
-            self._keep_suspended(waiting, muted=False)
-
-    async def lapse(self, turn_id: str) -> bool:
-        """End it where the bot is muted and it may wait no longer; False where it does not wait."""
-        if question := self._suspensions.question(turn_id):
-            await self._history.load(question.conversation)
-        if (waiting := self._suspensions.take(turn_id)) is not None:
-            self._keep_suspended(waiting, muted=True)
-        return waiting is not None
-
     async def _finish(
         self, live: ActiveTurn, turn: Turn, running: Awaitable[Outcome | SuspendedRun]
     ) -> None:
         message, speaker, state = turn.message, turn.speaker, live.state
         outcome: Outcome | None = None
-        said_last, ending = NOTHING_SAID, False
+        said_last = NOTHING_SAID
         try:
             ended = await self._guard(turn, state, running)
             if isinstance(ended, SuspendedRun):
@@ -212,20 +190,18 @@ class Turns:
             outcome, live.is_thinking = ended, False
             said_last = await self._say_outcome(turn, outcome)
         except asyncio.CancelledError:
-            ending = message.identity not in self._disowned and not live.is_stopped
+            live.cancelled = live.cancelled or Reason.SHUTDOWN
             raise
         finally:
-            disowned = message.identity in self._disowned
-            self._disowned.pop(message.identity, None)
-            if not ending:
-                live.close(dropped=disowned)
-            if live.is_stopped and not disowned:
-                about = turn.words.about
-                said_last = Said(about.broken_off if live.is_muted else about.stopped)
+            then = CONSEQUENCES[live.cancelled] if live.cancelled is not None else NOT_CANCELLED
+            if then.run is not Fate.STAYS_OPEN:
+                live.close()
+            if then.run is Fate.ENDS:
+                said_last = Said(then.note(turn.words.about))
                 outcome = state.outcome(Stop.STOPPED)
-            if outcome is not None and not ending:
+            if outcome is not None and then.run is not Fate.STAYS_OPEN:
                 self._keep_round(live.turn or turn, state, outcome, said_last)
-            elif disowned:
+            elif then.run is Fate.LEAVES_NOTHING:
                 self._drop(turn, state)
             # Else it waits, or the process is ending, perhaps with the answer ready and not said:
             # the turn stays open, and the next start decides about it.
@@ -337,19 +313,18 @@ class Turns:
             logger.warning("the answer of run %s is %s", run.id, why)
         self._close(run.conversation, run.id, turn.user, answer, outcome, prefix, why)
 
-    def _keep_suspended(self, waiting: SuspendedTurn, *, muted: bool) -> None:
-        """Keep the round of a turn that waited for somebody's word, and was stopped or could not go
-        on where the bot is `muted`.
-        """
+    def end_suspended(self, turn_id: str, then: Consequences) -> None:
+        """End a turn that waits for somebody's word; what was said in it stays."""
+        if (waiting := self._suspensions.take(turn_id)) is None:
+            return
         run = waiting.run
         answer = list(close_suspended(run))
         outcome = RunState(answer, run.usage, run.steps).outcome(Stop.STOPPED)
         self._store.put(RunResumed(run.run_id))
         words = choose_wording((waiting.user,), "")
-        note = words.about.broken_off if muted else words.about.stopped
-        answer.append(render.history_note(words, note))
+        answer.append(render.history_note(words, then.note(words.about)))
         self._close(run.conversation, run.run_id, waiting.user, answer, outcome)
-        self._approvals.undo(run, muted=muted)
+        self._approvals.undo(run, muted=then.is_muted)
 
     def _close(
         self,

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from bot.approvals.registry import PendingDecisions
 from bot.chat.active_conversations import ActiveConversations
+from bot.chat.active_work import ActiveWork
 from bot.chat.deduplicator import Deduplicator
 from bot.chat.message_log import MessageLog
 from bot.chat.question_queue import QuestionQueue, Quotes
@@ -27,7 +28,7 @@ from bot.core.events import MessageReceived
 from bot.outbox.outbox import Outbox
 from bot.policy.fallback_replies import SORRY, apology
 from bot.policy.message_trimming import trim_message
-from bot.policy.wake import Observe, Silence, Verdict
+from bot.policy.wake import Verdict
 
 
 class Stage(Struct, frozen=True):
@@ -105,6 +106,7 @@ class LaneWay:
         question_queue: QuestionQueue,
         quotes: Quotes,
         turns: Turns,
+        active_work: ActiveWork,
         outbox: Outbox,
     ) -> None:
         self._decisions = decisions
@@ -113,6 +115,7 @@ class LaneWay:
         self._message_log = message_log
         self._question_queue = question_queue
         self._turns = turns
+        self._active_work = active_work
         self._outbox = outbox
         self.stages: tuple[LaneStage, ...] = (
             self._take_owner_replies,  # an owner's word that quotes the request?
@@ -138,8 +141,8 @@ class LaneWay:
         question = work.question
         if question is None or not self._wake_classifier.may_be_muted(question.conversation):
             await self._turns.resume(work.turn_id, work.decisions)
-        elif await self._turns.lapse(work.turn_id):
-            self._message_log.judge(question, Observe(Silence.MUTED))
+        else:
+            await self._active_work.lapse(work.turn_id)
 
     async def _take_owner_replies(self, task: Task) -> Task | None:
         """The question without an owner's words on a request that they quote."""

@@ -8,20 +8,16 @@ from contextlib import asynccontextmanager
 
 from bot.chat.active_conversations import ActiveConversations, Arrival
 from bot.chat.active_work import ActiveWork
-from bot.chat.catchup import HeldLanes, ReconnectQueue
+from bot.chat.backfill import DeafnessWatch, ExpiredEvents, HeldLanes, LateMessages, ReconnectQueue
 from bot.chat.coalescer import Coalescer
-from bot.chat.deafness import DeafnessWatch
 from bot.chat.deduplicator import Deduplicator, SeenMessages
 from bot.chat.dispatcher import ConnectedHandler, Dispatcher
-from bot.chat.expiry import Expiry
 from bot.chat.group_probe import BotDetection, GroupProbe
-from bot.chat.late_messages import ExpiredEvents, LateMessages
 from bot.chat.message_log import MessageLog, SelfMessages
-from bot.chat.muting import Muting
+from bot.chat.mute_handler import MuteHandler
 from bot.chat.pokes import Pokes
 from bot.chat.question_queue import DeferredQuestions, QuestionQueue, Quotes
 from bot.chat.rate_limiter import RateLimiter
-from bot.chat.recalls import Recalls
 from bot.chat.steering import Steering
 from bot.chat.stop_handler import StopHandler
 from bot.chat.wake_classifier import BlockedWordFilter, WakeClassifier
@@ -100,13 +96,24 @@ class Hall(House):
             lanes=self.lanes,
             clock=clock,
         )
-        self.muting = Muting(
-            mutes=self.mutes,
-            server_clock=self.ages,
+        self.active_work = ActiveWork(
             live=self.live,
+            turns=self.turns,
+            suspensions=self.suspensions,
+            deferred=self.put_off,
             lanes=self.lanes,
             question_queue=self.questions,
             message_log=self.hearing,
+            history=history,
+            store=store,
+            outbox=self.outbox,
+            shadow=self.shadow,
+            postbox=postbox,
+            approvals=self.approvals,
+            clock=clock,
+        )
+        self.mute_handler = MuteHandler(
+            mutes=self.mutes, server_clock=self.ages, lanes=self.lanes, active_work=self.active_work
         )
         self.commands = Commands(
             (),
@@ -137,14 +144,6 @@ class Hall(House):
             seen=self.seen,
             server_clock=self.ages,
             meet=lambda message: self.decisions.groups.meet(message, self.wake_classifier.calls, self.owner.tell),
-        )
-        self.active_work = ActiveWork(
-            live=self.live,
-            turns=self.turns,
-            suspensions=self.suspensions,
-            lanes=self.lanes,
-            question_queue=self.questions,
-            outbox=self.outbox,
         )
         self_messages = SelfMessages(history, self.outbox)
         stop_handler = StopHandler(
@@ -196,6 +195,7 @@ class Hall(House):
                 lanes=self.lanes,
             ),
             turns=self.turns,
+            active_work=self.active_work,
             outbox=self.outbox,
         )
         self.late = LateMessages(
@@ -208,7 +208,6 @@ class Hall(House):
             clock=clock,
         )
         self.held = HeldLanes(lanes=self.lanes, seen=self.seen, deferred=self.put_off, question_queue=self.questions)
-        self.expiry = Expiry(suspensions=self.suspensions, approvals=self.approvals, lanes=self.lanes, clock=clock)
         self.deafness = DeafnessWatch(
             transport=self.transport, active_conversations=self.places, owner=self.owner, clock=clock
         )
@@ -221,21 +220,11 @@ class Hall(House):
                 rate_limiter=self.rate_limiter,
                 owner=self.owner,
             ),
-            recalls=Recalls(
-                let_go=(
-                    self.hearing.forget,
-                    self.seen.forget,
-                    self.suspensions.recall,
-                    self.put_off.drop_message,
-                    self.shadow.recall,
-                ),
-                history=history,
-                question_queue=self.questions,
-                turns=self.turns,
-                live=self.live,
-                lanes=self.lanes,
-            ),
-            mutes=self.muting,
+            message_log=self.hearing,
+            seen=self.seen,
+            history=history,
+            active_work=self.active_work,
+            mute_handler=self.mute_handler,
             active_conversations=self.places,
             on_connected=ConnectedHandler(
                 mutes=self.mutes,
@@ -257,8 +246,8 @@ class Hall(House):
         """Asks the server where the bot may speak, and who is a robot."""
         return GroupProbe(
             transport=self.transport,
-            take_mute=self.muting.take,
-            learn_member=self.muting.learn,
+            take_mute=self.mute_handler.take,
+            learn_member=self.mute_handler.learn,
             mutes=self.mutes,
             bot_detection=self.robots,
             active_conversations=self.places,

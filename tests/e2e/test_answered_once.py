@@ -21,7 +21,7 @@ from adapters.simulator.faults import Fault
 from adapters.simulator.world import World, event_of
 from adapters.storage import database, writer
 from bot.app import Service
-from bot.chat import unconfirmed_checker
+from bot.chat import unconfirmed
 from bot.chat.deduplicator import Past
 from bot.runtime import background
 from tests.e2e.test_faults import shorten
@@ -92,7 +92,7 @@ async def square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         (background, "RETRY", 0.02),
         (database, "BUSY", 0.05),
         (database, "BUSY_MIGRATING", 0.05),
-        (unconfirmed_checker, "LAG", 0.05),
+        (unconfirmed, "LAG", 0.05),
     ):
         monkeypatch.setattr(module, name, seconds)
     house = Square(tmp_path)

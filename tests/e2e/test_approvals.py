@@ -10,7 +10,7 @@ import pytest
 
 from adapters.simulator.wire import text
 from adapters.simulator.world import Person
-from bot.chat import expiry
+from bot.chat import active_work
 from frostagent.types.messages import ToolMessage
 from tests.e2e.town import (
     ANOTHER_WIPE,
@@ -227,7 +227,7 @@ async def test_a_request_that_expired_while_nobody_was_there_is_denied(town: Tow
     clock.advance(601)
     clock.begun.clear()
     async with town.live(words("too late")) as stage:
-        await clock.until_asleep(expiry.LOOK, times=2)  # the store looks after its file as often
+        await clock.until_asleep(active_work.LOOK, times=2)  # the store looks after its file as often
         clock.advance(6)
         await stage.until(lambda: stage.group()[1:] == ["too late"])
         assert "nobody allowed it in time" in stage.told

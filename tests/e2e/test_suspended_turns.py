@@ -14,7 +14,7 @@ from frostagent.types.ports import Speaker
 from frostagent.types.runs import SuspendedRun
 from frostagent.types.suspension import Allow, Decision, Deny, Suspend
 from frostagent.types.tools import ToolContext, tool
-from tests.bot.chat.test_turn import House, living, speak
+from tests.bot.chat.test_turn import House, living, mark_recalled, speak
 from tests.bot.outbox.test_turn_speaker import CAT
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, ScriptedModel, calls, said, until, words
@@ -146,6 +146,6 @@ async def test_a_suspended_run_recalled_while_it_begins_to_go_on_leaves_no_turn_
             await house.turns.answer(question)
             task = group.create_task(house.turns.resume("t1", {"c0": Allow()}))
             await until(lambda: house.store.of("run_resumed"))
-            house.turns.disown(question)
+            mark_recalled(house, question)
             task.cancel()
         assert len(house.store.of("turn_closed")) == 1

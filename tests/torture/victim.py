@@ -20,7 +20,7 @@ from adapters.onebot import sockets
 from adapters.storage import claim, database, writer
 from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from bot.app import Service, open_service
-from bot.chat import unconfirmed_checker
+from bot.chat import unconfirmed
 from bot.cli.process import run_until_stopped
 from bot.core import codec
 from bot.core.events import MessageReceived
@@ -40,7 +40,7 @@ TURNS = 20  # of the loop, after which everything that was ready has run
 SHORTER = (
     (sockets, "LONGEST_WAIT", 0.05),
     (sender, "LOOK_AFTER", 0.02),
-    (unconfirmed_checker, "LAG", 0.02),
+    (unconfirmed, "LAG", 0.02),
     (background, "RETRY", 0.02),
     (writer, "LONGEST_PAUSE", 0.05),
     (claim, "PATIENCE", 0.1),

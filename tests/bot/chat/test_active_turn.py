@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from bot.chat.active_turn import Line
+from bot.chat.cancellation import Reason
 from bot.core.events import MessageReceived
 from bot.core.journal import TurnSteered
 from bot.policy.wake import Silence
@@ -28,15 +29,15 @@ def line(message_id: str, came_back: list[tuple[str, str]]) -> Line:
     return Line(message, addition_line(message, VIEW), lambda why: came_back.append((message_id, why)))
 
 
-@each_case(("muted", "why"), [(None, ""), (False, Silence.UNREAD), (True, Silence.MUTED)])
-async def test_lines_that_nobody_read_are_given_back_with_why_it_was_stopped(muted: bool | None, why: str) -> None:
+@each_case(("reason", "why"), [(None, ""), (Reason.STOPPED, Silence.UNREAD), (Reason.MUTED, Silence.MUTED)])
+async def test_lines_that_nobody_read_are_given_back_with_why_it_was_stopped(reason: Reason | None, why: str) -> None:
     came_back: list[tuple[str, str]] = []
     async with hall() as house:
         with house.live.going_on(QUESTION) as live:
             live.task = None
             live.say(line("1", came_back))
-            if muted is not None:
-                live.stop(muted=muted)
+            if reason is not None:
+                live.stop(reason)
             live.close()
             assert came_back == [("1", why)]
             assert not live.state.steering
@@ -57,7 +58,8 @@ async def test_a_line_that_is_dropped_with_its_turn_is_part_of_it_in_the_journal
         with house.live.going_on(QUESTION) as live:
             live.begin(await house.context_builder.begin(QUESTION, None))
             live.say(line("1", came_back))
-            live.close(dropped=True)
+            live.cancelled = Reason.RECALLED
+            live.close()
         (steered,) = house.store.of("turn_steered")
         assert isinstance(steered, TurnSteered)
         assert came_back == []

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import structs
 
-from bot.chat.catchup import Catchup
+from bot.chat.backfill import Catchup
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import Connected, MessageReceived

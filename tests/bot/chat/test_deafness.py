@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from msgspec import structs
 
 from bot.chat.active_conversations import ActiveConversations, Arrival
-from bot.chat.deafness import APART, DEAF, LAG, LONGEST, SHORTEST, DeafnessWatch
+from bot.chat.backfill import APART, DEAF, LAG, LONGEST, SHORTEST, DeafnessWatch
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.outbox.owner_alerts import Owner

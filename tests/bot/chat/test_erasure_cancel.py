@@ -4,17 +4,15 @@ import asyncio
 
 from msgspec.structs import replace
 
-from bot.chat.erasure_cancel import ErasureCancel
 from bot.chat.tasks import Task
 from bot.core.cluster_messages import SubjectErased
 from bot.core.events import Connected
 from bot.core.journal import TurnOpened
-from bot.outbox.delivery import Postbox
 from bot.policy.wake import Wake
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
 from frostagent.types.speech import Mention, Quote, Text
-from tests.bot.hall import Hall, hall
+from tests.bot.hall import hall
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
 from tests.fakes import BOT, GROUP, calls, said, words
@@ -22,18 +20,6 @@ from tests.fallback_lines import LOST
 
 MING, HONG = 777, 888
 ELSEWHERE = Conversation(BOT, "group", 4343)
-
-
-def forgotten(house: Hall) -> ErasureCancel:
-    return ErasureCancel(
-        lanes=house.lanes,
-        live=house.live,
-        deferred=house.put_off,
-        suspensions=house.suspensions,
-        store=house.store,
-        postbox=Postbox(outbox=house.outbox, history=house.history, clock=house.clock),
-        put_back=house.questions.requeue,
-    )
 
 
 @each_case(
@@ -58,7 +44,7 @@ async def test_what_waits_in_a_lane_is_not_asked_where_its_asker_or_its_group_is
         await house.dispatcher.handle(said("say first", user=MING, message_id="1"))
         await house.dispatcher.handle(said("say second", user=HONG, message_id="2"))
         await house.dispatcher.handle(said("say third", user=HONG, where=ELSEWHERE, message_id="3"))
-        await forgotten(house).forget(whose)
+        await house.active_work.forget(whose)
         for where in (GROUP, ELSEWHERE):
             house.lanes.release(where)
         await house.lanes.wait_idle()
@@ -84,7 +70,7 @@ async def test_a_turn_that_is_begun_goes_on_and_one_that_is_not_opens_none() -> 
         quoting = said((Quote("99"), Text("and this?")), user=MING, where=ELSEWHERE, message_id="2")
         await house.dispatcher.handle(quoting)
         await looked.wait()
-        await forgotten(house).forget(SubjectErased(user=MING))
+        await house.active_work.forget(SubjectErased(user=MING))
         go_on.set()
         await house.lanes.wait_idle()
         assert house.transport.texts == ["here"]
@@ -99,7 +85,7 @@ async def test_what_was_asked_after_that_is_answered_though_it_came_before() -> 
         for later, text in ((0, "before"), (1, "in the same second"), (2, "after")):
             line = said(f"say {text}", user=MING, message_id=str(later))
             await house.dispatcher.handle(replace(line, time=now + later))
-        await forgotten(house).forget(SubjectErased(user=MING, said=now + 1))
+        await house.active_work.forget(SubjectErased(user=MING, said=now + 1))
         house.lanes.release(GROUP)
         await house.lanes.wait_idle()
         (request,) = house.model.requests
@@ -125,7 +111,7 @@ async def test_what_is_asked_once_all_was_erased_is_answered_whatever_the_server
         after = said("say after", user=MING, where=ELSEWHERE, message_id="3")
         await house.dispatcher.handle(replace(after, time=now))
         house.put_off.add(Task(replace(after, message_id="4", time=now), Wake("mention"), house.clock.now()))
-        await forgotten(house).forget(SubjectErased(user=MING, since=since))
+        await house.active_work.forget(SubjectErased(user=MING, since=since))
         assert [task.message.message_id for task in house.put_off._tasks] == ["4"]
         for where in (GROUP, ELSEWHERE):
             house.lanes.release(where)
@@ -153,7 +139,7 @@ async def test_of_a_turn_that_is_being_prepared_what_was_said_after_that_waits_o
             await house.dispatcher.handle(replace(line, time=now + later))
         house.lanes.release(GROUP)
         await looked.wait()
-        await forgotten(house).forget(SubjectErased(user=MING, said=now))
+        await house.active_work.forget(SubjectErased(user=MING, said=now))
         go_on.set()
         await house.lanes.wait_idle()
         (request,) = house.model.requests
@@ -170,9 +156,9 @@ async def test_a_run_that_waits_for_a_word_and_what_is_put_off_wait_no_more() ->
         await house.take(said("please", user=MING, message_id="61"))
         later = said("hi", user=MING, message_id="62")
         house.put_off.add(Task(later, Wake("mention"), house.clock.now()))
-        await forgotten(house).forget(SubjectErased(user=HONG))
+        await house.active_work.forget(SubjectErased(user=HONG))
         assert len(house.suspensions.waiting()) == 1
-        await forgotten(house).forget(SubjectErased(user=MING))
+        await house.active_work.forget(SubjectErased(user=MING))
         assert house.suspensions.waiting() == {}
         assert house.asked[-1] == "A1 不用管了：提问已经撤回或结束，没有做。"
         await house.take(Connected(self_id=BOT, time=0.0))
@@ -191,7 +177,7 @@ async def test_a_run_whose_turn_was_erased_waits_no_more_and_who_asked_is_told(a
             one for one in house.store.entries if not (isinstance(one, TurnOpened) and one.turn_id == gone)
         ]
         house.store.trouble = away
-        await forgotten(house).forget(SubjectErased(user=5))
+        await house.active_work.forget(SubjectErased(user=5))
         await house.outbox.wait_idle()
         house.store.trouble = False
         assert list(house.suspensions.waiting()) == [gone, kept] if away else [kept]
@@ -220,7 +206,7 @@ async def test_what_waits_once_more_finds_a_place_in_a_full_lane_and_the_oldest_
         for user in (11, 12):
             await house.dispatcher.handle(said(f"say {user}", user=user, message_id=str(user)))
         house.lanes.finishing = finishing
-        await forgotten(house).forget(SubjectErased(user=MING, said=now))
+        await house.active_work.forget(SubjectErased(user=MING, said=now))
         waiting = house.lanes._lanes[GROUP].waiting
         assert [work.message.message_id for work in waiting if isinstance(work, Task)] == (
             ["11", "12"] if finishing else ["12", "2"]

@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec import structs
 
-from bot.chat.late_messages import TOLD
+from bot.chat.backfill import WAITED
 from bot.chat.tasks import YOUNG
 from bot.core.actions import React
 from bot.core.events import MessageLost, MessageWaited
@@ -50,7 +50,7 @@ async def test_of_older_ones_people_see_it_once_a_minute_in_each_place_and_the_o
             React(where, number, NOT_NOW) for where, number in ((GROUP, "1"), (ELSEWHERE, "3"), (GROUP, "5"))
         ]
         assert [judged.reason for judged in house.verdicts] == [Silence.LATE] * 4
-        assert house.transport.texts == [TOLD.zh.format(minutes=2)]
+        assert house.transport.texts == [WAITED.zh.format(minutes=2)]
 
 
 async def test_of_what_was_lost_people_see_that_it_was_and_nothing_else_comes_of_it() -> None:

@@ -21,7 +21,7 @@ async def test_a_turn_that_expired_takes_one_place_in_a_busy_lane() -> None:
         house.toolset.register(ask_first)
         await house.take(said("please"))
         await house.dispatcher.handle(said("something else"))
-        denying = group.create_task(house.expiry.run())
+        denying = group.create_task(house.active_work.expire_approvals())
         await until(lambda: len(house.clock.slept) > 40)
         assert house.clock.time > 1_700_000_000 + 60
         assert house.lanes.waiting == 2
@@ -38,7 +38,7 @@ async def test_a_turn_that_waits_again_is_denied_again() -> None:
     ):
         house.toolset.register(ask_first)
         await house.take(said("please"))
-        denying = group.create_task(house.expiry.run())
+        denying = group.create_task(house.active_work.expire_approvals())
         await until(lambda: house.transport.sent)
         denying.cancel()
         assert len(house.store.of("run_suspended")) == 2

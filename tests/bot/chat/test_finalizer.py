@@ -10,7 +10,7 @@ from bot.prompt.wording_zh import ZH
 from frostagent.types.errors import BotError, ModelBilling
 from frostagent.types.messages import AssistantMessage, UserMessage
 from frostagent.types.suspension import Allow
-from tests.bot.chat.test_turn import living, speak
+from tests.bot.chat.test_turn import living, mark_recalled, speak
 from tests.bot.outbox.post import Looking
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first
@@ -83,7 +83,7 @@ async def test_an_answer_that_is_being_said_when_its_question_is_recalled_stays_
         async with asyncio.TaskGroup() as group:
             task = group.create_task(house.turns.answer(question))
             await until(lambda: house.store.of("send_changed"))
-            house.turns.disown(question)
+            mark_recalled(house, question)
             task.cancel()
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)

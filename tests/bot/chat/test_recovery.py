@@ -8,7 +8,7 @@ from msgspec import structs
 
 from bot.chat.active_conversations import Arrival
 from bot.chat.deduplicator import Past
-from bot.chat.recovery import Recoverer
+from bot.chat.startup import Recoverer
 from bot.chat.turn_journal import GIVEN_UP
 from bot.core.actions import SendMessage
 from bot.core.events import Connected, MessageRecalled, MessageReceived
@@ -30,7 +30,7 @@ from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolM
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Quote, Refused, Text
 from frostagent.types.tools import tool
-from tests.bot.chat.test_unfinished import unfinished_of
+from tests.bot.chat.test_unfinished import recoverer_of
 from tests.bot.hall import Hall
 from tests.fakes import BOT, GROUP, ScriptedModel, Step, said, until, words
 from tests.fallback_lines import SORRY
@@ -63,17 +63,7 @@ async def restarted(*steps: Step) -> AsyncIterator[tuple[Hall, Recoverer]]:
         house = Hall(model)
         for each in (pay, undeclared, look_up):
             house.toolset.register(each)
-        recoverer = Recoverer(
-            unfinished=unfinished_of(house, model),
-            seen=house.seen,
-            rate_limiter=house.rate_limiter,
-            late_messages=house.late,
-            suspensions=house.suspensions,
-            turn_journal=house.ledger,
-            outbox=house.outbox,
-            toolset=house.toolset,
-            clock=house.clock,
-        )
+        recoverer = recoverer_of(house, model)
         async with asyncio.timeout(30), house.outbox.open(), house.lanes.open(house.lane.do):
             yield house, recoverer
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
+from bot.chat.cancellation import Reason
 from bot.chat.stop_handler import HEARD
 from bot.core.actions import React, SendMessage
 from bot.core.errors import NotConnected
@@ -49,7 +50,7 @@ async def hanging(*after: Step, steers: bool = True) -> AsyncIterator[Hall]:
             await begun.wait()
             yield house
         for live in house.live.at(GROUP):  # it was not stopped
-            live.stop()
+            live.stop(Reason.STOPPED)
         await house.lanes.wait_idle()
 
 
@@ -109,7 +110,7 @@ async def test_a_word_that_the_server_tells_late_meant_something_else() -> None:
 async def test_a_strangers_word_or_one_to_nobody_stops_nothing(stop: MessageReceived) -> None:
     async with hanging() as house:
         await house.dispatcher.handle(stop)
-        assert not any(live.is_stopped for live in house.live.at(GROUP))
+        assert not any(live.cancelled for live in house.live.at(GROUP))
         assert house.transport.gestures == []
         assert not house.lanes.at(GROUP)[1:]
 

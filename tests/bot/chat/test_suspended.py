@@ -92,9 +92,9 @@ async def test_a_line_that_is_recalled_leaves_a_turn_that_waits_here_and_in_the_
         house.suspensions.restore(Suspended("t9", codec.write(run), 0.0, said("please", message_id="8"), user))
         before = len(house.store.of("run_suspended"))
         for where, message_id in ((elsewhere, "7"), (GROUP, "6")):
-            house.suspensions.recall(where, message_id)
+            house.suspensions.redact(where, message_id)
         assert len(house.store.of("run_suspended")) == before
-        house.suspensions.recall(GROUP, "7")
+        house.suspensions.redact(GROUP, "7")
         put_down = house.store.of("run_suspended")[-1]
         assert isinstance(put_down, RunSuspended)
         assert "planted" not in put_down.state
@@ -124,9 +124,9 @@ async def test_own_words_that_are_recalled_leave_the_turn_that_waits_after_it_sa
         house.history.said(GROUP, "9002", OwnWords("t8", "another turn's", final=False))
         before = len(house.store.of("run_suspended"))
         for message_id in ("9001", "9002"):
-            house.suspensions.recall(GROUP, message_id)
+            house.suspensions.redact(GROUP, message_id)
         assert len(house.store.of("run_suspended")) == before
-        house.suspensions.recall(elsewhere, "9001")
+        house.suspensions.redact(elsewhere, "9001")
         put_down = house.store.of("run_suspended")[-1]
         assert isinstance(put_down, RunSuspended)
         assert "planted" not in put_down.state

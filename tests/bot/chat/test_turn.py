@@ -11,6 +11,7 @@ from bot.approvals.decision import Approvers
 from bot.approvals.tool_calls import ToolApprovals
 from bot.budget.turn_budget import TurnBudget
 from bot.chat.active_turn import ActiveTurn, ActiveTurns
+from bot.chat.cancellation import Reason
 from bot.chat.context_builder import ContextBuilder, PromptContext, Turn
 from bot.chat.lanes import Lanes, Order
 from bot.chat.mutes import Mutes
@@ -22,6 +23,7 @@ from bot.chat.turn import Turns
 from bot.chat.turn_journal import TurnJournal
 from bot.core.actions import React, SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.events import MessageReceived
 from bot.core.journal import Entry, TurnClosed
 from bot.core.ports import PictureReader
 from bot.core.server_clock import ServerClock
@@ -75,6 +77,12 @@ def lanes_of(clock: ManualClock) -> tuple[Lanes[Work], Mutes]:
     """Lanes in which people take turns, and the mutes that what goes on there waits for."""
     mutes = Mutes(clock=clock)
     return Lanes[Work](clock=clock, order=Order(person_of, partial(due_of, muted_until=mutes.until))), mutes
+
+
+def mark_recalled(house: House, question: MessageReceived) -> None:
+    """What a recall does to the turn of a question that goes on, but for its task."""
+    [live] = [live for live in house.live.at(question.conversation) if live.message == question]
+    live.cancelled = Reason.RECALLED
 
 
 class House:
@@ -314,7 +322,7 @@ async def test_a_disowned_question_leaves_nothing_behind_when_its_turn_is_cancel
         async with asyncio.TaskGroup() as group:
             task = group.create_task(house.turns.answer(first))
             await asked.wait()
-            house.turns.disown(first)
+            mark_recalled(house, first)
             task.cancel()
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)
@@ -350,7 +358,7 @@ async def test_a_question_recalled_while_its_turn_is_written_down_leaves_no_turn
         async with asyncio.timeout(30), asyncio.TaskGroup() as group:
             task = group.create_task(house.turns.answer(question))
             await until(lambda: house.store.of("turn_opened"))
-            house.turns.disown(question)
+            mark_recalled(house, question)
             task.cancel()
         (closed,) = house.store.of("turn_closed")
         assert isinstance(closed, TurnClosed)

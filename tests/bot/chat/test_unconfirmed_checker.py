@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import structs
 
-from bot.chat.unconfirmed_checker import LAG, UnconfirmedChecker
+from bot.chat.unconfirmed import LAG, UnconfirmedChecker
 from bot.core.actions import SendMessage
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.events import MessageReceived

@@ -97,7 +97,7 @@ async def test_the_end_of_a_mute_is_read_by_the_clock_of_the_server_that_tells_i
         mutes, now = house.mutes, house.clock.now() + ahead
         await house.take(replace(said("hello", at=False), time=now), muted(30))
         for muted_until, left in ((None, 30), (0.0, 0), (now + 60, 60), (now + 90, 90)):
-            house.muting.learn(GROUP, Member("member", muted_until))
+            house.mute_handler.learn(GROUP, Member("member", muted_until))
             assert mutes.until(GROUP) == (house.clock.monotonic() + left if left else 0)
-        house.muting.learn(GROUP, Member("member", now - 1))
+        house.mute_handler.learn(GROUP, Member("member", now - 1))
         assert not mutes.may_hold_in(GROUP)

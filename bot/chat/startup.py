@@ -19,48 +19,69 @@ again meanwhile is not asked a second time.
 
 The process may end in here as well: a turn is closed in the same commit in which what its asker
 gets is written down.
+
+Before that, requests to models that were cut off are counted. If a day has no limit, nothing is
+reserved for the first request of a question, which would cost every message; that it may have been
+under way is told by its turn, which was left open with no row for it. It counts then as much as
+would have been reserved. All other requests are reserved (`bot/models/meter.py`), so that a process
+that ends left a row for each. A process may have ended before the model was asked (pictures were
+looked at) or, if a first attempt took nothing, while it waited to ask once more: that counts, too,
+as nobody knows. Of a turn that was forgotten under way nothing is left to estimate: that first
+request is in no sum.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
+from contextvars import copy_context
+from itertools import islice
 
 from msgspec.structs import replace
 
+from bot.chat.backfill import LateMessages
+from bot.chat.context_builder import ContextBuilder
 from bot.chat.deduplicator import SeenMessages
-from bot.chat.late_messages import LateMessages
+from bot.chat.perception import MAX_PICTURES
 from bot.chat.rate_limiter import RateLimiter
-from bot.chat.suspended import SuspendedTurns
+from bot.chat.suspended import SuspendedTurn, SuspendedTurns
 from bot.chat.tasks import YOUNG
 from bot.chat.turn_journal import TurnJournal
-from bot.chat.unfinished import Unfinished
 from bot.core.events import MessageReceived
-from bot.core.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed
+from bot.core.journal import OpenTurn, Recovery, SendState, StoredSend, TurnClosed, UsageAdded
+from bot.core.ports import Store
+from bot.core.segments import Picture
+from bot.memory.history import History
 from bot.outbox.outbox import Outbox
 from bot.policy.fallback_replies import SORRY, apology
 from bot.prompt import render
+from bot.prompt.compose import PicturePlace, QuestionPicture, now_line, with_pictures
 from bot.prompt.prompt_language import choose_wording
 from frostagent.engine.run_state import close_interrupted
 from frostagent.engine.toolset import Toolset
-from frostagent.types.messages import AssistantMessage, Usage, UserMessage, joined
+from frostagent.models.failover import Failover
+from frostagent.types.messages import AssistantMessage, ModelRequest, Usage, UserMessage, joined
 from frostagent.types.ports import Clock
-from frostagent.types.runs import Stop
+from frostagent.types.runs import Asker, Stop, SuspendedRun
 
 logger = logging.getLogger(__name__)
 
 ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
 DRAFTED = (SendState.DRAFT, SendState.PUBLISHED, SendState.REWORDED)
+FIRST = 1  # step
 SETTLED = (*ON_WIRE, *DRAFTED)  # what somebody has read or will, an owner at least
 
 
 class Recoverer:
-    """Goes through what is left `unfinished`, once."""
+    """Goes through what is left, once. Estimates for `model` if a persona names no other."""
 
     def __init__(
         self,
         *,
-        unfinished: Unfinished,
+        store: Store,
+        history: History,
+        context_builder: ContextBuilder,
+        model: Failover,
         seen: SeenMessages,
         rate_limiter: RateLimiter,
         late_messages: LateMessages,
@@ -70,7 +91,10 @@ class Recoverer:
         toolset: Toolset,
         clock: Clock,
     ) -> None:
-        self._unfinished = unfinished
+        self._store = store
+        self._history = history
+        self._context_builder = context_builder
+        self._model = model
         self._suspensions = suspensions
         self._turn_journal = turn_journal
         self._seen = seen
@@ -85,7 +109,7 @@ class Recoverer:
         """Settle everything. Returns False if the store cannot be read now; call again then, and
         new questions are answered meanwhile.
         """
-        recovery = await self._unfinished.read()
+        recovery = await self.read()
         if recovery is None:
             self._is_late = True
             return False
@@ -93,6 +117,21 @@ class Recoverer:
         if self._is_late:
             logger.info("what the earlier process left is settled now")
         return True
+
+    async def read(self) -> Recovery | None:
+        """All that was left; None where it cannot be read. What closes a turn of it goes behind the
+        row of its request, so that a process that ends in between finds both or the row alone, and
+        counts nothing twice.
+        """
+        recovery = await self._store.recover()
+        if recovery is None:
+            return None
+        taken = [await self._first_request(turn) for turn in recovery.turns if turn.uncounted]
+        if taken:
+            recovery = await self._store.recover()  # a recall may have come meanwhile
+        if recovery is not None:
+            self._store.put(*taken)
+        return recovery
 
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""
@@ -207,6 +246,25 @@ class Recoverer:
     def _is_young(self, time: float) -> bool:
         return self._clock.now() - time < YOUNG
 
+    # --- requests that were cut off ---------------------------------------------------------------
+
+    async def _first_request(self, turn: OpenTurn) -> UsageAdded:
+        where = turn.question.conversation
+        await self._history.load(where)
+        model, usage = copy_context().run(self._estimate, turn)  # it is not this task's run
+        self._history.doubt(where)  # the turn is not closed yet
+        now = self._clock.now()  # not then: the sums of that day may have been made
+        return UsageAdded(turn_id=turn.turn_id, model=model, usage=usage, at=now, step=FIRST)
+
+    def _estimate(self, turn: OpenTurn) -> tuple[str, Usage]:
+        begun = self._context_builder.go_on(turn.turn_id, _as_it_began(turn))
+        run = begun.run.as_allowed_now()
+        now = now_line(begun.now, begun.words)
+        pictures = _pictures_of(turn) if begun.sees else ()
+        shown = with_pictures(run.transcript, pictures, words=begun.words, now=now)
+        model = run.model if isinstance(run.model, Failover) else self._model
+        return model.estimate(ModelRequest(shown, self._toolset.definitions(run.ports, run.terms)))
+
 
 def _as_of_backup(recovery: Recovery) -> Recovery:
     """What waited to be sent when the backup was made may have been sent since."""
@@ -235,3 +293,28 @@ def _as_asked_last(turn: OpenTurn) -> OpenTurn:
 
 def _key(question: MessageReceived) -> object:
     return question.identity if question.has_identity else None
+
+
+def _as_it_began(turn: OpenTurn) -> SuspendedTurn:
+    """The turn before its first step."""
+    run = SuspendedRun(
+        run_id=turn.turn_id,
+        conversation=turn.question.conversation,
+        asker=Asker(turn.question.sender.user_id),
+        messages=(),
+        message=AssistantMessage(""),
+        answers=(),
+        usage=Usage(),
+        steps=0,
+    )
+    return SuspendedTurn(turn.question, turn.user, run)
+
+
+def _pictures_of(turn: OpenTurn) -> tuple[QuestionPicture, ...]:
+    """As many as its model was shown of its own; what they show adds nothing to their price."""
+    said = (segment for line in (*turn.lines, turn.question) for segment in line.segments)
+    own = (segment for segment in said if isinstance(segment, Picture))
+    return tuple(
+        QuestionPicture(PicturePlace.QUESTION, "picture", one.handle)
+        for one in islice(own, MAX_PICTURES)
+    )

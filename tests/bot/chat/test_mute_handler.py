@@ -70,7 +70,7 @@ async def test_who_was_stopped_by_a_person_was_not_by_the_mute() -> None:
 async def test_what_mutes_somebody_else_ends_nothing(event: Muted) -> None:
     async with hanging() as house:
         await house.dispatcher.handle(event)
-        assert not any(live.is_stopped for live in house.live.at(GROUP))
+        assert not any(live.cancelled for live in house.live.at(GROUP))
         assert len(house.live.at(GROUP)) == 1
 
 
@@ -81,7 +81,7 @@ async def test_a_mute_of_the_whole_group_ends_runs_once_the_server_says_that_the
     async with hanging() as house:
         house.transport.members[GROUP, BOT] = Member(role)
         await house.dispatcher.handle(muted(-1, user_id=0))
-        assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
+        assert [live.cancelled is not None for live in house.live.at(GROUP)] == [False]
         assert house.mutes.holds_in(GROUP)
         async with background(house.group_probe().run()):
             await until(lambda: not house.live.at(GROUP) if ends else not house.mutes.holds_in(GROUP))
@@ -108,7 +108,7 @@ async def test_a_mute_of_the_whole_group_ends_nothing_where_the_server_does_not_
             await until(lambda: asked_of_bot(house))
             await doubted(house, OTHER)
         assert asked_of_bot(house) == [GROUP, OTHER]
-        assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
+        assert [live.cancelled is not None for live in house.live.at(GROUP)] == [False]
 
 
 async def test_who_the_bot_is_is_asked_only_where_that_matters() -> None:
@@ -120,7 +120,7 @@ async def test_who_the_bot_is_is_asked_only_where_that_matters() -> None:
             for where in (OTHER, GROUP, OTHER):
                 await doubted(house, where)
         assert asked_of_bot(house) == [OTHER, GROUP, OTHER]
-        assert [live.is_stopped for live in house.live.at(GROUP)] == [False]
+        assert [live.cancelled is not None for live in house.live.at(GROUP)] == [False]
 
 
 async def test_who_becomes_an_admin_speaks_on_in_a_silenced_group(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ async def test_who_is_no_admin_any_more_may_not_speak_on_where_the_group_is_sile
         async with background(house.group_probe().run()):
             await until(lambda: asked_of_bot(house))
             await doubted(house, OTHER)
-        assert [live.is_stopped for live in house.live.at(GROUP)] == [False] * (not ends)
+        assert [live.cancelled is not None for live in house.live.at(GROUP)] == [False] * (not ends)
         assert house.mutes.holds_in(GROUP) is ends
 
 
@@ -392,7 +392,7 @@ async def test_a_request_that_nobody_answered_ends_its_run_where_the_bot_is_mute
         house.toolset.register(ask_first)
         await house.take(said("please", message_id="q1"))
         await house.dispatcher.handle(muted(3600))
-        async with background(house.expiry.run()):
+        async with background(house.active_work.expire_approvals()):
             await until(lambda: not house.suspensions.waiting())
         assert house.asked[-1] == EXPIRED.zh.format(number=1)
         assert [(one.message_id, one.reason) for one in house.verdicts][-1] == ("q1", Silence.MUTED)

@@ -8,28 +8,20 @@ there before the server has said that the bot is none.
 
 from __future__ import annotations
 
-import logging
-from functools import partial
-from operator import is_
-
 from msgspec.structs import replace
 
-from bot.chat.active_turn import ActiveTurn, ActiveTurns
+from bot.chat.active_work import ActiveWork
+from bot.chat.cancellation import Reason, Selector
 from bot.chat.lanes import Lanes
-from bot.chat.message_log import MessageLog
 from bot.chat.mutes import Mutes
-from bot.chat.question_queue import QuestionQueue
-from bot.chat.tasks import Task, Work
+from bot.chat.tasks import Work
 from bot.core.events import MemberChanged, Muted
 from bot.core.ports import Member
 from bot.core.server_clock import ServerClock
-from bot.policy.wake import Observe, Silence
 from frostagent.types.conversation import Conversation
 
-logger = logging.getLogger(__name__)
 
-
-class Muting:
+class MuteHandler:
     """Takes mutes, and ends the turns that go on there."""
 
     def __init__(
@@ -37,17 +29,13 @@ class Muting:
         *,
         mutes: Mutes,
         server_clock: ServerClock,
-        live: ActiveTurns,
         lanes: Lanes[Work],
-        question_queue: QuestionQueue,
-        message_log: MessageLog,
+        active_work: ActiveWork,
     ) -> None:
         self._mutes = mutes
         self._server_clock = server_clock
-        self._live = live
         self._lanes = lanes
-        self._question_queue = question_queue
-        self._message_log = message_log
+        self._active_work = active_work
 
     def take(self, event: Muted) -> None:
         """Somebody was muted, or may speak again."""
@@ -82,21 +70,4 @@ class Muting:
         self._lanes.revise(where, lambda work: work)
 
     def _end(self, where: Conversation) -> None:
-        for live in self._live.at(where):
-            if live.is_stopped or not live.is_thinking:
-                continue
-            logger.info("the run of %s in %s ends: muted", live.message.message_id, where)
-            live.stop(muted=True)
-            if live.turn is not None:
-                self._message_log.judge(live.message, Observe(Silence.MUTED))
-            else:  # it is still being prepared
-                self._let_be(live, where)
-
-    def _let_be(self, live: ActiveTurn, where: Conversation) -> None:
-        """Its question is not asked: what is in it of what the lane has, some may have left it."""
-        for work in self._lanes.at(where):
-            if not isinstance(work, Task) or live.message not in work.said:
-                continue
-            if asked := work.without(lambda line: line not in live.said):
-                self._question_queue.dismiss(asked, Silence.MUTED)
-            self._lanes.drop_current(where, partial(is_, work))
+        self._active_work.cancel(Selector(where=where), Reason.MUTED)

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 
-from bot.chat.catchup import read_history
+from bot.chat.backfill import read_history
 from bot.chat.tasks import YOUNG
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Sender
