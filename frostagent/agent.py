@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast, overload
 
@@ -27,13 +28,14 @@ from typing_extensions import Unpack
 
 from frostagent.callbacks import (
     HookSpeaker,
+    OnToolError,
     OnToolResult,
     PlainMedia,
     SendHook,
-    Subscriber,
     Subscribers,
     speaking,
     told_results,
+    worded_errors,
 )
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.budget import NO_LIMITS, Budget, Limits
@@ -41,7 +43,13 @@ from frostagent.engine.call_executor import MAX_CALLS, CallExecutor
 from frostagent.engine.engine import Engine, OnLimit, RunState
 from frostagent.engine.external_tools import as_tool
 from frostagent.engine.subagents import MARGIN, NamedSubagents, Subagent
-from frostagent.engine.toolset import ApprovalHandler, FunctionApprover, Toolset, as_approver
+from frostagent.engine.toolset import (
+    ApprovalHandler,
+    FunctionApprover,
+    Subscriber,
+    Toolset,
+    as_approver,
+)
 from frostagent.reply import MustWait, Reply, Structured, Waiting
 from frostagent.sessions import CHAT, Given, Memory, SessionRuns
 from frostagent.structured import Form, fill_in, fill_in_at_once, form_of
@@ -52,7 +60,7 @@ from frostagent.types.ports import Approver, ChatModel, Clock, Ids, Media, Obser
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker
 from frostagent.types.suspension import Decision
-from frostagent.types.tools import Tool, ToolContext, make_tool
+from frostagent.types.tools import Tool, ToolContext, ToolStatus, make_tool
 from frostagent.types.traits import Execution, SideEffects
 
 if TYPE_CHECKING:  # it loads the HTTP client
@@ -64,7 +72,8 @@ MAX_STEPS = 20
 DEADLINE = 300.0
 
 ToolLike: TypeAlias = object
-"""A `Tool`, a typed function, or an object with name, description, parameters and execute."""
+"""A `Tool`, a typed function, an object with name, description, parameters and execute, or a
+`Toolset`."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -92,7 +101,8 @@ class Agent:
     run.
 
     `observer` is told what runs tell, `on_tool_result` name and output of a call as soon as it has
-    its result; both, and the `approver`, may be functions. Without `memory`, `chat` remembers
+    its result; both, and the `approver`, may be functions. `on_tool_error` gets what a call raised
+    and may say what the model is told instead. Without `memory`, `chat` remembers
     nothing and `chat_with_session` keeps its sessions in the process. Without `send_hook`, what
     `send_message` would say is its result. `asker` is on whose authority tools are called where a
     question names nobody else. `deps` are capabilities for tools that need them, by their type.
@@ -122,6 +132,7 @@ class Agent:
         send_hook: SendHook | None = None,
         tool_execution: Literal["concurrent", "sequential"] = "concurrent",
         on_tool_result: OnToolResult | None = None,
+        on_tool_error: OnToolError | None = None,
         observer: Observer | Subscriber | None = None,
         asker: Asker | None = None,
         deps: Mapping[type, object] | None = None,
@@ -152,10 +163,12 @@ class Agent:
             deadline=deadline,
             on_limit=on_limit,
         )
-        executor = executor_of(self.tools, tool_execution, max_calls, on_tool_result)
+        self._executor = executor_of(
+            self.tools, tool_execution, max_calls, on_tool_result, on_tool_error
+        )
         observed = partial(self._engine, observer=self._subscribers)
         self._runs = SessionRuns(
-            engine=observed(toolset=self.tools, executor=executor),
+            engine=observed(toolset=self.tools, executor=self._executor),
             writer=observed(toolset=self.tools.part(())),
             memory=memory,
             system=self._instructions,
@@ -164,6 +177,7 @@ class Agent:
             speak=partial(HookSpeaker, send_hook, asyncio.Lock()),
             ports=self._ports_now,
         )
+        self.tools.serve(name, {Speaker, *self._ports_now()})
 
     @staticmethod
     def new(name: str) -> Builder:
@@ -184,6 +198,12 @@ class Agent:
     def _ports_now(self) -> dict[type, object]:
         approver = self.approver
         return self._ports if approver is None else {Approver: approver, **self._ports}
+
+    def check_availability(self) -> tuple[ToolStatus, ...]:
+        """Whether each tool can be used now, and why not, judged with the agent's own `deps`;
+        sorted by name.
+        """
+        return self.tools.check_availability({Speaker, *self._ports_now()})
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Be told all run events, in order, while they happen. What this returns ends that."""
@@ -287,7 +307,9 @@ class Agent:
             name=self.name,
             description=description,
             prompt=self._instructions,
-            runner=lambda observer: self._engine(toolset=self.tools, observer=observer),
+            runner=lambda observer: self._engine(
+                toolset=self.tools, executor=self._executor, observer=observer
+            ),
             deadline=self._deadline,
             ports=self._ports,
         )
@@ -421,6 +443,7 @@ def executor_of(
     execution: Literal["concurrent", "sequential"],
     max_calls: int,
     on_tool_result: OnToolResult | None,
+    on_tool_error: OnToolError | None,
 ) -> CallExecutor:
     """How the calls of a step are run. Raises TypeError for a function that must be awaited."""
     return CallExecutor(
@@ -428,6 +451,7 @@ def executor_of(
         execution=Execution(execution),
         max_calls=max_calls,
         on_result=None if on_tool_result is None else told_results(on_tool_result),
+        on_error=None if on_tool_error is None else worded_errors(on_tool_error),
     )
 
 
@@ -476,7 +500,9 @@ def gather(
     configured: Collection[str],
     clock: Clock,
 ) -> Toolset:
-    """The tools as a registry. Raises ConfigError, TypeError."""
+    """The tools as a registry: a toolset alone as it is, of one in a list its tools, with the
+    permissions they have there. Raises ConfigError, TypeError.
+    """
     if isinstance(tools, Toolset):
         if hooks or configured:
             problem = "hooks and configured are the toolset's, where the tools are one"
@@ -487,8 +513,29 @@ def gather(
             if Speaker in each.needs:
                 tools.register(speaking(each), replace=True)
         return tools
-    made = map(speaking, map(as_tool, tools))
+    made = map(speaking, map(as_tool, chain.from_iterable(map(tools_in, tools))))
     return Toolset(made, clock=clock, hooks=hooks, configured=configured)
+
+
+def tools_in(source: ToolLike) -> Iterable[ToolLike]:
+    """The tools of a toolset that stands in a list; anything else is one. Raises ConfigError for a
+    toolset that has hooks or an approver.
+    """
+    if not isinstance(source, Toolset):
+        return (source,)
+    if source.hooks or source.approver is not None:
+        problem = "a toolset with hooks or an approver stands in a list with others"
+        raise ConfigError(
+            Problem("tools", problem, "Give the hooks and the approver to the agent instead.")
+        )
+    checks = source.checks
+    return [
+        tool.replace(
+            permission=source.permission_of(tool),
+            requires=tool.requires if checks.lacks(tool, tool.needs) else (),
+        )
+        for tool in source
+    ]
 
 
 class Builder:

@@ -62,7 +62,10 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str,
     return (str(folder / "bin" / "frostagent"),)
 
 
-LIGHT = {"aiohttp", "cachetools", "jsonschema", "msgspec", "orjson", "pydantic", "rapidfuzz"}
+LIGHT = {
+    *("aiohttp", "cachetools", "jsonschema", "msgspec", "opentelemetry-api", "orjson", "pydantic", "rapidfuzz"),
+    "typing-extensions",
+}
 EXAMPLE = """
 import asyncio
 from frostagent import Agent, ScriptedModel, call, tool

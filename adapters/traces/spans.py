@@ -1,0 +1,26 @@
+"""The spans of turns: those of their runs (`frostagent.tracing`), and in each run a `delivery` if
+its answer did not arrive, or not for certain, and another one once it is known what became of it.
+"""
+
+from __future__ import annotations
+
+from bot.core.journal import Entry, TurnClosed, Undelivered
+from frostagent.tracing import SpanObserver
+
+
+class TurnSpans(SpanObserver):
+    """Fits `TurnFollower`."""
+
+    def see(self, entry: Entry) -> None:
+        """Take the end of a turn: whether its answer arrived is known, or else `settled` later."""
+        if not isinstance(entry, TurnClosed):
+            return
+        if entry.undelivered is None:
+            self.forget(entry.turn_id)
+        else:
+            self.settled(entry.turn_id, entry.undelivered)
+
+    def settled(self, turn_id: str, outcome: str) -> None:
+        """Take what became of an answer that did not arrive, or not for certain."""
+        error = outcome if outcome == Undelivered.NOT_DELIVERED else ""
+        self.tell_later(turn_id, "delivery", outcome, error=error)
