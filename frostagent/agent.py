@@ -16,6 +16,7 @@ Everything but the model may be left out.
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -106,7 +107,8 @@ class Agent:
     nothing and `chat_with_session` keeps its sessions in the process. Without `send_hook`, what
     `send_message` would say is its result. `asker` is on whose authority tools are called where a
     question names nobody else. `deps` are capabilities for tools that need them, by their type.
-    `system`, `max_steps` and `ports` are the old names of `instructions`, `max_turns` and `deps`.
+    `system`, `max_steps` and `ports` are the old names of `instructions`, `max_turns` and `deps`,
+    for one release more: the first use of each in a process is a FutureWarning.
 
     Raises ConfigError for tools that cannot be together and for a model without a url, TypeError
     for what is no model, tool, hook and so on.
@@ -143,6 +145,13 @@ class Agent:
         max_steps: int = 0,
         ports: Mapping[type, object] | None = None,
     ) -> None:
+        for old, new, is_given in (
+            ("system", "instructions", bool(system)),
+            ("max_steps", "max_turns", bool(max_steps)),
+            ("ports", "deps", ports is not None),
+        ):
+            if is_given:
+                warn_of_old_name(old, new)
         self._endpoint = endpoint_of(model, base_url, api_key, name)
         chat_model = model if self._endpoint is None else self._endpoint
         refuse_unfit(chat_model, memory, send_hook)
@@ -438,6 +447,17 @@ class Agent:
         return bool(running)
 
 
+OLD_NAMES_USED: set[str] = set()
+
+
+def warn_of_old_name(old: str, new: str) -> None:
+    """Warn, once in a process, whoever gives an agent an option by its old name."""
+    if old not in OLD_NAMES_USED:
+        OLD_NAMES_USED.add(old)
+        message = f"Agent({old}=) is deprecated: it is called {new} now"
+        warnings.warn(message, FutureWarning, stacklevel=3)
+
+
 def executor_of(
     tools: Toolset,
     execution: Literal["concurrent", "sequential"],
@@ -554,7 +574,7 @@ class Builder:
 
     def with_system_prompt(self, system: str) -> Builder:
         """Who the agent is, and what it is to do."""
-        return self._with(system=system)
+        return self._with(instructions=system)
 
     def with_memory(self, memory: Memory) -> Builder:
         """The memory of its sessions."""
@@ -562,7 +582,7 @@ class Builder:
 
     def with_max_steps(self, max_steps: int, *, on_limit: OnLimit = "answer") -> Builder:
         """How many model requests with tools a run may take, and what happens then."""
-        return self._with(max_steps=max_steps, on_limit=on_limit)
+        return self._with(max_turns=max_steps, on_limit=on_limit)
 
     def with_approver(self, approver: Approver | ApprovalHandler) -> Builder:
         """Who is asked about calls that need somebody's word."""

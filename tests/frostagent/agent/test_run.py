@@ -30,7 +30,9 @@ from frostagent import (
     call,
     tool,
 )
+from frostagent.agent import OLD_NAMES_USED
 from frostagent.types.messages import Completion, FinishReason
+from tests.cases import each_case
 from tests.conformance.vendor import serving
 
 
@@ -224,3 +226,16 @@ async def test_runs_go_on_side_by_side() -> None:
         agent = Agent(model=model)
         results = await asyncio.gather(agent.run("a"), agent.run("b"))
     assert sorted(each.output for each in results) == ["one", "two"]
+
+
+@each_case(
+    ("old", "new", "value"),
+    [("system", "instructions", "Be brief."), ("max_steps", "max_turns", 3), ("ports", "deps", {})],
+)
+async def test_an_old_name_is_warned_of_once_and_still_works(old: str, new: str, value: Any) -> None:
+    OLD_NAMES_USED.discard(old)
+    given: dict[str, Any] = {old: value}
+    with pytest.warns(FutureWarning, match=rf"Agent\({old}=\) is deprecated: it is called {new} now") as told:
+        _ = [Agent(model=ScriptedModel(), **given) for _ in range(2)]
+    assert [warning.filename for warning in told] == [__file__]
+    Agent(model=ScriptedModel(), **{new: value})
