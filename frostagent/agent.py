@@ -358,7 +358,7 @@ class Agent:
         """
         question, session = UserMessage(text, tuple(images)), self._runs.of_chat
         async with self._connected() as model:
-            return await self._runs.ask(question, session, asker=asker, given=Given(model=model))
+            return await self._runs.ask(question, session, asker=asker, given=self._given(model))
 
     async def chat_with_session(
         self, session: str, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
@@ -370,17 +370,32 @@ class Agent:
         """
         question = UserMessage(text, tuple(images))
         async with self._connected() as model:
-            return await self._runs.ask(question, session, asker=asker, given=Given(model=model))
+            return await self._runs.ask(question, session, asker=asker, given=self._given(model))
 
-    async def resume(self, waiting: Waiting, decisions: Mapping[str, Decision]) -> Reply:
+    async def resume(
+        self,
+        waiting: Waiting,
+        decisions: Mapping[str, Decision],
+        *,
+        deps: Mapping[type, object] | None = None,
+        usage_limits: Limits | None = None,
+    ) -> Reply:
         """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by
-        call id.
+        call id. What it took so far counts; `deps` and `usage_limits` are given anew if the run
+        had its own.
 
         Raises BadSuspension where that cannot be, else as `chat` does. What is undecided is waited
         for further.
         """
+        limits = self._limits if usage_limits is None else usage_limits
+        budget = Budget(limits, waiting.suspended.spent)
         async with self._connected() as model:
-            return await self._runs.resume(waiting, decisions, given=Given(model=model))
+            given = Given(deps=deps or {}, budget=budget, model=model)
+            return await self._runs.resume(waiting, decisions, given=given)
+
+    def _given(self, model: ChatModel | None) -> Given:
+        """What a question has that was given nothing but its words."""
+        return Given(budget=Budget(self._limits), model=model)
 
     @overload
     async def run_structured(
@@ -404,7 +419,7 @@ class Agent:
         call needs somebody's word that comes later), UnsuitableType (a schema that is none).
         """
         async with self._connected() as model:
-            question, given = UserMessage(text), Given(model=model)
+            question, given = UserMessage(text), self._given(model)
             return await self._fill_in(form_of(schema), question, asker=asker, given=given)
 
     async def _fill_in(

@@ -1,5 +1,5 @@
-"""The examples of docs/library.md, as they stand there, run beside modules of a user's own: what a line prints is what its
-comment says.
+"""The examples of docs/library.md, as they stand there, run beside modules of a user's own: what a line prints is what
+its comment says.
 """
 
 from __future__ import annotations
