@@ -184,7 +184,7 @@ class CallState:
     `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier
     segments of its run, part of `waited`; `began` and `ended` are those of its body, in seconds
     since 1970. `exception` was raised, by it or to refuse it. `is_told`: whoever wants to know of
-    results as they come knows of its own.
+    results as they come knows of its own. `is_worded`: what is told of its failure was settled.
     """
 
     call: ToolCall
