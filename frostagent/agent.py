@@ -85,7 +85,7 @@ class RunOptions(TypedDict, total=False):
 
     history: Sequence[Message]
     images: Sequence[str]
-    deps: Mapping[type, object] | None
+    deps: Mapping[type[Any], object] | None
     context: Asker | None
     usage_limits: Limits | None
 
@@ -137,13 +137,13 @@ class Agent:
         on_tool_error: OnToolError | None = None,
         observer: Observer | Subscriber | None = None,
         asker: Asker | None = None,
-        deps: Mapping[type, object] | None = None,
+        deps: Mapping[type[Any], object] | None = None,
         configured: Collection[str] = (),
         clock: Clock | None = None,
         ids: Ids | None = None,
         system: str = "",
         max_steps: int = 0,
-        ports: Mapping[type, object] | None = None,
+        ports: Mapping[type[Any], object] | None = None,
     ) -> None:
         for old, new, is_given in (
             ("system", "instructions", bool(system)),
@@ -158,7 +158,7 @@ class Agent:
         clock = clock or SystemClock()
         self.name, self._approver = name, as_approver(approver)
         self.tools = gather(tools, hooks=hooks, configured=configured, clock=clock)
-        self._ports = {Media: PlainMedia(), **(deps or ports or {})}
+        self._ports: dict[type[Any], object] = {Media: PlainMedia(), **(deps or ports or {})}
         self._subscribers = Subscribers(observer)
         self._limits = usage_limits
         self._clock, self._deadline = clock, deadline
@@ -377,7 +377,7 @@ class Agent:
         waiting: Waiting,
         decisions: Mapping[str, Decision],
         *,
-        deps: Mapping[type, object] | None = None,
+        deps: Mapping[type[Any], object] | None = None,
         usage_limits: Limits | None = None,
     ) -> Reply:
         """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by
