@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from adapters.metrics.metrics import CountedSink
 from adapters.storage.store import open_store
 from adapters.traces.run_log import RunLog
-from adapters.traces.spans import SpanObserver
+from adapters.traces.spans import TurnSpans
 from bot.approvals.decision import Say
 from bot.build import App, build_app
 from bot.chat.dispatcher import StartupBarrier
@@ -150,7 +150,7 @@ async def open_service(
         )
         followers: list[TurnFollower] = []
         if aside is None:  # nobody follows the turns of a trial
-            followers.append(SpanObserver(clock=clock))  # does nothing without an SDK
+            followers.append(TurnSpans(clock=clock))  # does nothing without an SDK
             if settings.log_runs is not None:
                 run_log = RunLog(
                     settings.log_runs, clock=clock, mask=mask, content=settings.log_content

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from frostagent.agent import Agent, Builder, RunOptions, ToolLike
-    from frostagent.callbacks import OnToolResult, SendHook, Subscriber
+    from frostagent.callbacks import OnToolError, OnToolResult, SendHook
     from frostagent.clock import SystemClock
     from frostagent.engine.budget import Limits
     from frostagent.engine.engine import OnLimit
     from frostagent.engine.external_tools import class_tool, foreign_tool
-    from frostagent.engine.toolset import ApprovalHandler, Toolset
+    from frostagent.engine.toolset import ApprovalHandler, Subscriber, Toolset
     from frostagent.models.connection import connect
     from frostagent.models.openai.client import Timeouts
     from frostagent.programs import command_tool
@@ -36,10 +36,24 @@ if TYPE_CHECKING:
     from frostagent.sessions import InMemory, Memory
     from frostagent.testing.scripted_model import ScriptedModel, call
     from frostagent.types.errors import (
+        BadHistory,
         BotError,
         ConfigError,
+        ContentFiltered,
+        ContextOverflow,
+        DaySpent,
+        ImagesUnsupported,
         InvalidArguments,
+        MediaError,
+        ModelAuth,
+        ModelBilling,
         ModelError,
+        ModelNotFound,
+        ModelOverloaded,
+        ModelRateLimited,
+        ModelRejected,
+        ModelStalled,
+        ModelTransport,
         Problem,
         ToolCancelled,
         ToolDenied,
@@ -47,8 +61,10 @@ if TYPE_CHECKING:
         ToolFailed,
         ToolNotFound,
         ToolRateLimited,
+        ToolsUnsupported,
         ToolTimeout,
         ToolUnavailable,
+        ToolUseFailed,
     )
     from frostagent.types.hooks import (
         AfterCall,
@@ -122,6 +138,7 @@ __all__ = [
     "Asker",
     "AssistantMessage",
     "Audience",
+    "BadHistory",
     "BadSuspension",
     "BeforeCall",
     "Block",
@@ -132,6 +149,9 @@ __all__ = [
     "Clock",
     "Completion",
     "ConfigError",
+    "ContentFiltered",
+    "ContextOverflow",
+    "DaySpent",
     "Decision",
     "Declarations",
     "Deny",
@@ -142,16 +162,27 @@ __all__ = [
     "Hooks",
     "Ids",
     "Image",
+    "ImagesUnsupported",
     "InMemory",
     "InvalidArguments",
     "Limits",
+    "MediaError",
     "Memory",
     "Message",
+    "ModelAuth",
+    "ModelBilling",
     "ModelError",
+    "ModelNotFound",
+    "ModelOverloaded",
+    "ModelRateLimited",
+    "ModelRejected",
     "ModelRequest",
+    "ModelStalled",
+    "ModelTransport",
     "MustWait",
     "Observer",
     "OnLimit",
+    "OnToolError",
     "OnToolResult",
     "Pending",
     "Permission",
@@ -203,6 +234,8 @@ __all__ = [
     "ToolTimeout",
     "ToolType",
     "ToolUnavailable",
+    "ToolUseFailed",
+    "ToolsUnsupported",
     "Toolset",
     "UnfitAnswer",
     "UnsuitableType",
@@ -226,9 +259,9 @@ _HOMES = {
     ),
     "frostagent.engine.budget": ("Limits",),
     "frostagent.callbacks": (
+        "OnToolError",
         "OnToolResult",
         "SendHook",
-        "Subscriber",
     ),
     "frostagent.clock": ("SystemClock",),
     "frostagent.engine.engine": ("OnLimit",),
@@ -236,7 +269,7 @@ _HOMES = {
         "class_tool",
         "foreign_tool",
     ),
-    "frostagent.engine.toolset": ("ApprovalHandler", "Toolset"),
+    "frostagent.engine.toolset": ("ApprovalHandler", "Subscriber", "Toolset"),
     "frostagent.models.connection": ("connect",),
     "frostagent.models.openai.client": ("Timeouts",),
     "frostagent.programs": ("command_tool",),
@@ -258,10 +291,24 @@ _HOMES = {
         "call",
     ),
     "frostagent.types.errors": (
+        "BadHistory",
         "BotError",
         "ConfigError",
+        "ContentFiltered",
+        "ContextOverflow",
+        "DaySpent",
+        "ImagesUnsupported",
         "InvalidArguments",
+        "MediaError",
+        "ModelAuth",
+        "ModelBilling",
         "ModelError",
+        "ModelNotFound",
+        "ModelOverloaded",
+        "ModelRateLimited",
+        "ModelRejected",
+        "ModelStalled",
+        "ModelTransport",
         "Problem",
         "ToolCancelled",
         "ToolDenied",
@@ -271,6 +318,8 @@ _HOMES = {
         "ToolRateLimited",
         "ToolTimeout",
         "ToolUnavailable",
+        "ToolUseFailed",
+        "ToolsUnsupported",
     ),
     "frostagent.types.hooks": (
         "AfterCall",

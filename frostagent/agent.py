@@ -16,10 +16,12 @@ Everything but the model may be left out.
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast, overload
 
@@ -27,13 +29,14 @@ from typing_extensions import Unpack
 
 from frostagent.callbacks import (
     HookSpeaker,
+    OnToolError,
     OnToolResult,
     PlainMedia,
     SendHook,
-    Subscriber,
     Subscribers,
     speaking,
     told_results,
+    worded_errors,
 )
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.budget import NO_LIMITS, Budget, Limits
@@ -41,7 +44,13 @@ from frostagent.engine.call_executor import MAX_CALLS, CallExecutor
 from frostagent.engine.engine import Engine, OnLimit, RunState
 from frostagent.engine.external_tools import as_tool
 from frostagent.engine.subagents import MARGIN, NamedSubagents, Subagent
-from frostagent.engine.toolset import ApprovalHandler, FunctionApprover, Toolset, as_approver
+from frostagent.engine.toolset import (
+    ApprovalHandler,
+    FunctionApprover,
+    Subscriber,
+    Toolset,
+    as_approver,
+)
 from frostagent.reply import MustWait, Reply, Structured, Waiting
 from frostagent.sessions import CHAT, Given, Memory, SessionRuns
 from frostagent.structured import Form, fill_in, fill_in_at_once, form_of
@@ -52,7 +61,7 @@ from frostagent.types.ports import Approver, ChatModel, Clock, Ids, Media, Obser
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker
 from frostagent.types.suspension import Decision
-from frostagent.types.tools import Tool, ToolContext, make_tool
+from frostagent.types.tools import Tool, ToolContext, ToolStatus, make_tool
 from frostagent.types.traits import Execution, SideEffects
 
 if TYPE_CHECKING:  # it loads the HTTP client
@@ -64,7 +73,8 @@ MAX_STEPS = 20
 DEADLINE = 300.0
 
 ToolLike: TypeAlias = object
-"""A `Tool`, a typed function, or an object with name, description, parameters and execute."""
+"""A `Tool`, a typed function, an object with name, description, parameters and execute, or a
+`Toolset`."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -75,7 +85,7 @@ class RunOptions(TypedDict, total=False):
 
     history: Sequence[Message]
     images: Sequence[str]
-    deps: Mapping[type, object] | None
+    deps: Mapping[type[Any], object] | None
     context: Asker | None
     usage_limits: Limits | None
 
@@ -92,11 +102,13 @@ class Agent:
     run.
 
     `observer` is told what runs tell, `on_tool_result` name and output of a call as soon as it has
-    its result; both, and the `approver`, may be functions. Without `memory`, `chat` remembers
+    its result; both, and the `approver`, may be functions. `on_tool_error` gets what a call raised
+    and may say what the model is told instead. Without `memory`, `chat` remembers
     nothing and `chat_with_session` keeps its sessions in the process. Without `send_hook`, what
     `send_message` would say is its result. `asker` is on whose authority tools are called where a
     question names nobody else. `deps` are capabilities for tools that need them, by their type.
-    `system`, `max_steps` and `ports` are the old names of `instructions`, `max_turns` and `deps`.
+    `system`, `max_steps` and `ports` are the old names of `instructions`, `max_turns` and `deps`,
+    for one release more: the first use of each in a process is a FutureWarning.
 
     Raises ConfigError for tools that cannot be together and for a model without a url, TypeError
     for what is no model, tool, hook and so on.
@@ -122,23 +134,31 @@ class Agent:
         send_hook: SendHook | None = None,
         tool_execution: Literal["concurrent", "sequential"] = "concurrent",
         on_tool_result: OnToolResult | None = None,
+        on_tool_error: OnToolError | None = None,
         observer: Observer | Subscriber | None = None,
         asker: Asker | None = None,
-        deps: Mapping[type, object] | None = None,
+        deps: Mapping[type[Any], object] | None = None,
         configured: Collection[str] = (),
         clock: Clock | None = None,
         ids: Ids | None = None,
         system: str = "",
         max_steps: int = 0,
-        ports: Mapping[type, object] | None = None,
+        ports: Mapping[type[Any], object] | None = None,
     ) -> None:
+        for old, new, is_given in (
+            ("system", "instructions", bool(system)),
+            ("max_steps", "max_turns", bool(max_steps)),
+            ("ports", "deps", ports is not None),
+        ):
+            if is_given:
+                warn_of_old_name(old, new)
         self._endpoint = endpoint_of(model, base_url, api_key, name)
         chat_model = model if self._endpoint is None else self._endpoint
         refuse_unfit(chat_model, memory, send_hook)
         clock = clock or SystemClock()
         self.name, self._approver = name, as_approver(approver)
         self.tools = gather(tools, hooks=hooks, configured=configured, clock=clock)
-        self._ports = {Media: PlainMedia(), **(deps or ports or {})}
+        self._ports: dict[type[Any], object] = {Media: PlainMedia(), **(deps or ports or {})}
         self._subscribers = Subscribers(observer)
         self._limits = usage_limits
         self._clock, self._deadline = clock, deadline
@@ -152,10 +172,12 @@ class Agent:
             deadline=deadline,
             on_limit=on_limit,
         )
-        executor = executor_of(self.tools, tool_execution, max_calls, on_tool_result)
+        self._executor = executor_of(
+            self.tools, tool_execution, max_calls, on_tool_result, on_tool_error
+        )
         observed = partial(self._engine, observer=self._subscribers)
         self._runs = SessionRuns(
-            engine=observed(toolset=self.tools, executor=executor),
+            engine=observed(toolset=self.tools, executor=self._executor),
             writer=observed(toolset=self.tools.part(())),
             memory=memory,
             system=self._instructions,
@@ -164,6 +186,7 @@ class Agent:
             speak=partial(HookSpeaker, send_hook, asyncio.Lock()),
             ports=self._ports_now,
         )
+        self.tools.serve(name, {Speaker, *self._ports_now()})
 
     @staticmethod
     def new(name: str) -> Builder:
@@ -184,6 +207,12 @@ class Agent:
     def _ports_now(self) -> dict[type, object]:
         approver = self.approver
         return self._ports if approver is None else {Approver: approver, **self._ports}
+
+    def check_availability(self) -> tuple[ToolStatus, ...]:
+        """Whether each tool can be used now, and why not, judged with the agent's own `deps`;
+        sorted by name.
+        """
+        return self.tools.check_availability({Speaker, *self._ports_now()})
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Be told all run events, in order, while they happen. What this returns ends that."""
@@ -287,7 +316,9 @@ class Agent:
             name=self.name,
             description=description,
             prompt=self._instructions,
-            runner=lambda observer: self._engine(toolset=self.tools, observer=observer),
+            runner=lambda observer: self._engine(
+                toolset=self.tools, executor=self._executor, observer=observer
+            ),
             deadline=self._deadline,
             ports=self._ports,
         )
@@ -327,7 +358,7 @@ class Agent:
         """
         question, session = UserMessage(text, tuple(images)), self._runs.of_chat
         async with self._connected() as model:
-            return await self._runs.ask(question, session, asker=asker, given=Given(model=model))
+            return await self._runs.ask(question, session, asker=asker, given=self._given(model))
 
     async def chat_with_session(
         self, session: str, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
@@ -339,17 +370,32 @@ class Agent:
         """
         question = UserMessage(text, tuple(images))
         async with self._connected() as model:
-            return await self._runs.ask(question, session, asker=asker, given=Given(model=model))
+            return await self._runs.ask(question, session, asker=asker, given=self._given(model))
 
-    async def resume(self, waiting: Waiting, decisions: Mapping[str, Decision]) -> Reply:
+    async def resume(
+        self,
+        waiting: Waiting,
+        decisions: Mapping[str, Decision],
+        *,
+        deps: Mapping[type[Any], object] | None = None,
+        usage_limits: Limits | None = None,
+    ) -> Reply:
         """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by
-        call id.
+        call id. What it took so far counts; `deps` and `usage_limits` are given anew if the run
+        had its own.
 
         Raises BadSuspension where that cannot be, else as `chat` does. What is undecided is waited
         for further.
         """
+        limits = self._limits if usage_limits is None else usage_limits
+        budget = Budget(limits, waiting.suspended.spent)
         async with self._connected() as model:
-            return await self._runs.resume(waiting, decisions, given=Given(model=model))
+            given = Given(deps=deps or {}, budget=budget, model=model)
+            return await self._runs.resume(waiting, decisions, given=given)
+
+    def _given(self, model: ChatModel | None) -> Given:
+        """What a question has that was given nothing but its words."""
+        return Given(budget=Budget(self._limits), model=model)
 
     @overload
     async def run_structured(
@@ -373,7 +419,7 @@ class Agent:
         call needs somebody's word that comes later), UnsuitableType (a schema that is none).
         """
         async with self._connected() as model:
-            question, given = UserMessage(text), Given(model=model)
+            question, given = UserMessage(text), self._given(model)
             return await self._fill_in(form_of(schema), question, asker=asker, given=given)
 
     async def _fill_in(
@@ -416,11 +462,23 @@ class Agent:
         return bool(running)
 
 
+OLD_NAMES_USED: set[str] = set()
+
+
+def warn_of_old_name(old: str, new: str) -> None:
+    """Warn, once in a process, whoever gives an agent an option by its old name."""
+    if old not in OLD_NAMES_USED:
+        OLD_NAMES_USED.add(old)
+        message = f"Agent({old}=) is deprecated: it is called {new} now"
+        warnings.warn(message, FutureWarning, stacklevel=3)
+
+
 def executor_of(
     tools: Toolset,
     execution: Literal["concurrent", "sequential"],
     max_calls: int,
     on_tool_result: OnToolResult | None,
+    on_tool_error: OnToolError | None,
 ) -> CallExecutor:
     """How the calls of a step are run. Raises TypeError for a function that must be awaited."""
     return CallExecutor(
@@ -428,6 +486,7 @@ def executor_of(
         execution=Execution(execution),
         max_calls=max_calls,
         on_result=None if on_tool_result is None else told_results(on_tool_result),
+        on_error=None if on_tool_error is None else worded_errors(on_tool_error),
     )
 
 
@@ -476,7 +535,9 @@ def gather(
     configured: Collection[str],
     clock: Clock,
 ) -> Toolset:
-    """The tools as a registry. Raises ConfigError, TypeError."""
+    """The tools as a registry: a toolset alone as it is, of one in a list its tools, with the
+    permissions they have there. Raises ConfigError, TypeError.
+    """
     if isinstance(tools, Toolset):
         if hooks or configured:
             problem = "hooks and configured are the toolset's, where the tools are one"
@@ -487,8 +548,29 @@ def gather(
             if Speaker in each.needs:
                 tools.register(speaking(each), replace=True)
         return tools
-    made = map(speaking, map(as_tool, tools))
+    made = map(speaking, map(as_tool, chain.from_iterable(map(tools_in, tools))))
     return Toolset(made, clock=clock, hooks=hooks, configured=configured)
+
+
+def tools_in(source: ToolLike) -> Iterable[ToolLike]:
+    """The tools of a toolset that stands in a list; anything else is one. Raises ConfigError for a
+    toolset that has hooks or an approver.
+    """
+    if not isinstance(source, Toolset):
+        return (source,)
+    if source.hooks or source.approver is not None:
+        problem = "a toolset with hooks or an approver stands in a list with others"
+        raise ConfigError(
+            Problem("tools", problem, "Give the hooks and the approver to the agent instead.")
+        )
+    checks = source.checks
+    return [
+        tool.replace(
+            permission=source.permission_of(tool),
+            requires=tool.requires if checks.lacks(tool, tool.needs) else (),
+        )
+        for tool in source
+    ]
 
 
 class Builder:
@@ -507,7 +589,7 @@ class Builder:
 
     def with_system_prompt(self, system: str) -> Builder:
         """Who the agent is, and what it is to do."""
-        return self._with(system=system)
+        return self._with(instructions=system)
 
     def with_memory(self, memory: Memory) -> Builder:
         """The memory of its sessions."""
@@ -515,7 +597,7 @@ class Builder:
 
     def with_max_steps(self, max_steps: int, *, on_limit: OnLimit = "answer") -> Builder:
         """How many model requests with tools a run may take, and what happens then."""
-        return self._with(max_steps=max_steps, on_limit=on_limit)
+        return self._with(max_turns=max_steps, on_limit=on_limit)
 
     def with_approver(self, approver: Approver | ApprovalHandler) -> Builder:
         """Who is asked about calls that need somebody's word."""

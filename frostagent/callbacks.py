@@ -7,12 +7,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias, assert_never, cast
+from typing import Any, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
 from frostagent.engine.tool_execution import run_body
+from frostagent.engine.toolset import Subscriber, refuse_coroutines, told_events
 from frostagent.types.errors import MediaError, ToolUnavailable
 from frostagent.types.hooks import MaybeAwaitable
 from frostagent.types.messages import ToolCall
@@ -41,19 +43,21 @@ is not this one.
 
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
 OnToolResult: TypeAlias = Callable[[str, str], None]
+OnToolError: TypeAlias = Callable[[Exception], str | None]
+OnError: TypeAlias = Callable[[BaseException], str | None]
 OnResult: TypeAlias = Callable[[ToolCall, str], None]
-Subscriber: TypeAlias = Callable[[RunEvent], None]
 
 
 class Subscribers:
     """An observer of runs that passes each event on, in order and one at a time; one that breaks
-    harms no other.
+    harms no other. Where a tracer provider is set it makes spans as well.
 
     Raises TypeError for a `first` that is neither an observer nor a function.
     """
 
     def __init__(self, first: Observer | Subscriber | None = None) -> None:
         self._subscribers: dict[object, Subscriber] = {}
+        self._spans: Observer | None = None
         if first is not None:
             self.add(told_events(first))
 
@@ -72,25 +76,26 @@ class Subscribers:
 
     def notice(self, event: RunEvent) -> None:
         """Pass it on."""
-        for subscriber in tuple(self._subscribers.values()):
+        for subscriber in (*self._subscribers.values(), self._make_spans):
             try:
                 subscriber(event)
             except Exception:
                 logger.exception("a subscriber broke on %s", event.type)
 
+    def _make_spans(self, event: RunEvent) -> None:
+        """Make spans if the process has loaded OpenTelemetry, as whoever sets a tracer provider
+        has, and no subscriber makes them.
+        """
+        if "opentelemetry.trace" not in sys.modules:
+            return
+        from frostagent.tracing import SpanObserver  # noqa: PLC0415  # most programs have no spans
 
-def refuse_coroutines(function: Callable[..., Any]) -> None:
-    """Raises TypeError for what is no function, or would have to be awaited: who only looks on,
-    nobody waits for.
-    """
-    if not callable(function):
-        raise TypeError(
-            "whoever looks on is a function, or an object with notice, "
-            f"not {type(function).__name__}"
-        )
-    if inspect.iscoroutinefunction(function):
-        name = getattr(function, "__name__", function)
-        raise TypeError(f"{name} is told while the run goes on: make it a plain def")
+        owners = [getattr(each, "__self__", None) for each in self._subscribers.values()]
+        if any(isinstance(owner, SpanObserver) for owner in owners):
+            return
+        if self._spans is None:
+            self._spans = SpanObserver()
+        self._spans.notice(event)
 
 
 def told_results(on_tool_result: OnToolResult) -> OnResult:
@@ -110,13 +115,25 @@ def told_results(on_tool_result: OnToolResult) -> OnResult:
     return tell
 
 
-def told_events(observer: Observer | Subscriber) -> Subscriber:
-    """The function to be told of runs: an observer's `notice`, or a function. Raises TypeError for
-    what is neither.
+def worded_errors(on_tool_error: OnToolError) -> OnError:
+    """A function that says what the model is told of what a call raised; None leaves that as it is,
+    and so does a function that breaks.
+
+    Raises TypeError for what cannot be called, or would have to be awaited.
     """
-    notice: Any = getattr(observer, "notice", None) or observer
-    refuse_coroutines(notice)
-    return cast("Subscriber", notice)
+    refuse_coroutines(on_tool_error)
+
+    def say(error: BaseException) -> str | None:
+        if not isinstance(error, Exception):
+            return None
+        try:
+            words = on_tool_error(error)
+        except Exception:
+            logger.exception("on_tool_error broke on %s", type(error).__name__)
+            return None
+        return None if words is None else str(words)
+
+    return say
 
 
 class PlainMedia:

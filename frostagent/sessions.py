@@ -271,7 +271,7 @@ def reply_of(
     asked: tuple[Message, ...],
 ) -> Reply:
     """The reply to what was `asked`, in a run that ended, or waits. Raises RunFailed for one that
-    failed.
+    failed, from what made it fail.
     """
     unheard = (*state.steering, *state.follow_ups)
     if isinstance(ended, SuspendedRun):
@@ -285,7 +285,7 @@ def reply_of(
         return waiting_reply(waiting, asked=asked, unheard=unheard)
     reply = ended_reply(run.id, ended, asked=asked, unheard=unheard)
     if ended.stop is Stop.FAILED:
-        raise StepLimitReached(reply) if reply.limit else RunFailed(reply)
+        raise (StepLimitReached(reply) if reply.limit else RunFailed(reply)) from state.cause
     return reply
 
 

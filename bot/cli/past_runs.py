@@ -20,9 +20,10 @@ from pydantic_core import to_jsonable_python
 from adapters.logs.output import UNSAFE
 from adapters.storage.database import Database
 from adapters.storage.queries.export import lines_of_run, run_lines
-from adapters.traces.run_log import Line, RunSummary, chain, interrupted, read_lines, summaries
+from adapters.traces.run_log import RunSummary, chain, interrupted, read_lines, summaries
 from bot.core.journal import Undelivered
 from config.settings import Settings
+from frostagent.tracing import Line
 from frostagent.types.runs import Stop
 
 logger = logging.getLogger(__name__)

@@ -57,6 +57,7 @@ class Recorder:
                         details={},
                         arguments=None,
                         coerced=(),
+                        exception=None,
                     )
                 )
             case _:

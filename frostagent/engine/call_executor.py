@@ -160,7 +160,8 @@ class Batch:
 class CallExecutor:
     """Runs the calls of a step, at most `max_calls` of them, `at_once` side by side. `execution`
     applies to every step; a tool can declare its own. `on_result` gets each call and its output as
-    the model reads it, as soon as no hook can rewrite it.
+    the model reads it, as soon as no hook can rewrite it. `on_error` gets what a call raised, and
+    may say what the model is told instead.
 
     `recorded` is awaited before a call that may change something: after a crash in the middle of it
     the process knows that the call had begun, unless the journal could not be written, which the
@@ -176,6 +177,7 @@ class CallExecutor:
         max_calls: int = MAX_CALLS,
         recorded: Callable[[], Awaitable[object]] | None = None,
         on_result: Callable[[ToolCall, str], None] | None = None,
+        on_error: Callable[[BaseException], str | None] | None = None,
     ) -> None:
         self._registry = registry
         self._checks = registry.checks
@@ -186,6 +188,7 @@ class CallExecutor:
         self._max_calls = max_calls
         self._recorded = recorded
         self._on_result = on_result
+        self._on_error = on_error
 
     async def run(
         self, batch: Batch, contexts: Sequence[ToolContext], totals: CallTotals | None = None
@@ -406,11 +409,11 @@ class CallExecutor:
                         raise
                     recovered = tool.recover(state.context, checked.arguments, error)
                     return await await_settled(recovered, name=f"the way out of tool {tool.name}")
-        except TimeoutError:
+        except TimeoutError as late:
             if not deadline.expired():
                 raise
             advice = MAYBE_DONE if tool.may_have_happened else "Do not repeat it unchanged."
-            raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from None
+            raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from late
 
     async def _try(self, state: CallState, tool: Tool, checked: Checked) -> object:
         """The body, once more where a transient failure does no harm."""
@@ -426,6 +429,9 @@ class CallExecutor:
         """Note the seconds of its body, and of its wait until that, or until it was refused."""
         ended = self._clock.monotonic()
         state.seconds = ended - began if state.ran else 0.0
+        if state.ran:
+            state.ended = self._clock.now()
+            state.began = state.ended - state.seconds
         state.waited = state.earlier + (began if state.ran else ended) - state.started
 
     def _pending(self, state: CallState, asked: Suspend) -> PendingCall:
@@ -506,12 +512,23 @@ class CallExecutor:
         """
         if state.tool is not None:
             _count(state, state.tool, totals)
+        self._word_failure(state)
         await ask_after_hooks(self._registry.hooks, state, totals)
         batch.finish(index, self._executed(state, totals))
         self._tell(state)
 
+    def _word_failure(self, state: CallState) -> None:
+        """Ask `on_error`, once, what the model is told of what was raised."""
+        result = state.result
+        if state.is_worded or state.exception is None or result is None or not result.is_error:
+            return
+        state.is_worded = True
+        if self._on_error is not None and (words := self._on_error(state.exception)) is not None:
+            state.result = worded_failure(replace(result, content=words), result.code)
+
     def _tell(self, state: CallState) -> None:
         """Tell `on_result`, once, as soon as there is a result that no hook can rewrite."""
+        self._word_failure(state)
         if self._on_result is None or state.is_told or state.result is None:
             return
         if state.owes_after and self._has_after_hooks:
@@ -546,6 +563,9 @@ class CallExecutor:
             terminate=result.terminate,
             arguments=None if state.checked is None else state.checked.plain,
             coerced=() if state.checked is None else state.checked.coerced,
+            began=state.began,
+            ended=state.ended,
+            exception=state.exception,
         )
 
 
@@ -564,6 +584,7 @@ async def ask_after_hooks(hooks: Sequence[Hooks], state: CallState, totals: Call
             output=result,
             error=result.content if result.is_error else None,
             metadata=metadata_of(state.context),
+            exception=state.exception,
         )
         try:
             match await await_settled(

@@ -25,7 +25,7 @@ from frostagent.types.errors import ERROR, InvalidArguments, ToolError, ToolFail
 from frostagent.types.hooks import Metadata, StopRun
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.results import ToolResult, name_of_picture, shorten
-from frostagent.types.runs import PendingCall
+from frostagent.types.runs import PendingCall, ToolFinished
 from frostagent.types.tools import Tool, ToolContext
 
 MAX_WRONG = 3  # calls of one tool with wrong arguments, in a row
@@ -126,7 +126,8 @@ class Executed:
     `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before
     that, or until it was refused. `details` are for people only; `terminate` is the tool's wish
     that the run ends here; `arguments` are those it was run with, None where it never came to that,
-    and `coerced` what was mended in them.
+    and `coerced` what was mended in them. Its body ran from `began` to `ended`, in seconds since
+    1970. `exception` is what was raised.
     """
 
     message: ToolMessage
@@ -137,6 +138,28 @@ class Executed:
     terminate: bool = False
     arguments: Mapping[str, Any] | None = field(default=None, hash=False)
     coerced: tuple[str, ...] = ()
+    began: float = 0.0
+    ended: float = 0.0
+    exception: BaseException | None = field(default=None, compare=False)
+
+    def event(self, run_id: str, step: int, call: ToolCall, response_id: str) -> ToolFinished:
+        """The event that tells of it."""
+        return ToolFinished(
+            run_id=run_id,
+            step=step,
+            call=call,
+            result=self.message,
+            code=self.code,
+            seconds=self.seconds,
+            waited=self.waited,
+            response_id=response_id,
+            details=self.details,
+            arguments=self.arguments,
+            coerced=self.coerced,
+            began=self.began,
+            ended=self.ended,
+            exception=self.exception,
+        )
 
 
 class CallTotals(msgspec.Struct):
@@ -159,8 +182,9 @@ class CallState:
     `owes_after`: its before hooks were asked, so its after hooks will be.
 
     `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier
-    segments of its run, part of `waited`. `is_told`: whoever wants to know of results as they come
-    knows of its own.
+    segments of its run, part of `waited`; `began` and `ended` are those of its body, in seconds
+    since 1970. `exception` was raised, by it or to refuse it. `is_told`: whoever wants to know of
+    results as they come knows of its own. `is_worded`: what is told of its failure was settled.
     """
 
     call: ToolCall
@@ -174,7 +198,11 @@ class CallState:
     owes_after: bool = False
     ran: bool = False
     is_told: bool = False
+    is_worded: bool = False
     result: ToolResult | None = None
+    exception: BaseException | None = None
+    began: float = 0.0
+    ended: float = 0.0
     seconds: float = 0.0
     waited: float = 0.0
     earlier: float = 0.0
@@ -184,8 +212,9 @@ class CallState:
         """The stable word its result stands for; `ok` also while it has none."""
         return OK if self.result is None else self.result.code or OK
 
-    def refuse(self, error: ToolError) -> None:
-        """This failure is its result."""
+    def refuse(self, error: ToolError, cause: BaseException | None = None) -> None:
+        """This failure is its result; `cause` was raised, if it is not the failure itself."""
+        self.exception = cause or error
         self.result = ToolResult(error.told, details=error.details, is_error=True, code=error.code)
 
     @property

@@ -32,7 +32,7 @@ from frostagent.engine.run_state import Run, RunState, close_interrupted
 from frostagent.engine.step_calls import StepCalls, metadata_of_run
 from frostagent.engine.tool_execution import consult
 from frostagent.models.tokens import estimate, estimate_message
-from frostagent.types.errors import ContentFiltered, DaySpent, ModelError
+from frostagent.types.errors import ContentFiltered, DaySpent, ModelError, ToolUnavailable
 from frostagent.types.hooks import Hooks, Metadata, RequestEvent, Reshape
 from frostagent.types.messages import (
     AssistantMessage,
@@ -144,10 +144,12 @@ class Engine:
             async with deadline:
                 ended = await steps
         except ModelError as error:
+            state.cause = error
             ended = failed_outcome(run, state, f"{error.kind}: {error}")
-        except TimeoutError:
+        except TimeoutError as late:
             if not deadline.expired():
                 raise
+            state.cause = late
             ended = failed_outcome(run, state, f"deadline: not finished after {self._deadline:g} s")
         finally:
             seconds = self._clock.monotonic() - started
@@ -177,6 +179,7 @@ class Engine:
             specs = state.shown = self._toolset.definitions(run.ports, run.terms)
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
+                state.cause = ToolUnavailable(f"{lost.name} cannot be used: it {lost.reason}")
                 return state.outcome(Stop.FAILED, error=text)
             if state.steps >= self._max_steps and self._on_limit == "error":
                 text = f"limit: no answer after {self._max_steps} steps"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator
 
 from frostagent.engine.authority import is_sufficient
 from frostagent.engine.call_checks import CallChecks
@@ -35,6 +35,7 @@ class Registry:
         self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
         # tools of which the log knows that something they require is not configured
         self._missed: set[str] = set()
+        self._at_hand: frozenset[type] | None = None  # the capabilities its agents have
         self.checks = checks
         self.hooks = checks.hooks  # of the calls and, in an engine, of its requests and steps
         for tool in tools:
@@ -56,6 +57,42 @@ class Registry:
                 )
             )
         self._tools[tool.name] = tool
+        self._reset()
+
+    def replace(self, source: object) -> None:
+        """Put a tool in the place of the one of its name. Raises KeyError if there is none, else as
+        `register` does.
+        """
+        tool = as_tool(source)
+        if tool.name not in self._tools:
+            raise KeyError(tool.name)
+        self.register(tool, replace=True)
+
+    def remove(self, name: str) -> Tool:
+        """Take a tool out, and return it: it is offered and called no more. Raises KeyError."""
+        tool = self._tools.pop(name)
+        self._reset()
+        return tool
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        """The tools, sorted by name."""
+        return iter(self.list())
+
+    def __contains__(self, tool: object) -> bool:
+        """Whether there is a tool of this name, or this very tool."""
+        if isinstance(tool, Tool):
+            return self._tools.get(tool.name) is tool
+        return tool in self._tools
+
+    def __getitem__(self, name: str) -> Tool:
+        """The tool of this name. Raises KeyError."""
+        return self._tools[name]
+
+    def _reset(self) -> None:
+        """Work out anew what is offered."""
         self._offered = tuple(
             tool
             for tool in self._tools.values()
@@ -137,14 +174,30 @@ class Registry:
         return tuple(tool.spec for tool in self.list())
 
     def check_availability(self, ports: Collection[type] | None = None) -> tuple[ToolStatus, ...]:
-        """Whether each tool can be used now, sorted by name; without `ports`, whatever capabilities
-        a run has.
+        """Whether each tool can be used now, sorted by name. Without `ports` it is judged with the
+        capabilities of its agents; of tools that no agent has, needs count as met.
         """
         statuses = []
+        at_hand = self._at_hand if ports is None else ports
         for tool in self.list():
-            reason = self._why_not(tool, tool.needs if ports is None else ports)
+            reason = self._why_not(tool, tool.needs if at_hand is None else at_hand)
             statuses.append(ToolStatus(tool.name, tool.type, tool.about, not reason, reason))
         return tuple(statuses)
+
+    def serve(self, agent: str, ports: Collection[type]) -> None:
+        """An agent has these tools from now on, and these capabilities for them. The log is warned,
+        once, of tools that it cannot use.
+        """
+        self._at_hand = (self._at_hand or frozenset()).union(ports)
+        missed = {
+            tool.name: reason
+            for tool in self._offered
+            if (reason := self.checks.lacks(tool, ports)) and tool.name not in self._missed
+        }
+        if missed:
+            text = "agent %s does not offer what it lacks something for: %s"
+            logger.warning(text, agent, "; ".join(f"{name} {why}" for name, why in missed.items()))
+        self._missed.update(missed)
 
     def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
         """The first critical tool that cannot be used with these ports now; what the operator

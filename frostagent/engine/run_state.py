@@ -149,7 +149,7 @@ class RunState:
     comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
     `model` was asked last, and offered the tools that are `shown`; None is the engine's own. Once
     an answer was spoilt its like is asked for with examples; what was `doubted` is the answer where
-    no other comes, what was taken for `silence` is none.
+    no other comes, what was taken for `silence` is none. `cause` is what made it fail.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -167,6 +167,7 @@ class RunState:
     doubted: str = field(default="", compare=False)
     silence: str = field(default="", compare=False)
     was_refused: bool = field(default=False, compare=False)
+    cause: BaseException | None = field(default=None, compare=False)
 
     def steer(self, message: UserMessage) -> None:
         """Say something into the run: the model reads it with its next request, after the results

@@ -33,7 +33,6 @@ from frostagent.types.runs import (
     StepFinished,
     Stop,
     SuspendedRun,
-    ToolFinished,
     ToolProgressed,
     ToolStarted,
 )
@@ -63,7 +62,11 @@ class StepCalls:
         message = answer.completion.message
         for call in message.tool_calls:
             started = ToolStarted(
-                run_id=run.id, step=state.steps, call=call, response_id=answer.response_id
+                run_id=run.id,
+                step=state.steps,
+                call=call,
+                response_id=answer.response_id,
+                at=self._clock.now(),
             )
             self._observer.notice(started)
         batch = Batch(message.tool_calls)
@@ -138,21 +141,7 @@ class StepCalls:
             state.messages.append(message)
             state.messages.extend(results)
         for call, executed in batch.finished():
-            self._observer.notice(
-                ToolFinished(
-                    run_id=run.id,
-                    step=state.steps,
-                    call=call,
-                    result=executed.message,
-                    code=executed.code,
-                    seconds=executed.seconds,
-                    waited=executed.waited,
-                    response_id=response_id,
-                    details=executed.details,
-                    arguments=executed.arguments,
-                    coerced=executed.coerced,
-                )
-            )
+            self._observer.notice(executed.event(run.id, state.steps, call, response_id))
         return None if results is not None else _suspended(run, state, message, batch, response_id)
 
     async def _after(
@@ -162,6 +151,7 @@ class StepCalls:
         for call, executed in batch.finished():
             tool = self._toolset.get(call.name)
             if executed.code == ToolUnavailable.code and tool is not None and tool.critical:
+                state.cause = executed.exception
                 return state.outcome(
                     Stop.FAILED, error=f"tool: {tool.name} is critical: {executed.message.content}"
                 )

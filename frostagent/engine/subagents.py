@@ -164,8 +164,12 @@ class NamedSubagents:
         if share.is_short:
             watch.short.append("the budget of this question was used up")
         read = [one for one in outcome.messages if isinstance(one, ToolMessage)]
+        try:
+            answer = answer_of(subagent, outcome, watch)
+        except ToolFailed as failed:
+            raise failed from state.cause
         return ToolResult(
-            answer_of(subagent, outcome, watch),
+            answer,
             sources=tuple(source for one in read for source in one.sources),
             authority=lowest_authority(one.authority for one in read),
             tainted=any(one.tainted for one in read),

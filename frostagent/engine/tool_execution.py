@@ -116,7 +116,7 @@ def record_failure(state: CallState, error: BaseException, *, mask: Mask = str) 
         and (reason := unavailable_reason(state.tool))
     ):
         told = ToolUnavailable(f"{state.tool.name} cannot be used now: it {reason}. Do without it.")
-    state.refuse(told)
+    state.refuse(told, error)
 
 
 def error_text(error: ValueError, mask: Mask = str) -> str:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, TypeAlias, cast
 
 from msgspec.structs import replace
@@ -21,11 +23,13 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.hooks import Hooks, MaybeAwaitable
 from frostagent.types.messages import ToolCall
-from frostagent.types.ports import Approver, Clock
+from frostagent.types.ports import Approver, Clock, Observer
 from frostagent.types.results import Image, ToolResult
-from frostagent.types.runs import Asker, PendingCall
+from frostagent.types.runs import Asker, PendingCall, RunEvent, ToolStarted
 from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from frostagent.types.tools import ToolContext
+
+logger = logging.getLogger(__name__)
 
 NOWHERE = Conversation(0, "private", 0)
 CANNOT_WAIT = "it must be allowed first, and a call outside a run cannot wait for that"
@@ -37,6 +41,9 @@ ApprovalHandler: TypeAlias = (
 )
 
 
+Subscriber: TypeAlias = Callable[[RunEvent], None]
+
+
 class Toolset(Registry):
     """The name-keyed registry of tools: each a `Tool`, a typed function, or an object that says all
     about itself.
@@ -44,8 +51,9 @@ class Toolset(Registry):
     `deny` and `approve` are the operator's word on tools, by name; `configured` the names of what
     is configured, for tools that require it. `hooks` are those of the calls and, in an engine, of
     its requests and steps. The `approver`, a function too, is asked about calls by name and in the
-    runs of agents. `mask` takes secrets out of what tools say was wrong. Raises TypeError for what
-    is no tool, hook or approver, ConfigError for two tools of one name.
+    runs of agents. The `observer`, a function too, is told of calls by name; those of runs an
+    agent's is told of. `mask` takes secrets out of what tools say was wrong. Raises TypeError for
+    what is no tool, hook or approver, ConfigError for two tools of one name.
     """
 
     def __init__(
@@ -58,6 +66,7 @@ class Toolset(Registry):
         configured: Collection[str] = (),
         hooks: Sequence[Hooks] = (),
         approver: Approver | ApprovalHandler | None = None,
+        observer: Observer | Subscriber | None = None,
         mask: Mask = str,
     ) -> None:
         checks = CallChecks(
@@ -70,6 +79,8 @@ class Toolset(Registry):
         )
         super().__init__(tools, checks=checks)
         self._approver = as_approver(approver)
+        self._notice = None if observer is None else told_events(observer)
+        self._numbers = count(1)
 
     @property
     def approver(self) -> Approver | None:
@@ -113,12 +124,13 @@ class Toolset(Registry):
         failure is a result.
 
         The approver is the context's, else that of the toolset. Outside a run a call that would
-        have to wait for approval is denied.
+        have to wait for approval is denied. The result has the call's id, the context's or a new
+        one, and the tool's name; the observer is told of both ends of the call.
         """
         context = context or ToolContext(
             run_id="",
             step=0,
-            call_id="call",
+            call_id=f"call-{next(self._numbers)}",
             conversation=NOWHERE,
             asker=Asker(0),
             deadline=self.checks.clock.monotonic(),
@@ -131,13 +143,17 @@ class Toolset(Registry):
             batch = Batch([ToolCall(context.call_id, name, raw)])
         except (TypeError, ValueError, RecursionError) as error:
             batch.deny(0, InvalidArguments(f"the arguments are no JSON object ({error})."))
+        self._tell_started(context, batch)
         executor = CallExecutor(self)
-        await executor.run(batch, [context])
-        for answer in batch.answers():
-            if isinstance(answer, PendingCall):
-                batch = Batch(batch.calls)
-                batch.deny(0, ToolDenied(f"{CANNOT_WAIT} ({answer.asks})"), answer)
-                await executor.run(batch, [context])
+        try:
+            await executor.run(batch, [context])
+            for answer in batch.answers():
+                if isinstance(answer, PendingCall):
+                    batch = Batch(batch.calls)
+                    batch.deny(0, ToolDenied(f"{CANNOT_WAIT} ({answer.asks})"), answer)
+                    await executor.run(batch, [context])
+        finally:
+            self._tell_finished(context, batch)
         ((_, executed),) = batch.finished()
         message = executed.message
         return ToolResult(
@@ -147,7 +163,31 @@ class Toolset(Registry):
             executed.terminate,
             message.is_error,
             message.code,
+            call_id=message.call_id,
+            name=message.name,
         )
+
+    def _tell_started(self, context: ToolContext, batch: Batch) -> None:
+        if self._notice is not None:
+            started = ToolStarted(
+                run_id=context.run_id,
+                step=context.step,
+                call=batch.calls[0],
+                response_id=context.response_id,
+                at=self.checks.clock.now(),
+            )
+            self._tell(started)
+
+    def _tell_finished(self, context: ToolContext, batch: Batch) -> None:
+        for call, executed in batch.finished():
+            self._tell(executed.event(context.run_id, context.step, call, context.response_id))
+
+    def _tell(self, event: RunEvent) -> None:
+        try:
+            if self._notice is not None:
+                self._notice(event)
+        except Exception:
+            logger.exception("the observer of a toolset broke on %s", event.type)
 
 
 def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
@@ -155,6 +195,29 @@ def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
     if approver is None or callable(getattr(approver, "approve", None)):
         return cast("Approver | None", approver)
     return FunctionApprover(cast("ApprovalHandler", approver))
+
+
+def told_events(observer: Observer | Subscriber) -> Subscriber:
+    """The function to be told of runs: an observer's `notice`, or a function. Raises TypeError for
+    what is neither.
+    """
+    notice: Any = getattr(observer, "notice", None) or observer
+    refuse_coroutines(notice)
+    return cast("Subscriber", notice)
+
+
+def refuse_coroutines(function: Callable[..., Any]) -> None:
+    """Raises TypeError for what is no function, or would have to be awaited: who only looks on,
+    nobody waits for.
+    """
+    if not callable(function):
+        raise TypeError(
+            "whoever looks on is a function, or an object with notice, "
+            f"not {type(function).__name__}"
+        )
+    if inspect.iscoroutinefunction(function):
+        name = getattr(function, "__name__", function)
+        raise TypeError(f"{name} is told while the run goes on: make it a plain def")
 
 
 class FunctionApprover:

@@ -62,8 +62,8 @@ class BeforeCall(Struct, frozen=True, kw_only=True, tag="tool_call.before"):
 
 
 class AfterCall(Struct, frozen=True, kw_only=True, tag="tool_call.after"):
-    """A call is over. `error` is what went wrong as the model will read it, None where nothing
-    did.
+    """A call is over. `error` is what went wrong as the model will read it, None where nothing did;
+    `exception` is what was raised, a tool's own or the `ToolError` of a call that was refused.
     """
 
     name: str
@@ -71,6 +71,7 @@ class AfterCall(Struct, frozen=True, kw_only=True, tag="tool_call.after"):
     output: ToolResult
     error: str | None
     metadata: Metadata
+    exception: BaseException | None = None
     type: ClassVar[Literal["tool_call.after"]] = "tool_call.after"
 
 

@@ -63,6 +63,7 @@ class ToolResult(Struct, frozen=True):
     tells: the run has no more from then on. `tainted` says, also of a tool with a trusted result,
     that words from outside are in this one. `kept` is what is kept in the place of `content`, of a
     result that tells this run what nothing kept here would lose when it is recalled elsewhere.
+    `call_id` and `name` are those of the call, put there by `Toolset.execute`.
     """
 
     content: str = ""
@@ -75,6 +76,8 @@ class ToolResult(Struct, frozen=True):
     authority: Audience = Audience.OWNER
     tainted: bool = False
     kept: str = ""
+    call_id: str = ""
+    name: str = ""
 
     @property
     def text(self) -> str:

@@ -228,9 +228,14 @@ class StepFinished(_RunEvent, frozen=True, kw_only=True, tag="step_finished"):
 
 
 class ToolStarted(_RunEvent, frozen=True, kw_only=True, tag="tool_started"):
+    """The model called a tool. `at` is when, in seconds since 1970; `ToolFinished` says when its
+    body began.
+    """
+
     step: int
     call: ToolCall
     response_id: str = ""
+    at: float = 0.0
     type: ClassVar[Literal["tool_started"]] = "tool_started"
 
 
@@ -248,8 +253,10 @@ class ToolFinished(_RunEvent, frozen=True, kw_only=True, tag="tool_finished"):
     """A call has its result. `details` are what the tool tells people only, or what is known of its
     failure.
 
-    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before
-    that (for calls before it, for a place, for somebody's word), or until it was refused.
+    The body ran from `began` to `ended`, in seconds since 1970, and took `seconds`; all are 0 if it
+    never did. The calls of a step are told finished together, whenever each ended. `waited` is how
+    long it waited before that (for calls before it, for a place, for somebody's word), or until it
+    was refused. `exception` is what was raised, in this process alone: nothing writes it down.
     `arguments` are those it was run with, after mending and hooks; None where it never came to
     that. `coerced` says what was mended.
     """
@@ -264,6 +271,9 @@ class ToolFinished(_RunEvent, frozen=True, kw_only=True, tag="tool_finished"):
     details: Any = field(default_factory=dict)
     arguments: Mapping[str, Any] | None = None
     coerced: tuple[str, ...] = ()
+    began: float = 0.0
+    ended: float = 0.0
+    exception: BaseException | None = None
     type: ClassVar[Literal["tool_finished"]] = "tool_finished"
 
 

@@ -18,7 +18,7 @@ from adapters.offline.server import MEDIA_FOLDER, OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
-from adapters.traces.spans import SpanObserver
+from adapters.traces.spans import TurnSpans
 from bot.app import Service, open_service
 from bot.core.journal import MessageObserved, TurnOpened
 from bot.runtime import background
@@ -331,10 +331,10 @@ async def test_facts_and_summaries_wait_as_long_for_a_slow_model_as_questions_do
 async def test_spans_are_made_of_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
 
-    def notice(_: SpanObserver, event: RunEvent) -> None:
+    def notice(_: TurnSpans, event: RunEvent) -> None:
         told.append(type(event).__name__)
 
-    monkeypatch.setattr(SpanObserver, "notice", notice)
+    monkeypatch.setattr(TurnSpans, "notice", notice)
     async with reverse() as (_, simulator, _model):
         await simulator.say("@bot hello")
         await simulator.wait_sent(1)

@@ -17,7 +17,7 @@ import tools
 from adapters.metrics.exposition import registry_of
 from adapters.metrics.metrics import Metrics
 from adapters.traces.run_log import RunLog
-from adapters.traces.spans import SpanObserver
+from adapters.traces.spans import TurnSpans
 from frostagent import (
     Agent,
     Image,
@@ -147,7 +147,7 @@ async def test_each_tool_run_is_a_span_tool_execute_with_both_names_of_the_tool(
     exporter = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    spans = SpanObserver(clock=SystemClock(), provider=provider)
+    spans = TurnSpans(clock=SystemClock(), provider=provider)
     with ScriptedModel([call("echo", text="hi"), call("crash")], "done") as model:
         await Agent(model=model, tools=[echo, crash], observer=spans).chat("go")
     found = [span for span in exporter.get_finished_spans() if span.name == "tool.execute"]

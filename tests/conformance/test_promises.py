@@ -17,7 +17,7 @@ DOCUMENTS = {
     "003 or/agent": ("test_or_agent.py", "test_or_agent_hooks.py"),
     "004 pagantic": ("test_pagantic.py", "test_pagantic_safety.py"),
     "details": ("test_details.py", "test_details_seen.py"),
-    "beyond": ("test_beyond.py",),
+    "beyond": ("test_beyond.py", "test_mutants_killed.py"),
 }
 OWN = {"test_promises.py", "test_readme.py"}
 ROW = re.compile(r"^\| (?P<document>[^|]+?) \| (?P<promise>[^|]+?) \| (?P<instead>[^|]*?) ?\| `(?P<test>[^`|]+)` \|$")

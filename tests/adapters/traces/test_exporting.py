@@ -19,13 +19,13 @@ CONSOLE = {"OTEL_TRACES_EXPORTER": "console"}
 SCRIPT = """
 import asyncio
 from adapters.traces.exporting import exporting
-from adapters.traces.spans import SpanObserver
+from adapters.traces.spans import TurnSpans
 from tests.cases import each_case
 from tests.adapters.traces.scene import run_scene
 from tests.fakes import ManualClock
 
 async def main():
-    observer = SpanObserver(clock=ManualClock())
+    observer = TurnSpans(clock=ManualClock())
     async with exporting({"OTEL_TRACES_EXPORTER": "console"}):
         await run_scene(observer)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.traces.run_log import arguments_of, line_of, stamp
+from frostagent.tracing import arguments_of, line_of, stamp
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import (
@@ -17,7 +17,7 @@ from frostagent.types.runs import (
 )
 from tests.adapters.traces.scene import run_cancelled, run_scene
 from tests.cases import each_case
-from tests.fakes import GROUP, RecordingObserver
+from tests.fakes import GROUP, ManualClock, RecordingObserver
 
 NOW = 1_700_000_000.25
 CALL = ToolCall("c0", "look_up", '{"city": "北京"}')
@@ -25,7 +25,7 @@ CALL = ToolCall("c0", "look_up", '{"city": "北京"}')
 
 async def lines(*, content: bool) -> list[dict[str, Any]]:
     observer = RecordingObserver()
-    await run_scene(observer)
+    await run_scene(observer, clock=ManualClock(NOW))
     found = [line_of(event, NOW, content=content) for event in observer.events]
     return [line for line in found if line is not None]
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.traces.run_log import RunSummary, chain, line_of, read_lines, summaries
+from adapters.traces.run_log import RunSummary, chain, read_lines, summaries
+from frostagent.tracing import line_of
 from tests.adapters.traces.scene import run_scene
 from tests.fakes import RecordingObserver
 

@@ -9,9 +9,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from adapters.traces import spans as module
-from adapters.traces.spans import SpanObserver
+from adapters.traces.spans import TurnSpans
 from bot.core.journal import TurnClosed, Undelivered
+from frostagent import tracing
 from frostagent.engine.engine import RunState
 from frostagent.types.errors import ModelAuth
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
@@ -42,7 +42,7 @@ class Bench:
         self.provider = TracerProvider(shutdown_on_exit=False)
         self.provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.clock = ManualClock(1000.0)
-        self.observer = SpanObserver(clock=self.clock, provider=self.provider)
+        self.observer = TurnSpans(clock=self.clock, provider=self.provider)
 
     def named(self, name: str) -> list[ReadableSpan]:
         return [span for span in self.exporter.get_finished_spans() if span.name == name]
@@ -50,10 +50,20 @@ class Bench:
     def start(self) -> None:
         self.observer.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777)))
 
-    def finish_call(self, *, seconds: float = 0.5) -> None:
+    def finish_call(self, *, seconds: float = 0.5, began: float = 0.0) -> None:
         result = ToolMessage("c0", "look_up", "fine")
         self.observer.notice(
-            ToolFinished(run_id="t1", step=1, call=CALL, result=result, code="ok", seconds=seconds, response_id="r1")
+            ToolFinished(
+                run_id="t1",
+                step=1,
+                call=CALL,
+                result=result,
+                code="ok",
+                seconds=seconds,
+                response_id="r1",
+                began=began,
+                ended=began and began + seconds,
+            )
         )
 
     def finish(self, stop: Stop = Stop.ANSWERED, error: str = "") -> None:
@@ -117,7 +127,7 @@ def test_a_call_lasts_from_its_start_as_long_as_it_took_however_late_it_is_told(
     bench.start()
     bench.observer.notice(ToolStarted(run_id="t1", step=1, call=CALL))
     bench.clock.time += 30  # the slowest call of the step
-    bench.finish_call(seconds=0.5)
+    bench.finish_call(seconds=0.5, began=1000.0)
     bench.finish()
     (call,) = bench.named("tool.execute")
     assert (call.start_time, call.end_time) == (1000 * 10**9, 1000_500_000_000)
@@ -174,14 +184,14 @@ def test_what_comes_without_the_beginning_of_its_run_is_no_span(bench: Bench) ->
 
 
 def test_runs_that_never_end_do_not_pile_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_OPEN", 2)
+    monkeypatch.setattr(tracing, "MAX_OPEN", 2)
     for number in range(5):
         bench.observer.notice(RunStarted(run_id=f"t{number}", conversation=GROUP, asker=Asker(777)))
     assert len(bench.observer._runs) <= 2
 
 
 async def test_without_an_sdk_nothing_happens_and_nothing_is_kept() -> None:
-    observer = SpanObserver(clock=ManualClock())
+    observer = TurnSpans(clock=ManualClock())
     observer.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777)))
     assert observer._runs == {}
     await run_scene(observer)
@@ -199,14 +209,23 @@ def test_a_run_inside_another_one_is_a_span_inside_its_span(bench: Bench) -> Non
     assert inner.parent.span_id == outer.context.span_id
 
 
-def test_a_call_begins_after_what_it_waited(bench: Bench) -> None:
+def test_a_call_begins_with_its_body_after_what_it_waited(bench: Bench) -> None:
     bench.start()
     bench.observer.notice(ToolStarted(run_id="t1", step=1, call=CALL))
     bench.clock.time += 30
     result = ToolMessage("c0", "look_up", "fine")
-    bench.observer.notice(
-        ToolFinished(run_id="t1", step=1, call=CALL, result=result, code="ok", seconds=0.5, waited=4.0)
+    finished = ToolFinished(
+        run_id="t1",
+        step=1,
+        call=CALL,
+        result=result,
+        code="ok",
+        seconds=0.5,
+        waited=4.0,
+        began=1004.0,
+        ended=1004.5,
     )
+    bench.observer.notice(finished)
     (call,) = bench.named("tool.execute")
     assert (call.start_time, call.end_time) == (1004 * 10**9, 1004_500_000_000)
     assert dict(call.attributes or {})["frostagent.waited_ms"] == 4000.0

@@ -17,10 +17,11 @@ from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
-from adapters.traces.run_log import RunSummary, delivery_line, line_of
+from adapters.traces.run_log import RunSummary, delivery_line
 from bot.cli.past_runs import chain_to_text, columns, latest_runs, lines_of, runs_to_text
 from bot.core.journal import Entry
 from config.settings import Settings
+from frostagent.tracing import line_of
 from tests.adapters.storage.entries import CALLING, NOW, closing, opening, step
 from tests.adapters.traces.scene import run_cancelled, run_scene
 from tests.fakes import RecordingObserver

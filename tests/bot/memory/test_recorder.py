@@ -46,6 +46,7 @@ def test_neither_pictures_nor_what_no_codec_can_write_are_kept_of_a_call() -> No
         details={"anything": object()},
         arguments={"x": object()},
         coerced=("x: text -> number",),
+        exception=KeyError("private words"),
     )
     Recorder(store=store, clock=ManualClock()).notice(finished)
     (kept,) = store.entries

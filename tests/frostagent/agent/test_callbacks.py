@@ -14,11 +14,10 @@ from frostagent.callbacks import (
     Subscribers,
     payload_of,
     speaking,
-    told_events,
     told_results,
 )
 from frostagent.engine.tool_execution import run_body
-from frostagent.engine.toolset import FunctionApprover, as_approver
+from frostagent.engine.toolset import FunctionApprover, as_approver, told_events
 from frostagent.types.errors import MediaError, ToolUnavailable
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.ports import Speaker

@@ -30,7 +30,9 @@ from frostagent import (
     call,
     tool,
 )
+from frostagent.agent import OLD_NAMES_USED
 from frostagent.types.messages import Completion, FinishReason
+from tests.cases import each_case
 from tests.conformance.vendor import serving
 
 
@@ -224,3 +226,52 @@ async def test_runs_go_on_side_by_side() -> None:
         agent = Agent(model=model)
         results = await asyncio.gather(agent.run("a"), agent.run("b"))
     assert sorted(each.output for each in results) == ["one", "two"]
+
+
+@each_case(
+    ("old", "new", "value"),
+    [("system", "instructions", "Be brief."), ("max_steps", "max_turns", 3), ("ports", "deps", {})],
+)
+async def test_an_old_name_is_warned_of_once_and_still_works(old: str, new: str, value: Any) -> None:
+    OLD_NAMES_USED.discard(old)
+    given: dict[str, Any] = {old: value}
+    with pytest.warns(FutureWarning, match=rf"Agent\({old}=\) is deprecated: it is called {new} now") as told:
+        _ = [Agent(model=ScriptedModel(), **given) for _ in range(2)]
+    assert [warning.filename for warning in told] == [__file__]
+    Agent(model=ScriptedModel(), **{new: value})
+
+
+class Later:
+    async def approve(self, request: ApprovalRequest) -> Pending:
+        return Pending(3600)
+
+
+@tool(permission="approve", needs=(Kitchen,), repeatable=True)
+async def order(context: ToolContext, dish: str) -> str:
+    """Orders."""
+    return context.port(Kitchen).cook(dish)
+
+
+async def test_what_a_run_took_before_it_waited_counts_when_it_goes_on() -> None:
+    deps = {Kitchen: Paris()}
+    with ScriptedModel(call("order", dish="soup"), "done") as model:
+        agent = Agent(model=model, tools=[order], approver=Later(), usage_limits=Limits(requests=2))
+        waiting = (await agent.run("Order.", deps=deps)).waiting
+        assert waiting is not None
+        (pending,) = waiting.suspended.pending
+        reply = await agent.resume(waiting, {pending.call.id: Allow()}, deps=deps)
+    assert (reply.output, contents(reply.new_messages)[1]) == ("done", "soup from Paris")
+    assert [bool(request.tools) for request in model.requests] == [True, False]
+
+
+async def test_a_chat_has_the_limits_of_the_agent_too() -> None:
+    @tool
+    async def look() -> str:
+        """Looks."""
+        return "seen"
+
+    with ScriptedModel(call("look"), "done", call("look"), "done") as model:
+        agent = Agent(model=model, tools=[look], usage_limits=Limits(requests=2))
+        await agent.chat("go")
+        await agent.chat_with_session("s", "go")
+    assert [bool(request.tools) for request in model.requests] == [True, False, True, False]

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from frostagent.engine.toolset import FunctionApprover, Toolset
+from frostagent.types.errors import ToolNotFound
 from frostagent.types.hooks import BeforeCall, Block, Hooks
 from frostagent.types.ports import Approver
 from frostagent.types.results import Image, ToolResult
+from frostagent.types.runs import RunEvent, ToolFinished, ToolStarted
 from frostagent.types.tools import ToolContext, tool
 from tests.cases import each_case
-from tests.fakes import ManualClock, tool_context
-from tests.frostagent.toolbox import ALL, Switch, Telescope, add, look, toolset
+from tests.fakes import ManualClock, RecordingObserver, tool_context
+from tests.frostagent.toolbox import ALL, Switch, Telescope, add, ask_first, crash, look, toolset
 
 
 async def test_a_tool_is_run_by_its_name_the_whole_way() -> None:
@@ -22,7 +24,7 @@ async def test_a_tool_is_run_by_its_name_the_whole_way() -> None:
         return Block("not 13") if event.input["a"] == 13 else None
 
     tools = Toolset(ALL, clock=ManualClock(), hooks=[Hooks(before_call=block)])
-    assert await tools.execute("add", '{"a": "2"}') == ToolResult("3")
+    assert await tools.execute("add", '{"a": "2"}') == ToolResult("3", call_id="call-1", name="add")
     assert (await tools.execute("add", {"a": 13})).content == "error: the tool call was blocked: not 13 [TOOL_DENIED]"
     assert (await tools.execute("ad", "{}")).content.startswith('error: tool not found: "ad". Did you mean "add"?')
 
@@ -156,3 +158,101 @@ async def test_a_result_has_its_code_and_a_failure_of_another_registry_none_of_i
     assert (await inner.execute("add", {"a": 1})).code == ""
     assert (await inner.execute("ad")).code == "TOOL_NOT_FOUND"
     assert (await toolset(ask_inside).execute("ask_inside")).code == "TOOL_EXECUTION_FAILED"
+
+
+# --- as a collection ------------------------------------------------------------------------------
+
+
+def test_a_toolset_is_a_collection_of_tools_by_name() -> None:
+    tools = Toolset([crash, add])
+    assert (len(tools), len(Toolset())) == (2, 0)
+    assert list(tools) == [add, crash]
+    assert tools["add"] is add
+    assert ("add" in tools, add in tools) == (True, True)
+    assert ("dad" in tools, look in tools, 3 in tools) == (False, False, False)
+    assert add.replace(label="another") not in tools
+    with pytest.raises(KeyError, match="dad"):
+        tools["dad"]
+
+
+async def test_a_tool_is_taken_out_and_replaced_while_the_toolset_is_used() -> None:
+    tools = Toolset([add, crash])
+    assert [spec.name for spec in tools.definitions()] == ["add", "crash"]
+    assert tools.remove("crash") is crash
+    assert [spec.name for spec in tools.definitions()] == ["add"]
+    assert (await tools.execute("crash")).code == "TOOL_NOT_FOUND"
+    tools.replace(add.replace(description="Adds otherwise."))
+    assert [spec.description for spec in tools.definitions()] == ["Adds otherwise."]
+    for name in ("crash", "dad"):
+        with pytest.raises(KeyError, match=name):
+            tools.remove(name)
+    with pytest.raises(KeyError, match="crash"):
+        tools.replace(crash)
+    assert list(tools) == [tools["add"]]
+
+
+# --- those who look on ----------------------------------------------------------------------------
+
+
+async def test_an_observer_is_told_both_ends_of_each_call_by_name() -> None:
+    observer, clock = RecordingObserver(), ManualClock()
+    tools = Toolset([add, crash], clock=clock, observer=observer)
+    results = [await tools.execute("add", {"a": 1}), await tools.execute("crash"), await tools.execute("dad")]
+    assert [(each.call_id, each.name) for each in results] == [
+        ("call-1", "add"),
+        ("call-2", "crash"),
+        ("call-3", "dad"),
+    ]
+    starts = [event for event in observer.events if isinstance(event, ToolStarted)]
+    ends = [event for event in observer.events if isinstance(event, ToolFinished)]
+    assert [type(event) for event in observer.events] == [ToolStarted, ToolFinished] * 3
+    assert [event.call.id for event in starts] == [event.call.id for event in ends] == ["call-1", "call-2", "call-3"]
+    assert [event.code for event in ends] == ["ok", "TOOL_EXECUTION_FAILED", "TOOL_NOT_FOUND"]
+    assert [type(event.exception) for event in ends] == [type(None), ZeroDivisionError, ToolNotFound]
+    assert [event.arguments for event in ends] == [{"a": 1, "b": 1}, {}, None]
+
+
+async def test_an_observer_may_be_a_function_and_one_that_breaks_harms_no_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: list[str] = []
+
+    def look_on(event: RunEvent) -> None:
+        told.append(event.type)
+        raise LookupError
+
+    assert (await Toolset([add], observer=look_on).execute("add", {"a": 1})).content == "2"
+    assert told == ["tool_started", "tool_finished"]
+    assert "the observer of a toolset broke on tool_started" in caplog.text
+    with pytest.raises(TypeError, match="whoever looks on is a function"):
+        Toolset([add], observer=3)  # type: ignore[arg-type]  # it is refused
+
+
+async def test_a_call_with_a_context_is_told_as_that_call() -> None:
+    observer = RecordingObserver()
+    context = tool_context()
+    result = await Toolset([ask_first], observer=observer).execute("ask_first", {"what": "it"}, context)
+    assert result.call_id == context.call_id
+    assert [(event.run_id, event.type) for event in observer.events] == [
+        (context.run_id, "tool_started"),
+        (context.run_id, "tool_finished"),
+    ]
+
+
+async def test_a_cancelled_call_is_told_too() -> None:
+    observer, started = RecordingObserver(), asyncio.Event()
+
+    @tool
+    async def wait() -> str:
+        """Waits for ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    tools = Toolset([wait], observer=observer)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        task = group.create_task(tools.execute("wait"))
+        await started.wait()
+        task.cancel()
+    (end,) = [event for event in observer.events if isinstance(event, ToolFinished)]
+    assert end.code == "TOOL_CANCELLED"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from adapters.offline.server import OfflineModel
+from tests.conformance.vendor import serving as model_serving
+from tests.frostagent.test_library_page import RUNNER, answer, write_examples
 from tests.system.processes.test_first_evening import first_answer, names, run, serving, start
 
 ROOT = Path(__file__).parents[3]
@@ -62,7 +66,10 @@ def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str,
     return (str(folder / "bin" / "frostagent"),)
 
 
-LIGHT = {"aiohttp", "cachetools", "jsonschema", "msgspec", "orjson", "pydantic", "rapidfuzz"}
+LIGHT = {
+    *("aiohttp", "cachetools", "jsonschema", "msgspec", "opentelemetry-api", "orjson", "pydantic", "rapidfuzz"),
+    "typing-extensions",
+}
 EXAMPLE = """
 import asyncio
 from frostagent import Agent, ScriptedModel, call, tool
@@ -85,6 +92,23 @@ async def main() -> None:
 
 asyncio.run(main())
 """
+
+
+WRONG = '''
+from frostagent import Agent, ScriptedModel, tool
+
+
+@tool
+async def double(number: int) -> int:
+    """Doubles."""
+    return 2 * number
+
+
+agent = Agent(model=ScriptedModel("hi"), tools=[double])
+agent.run_sync("go", histroy=())
+Agent(model=ScriptedModel(), instrutions="")
+double("two")
+'''
 
 
 def needed(wheel: Path, extra: str = "") -> set[str]:
@@ -143,6 +167,24 @@ def test_the_light_library_runs_an_agent_beside_modules_of_the_user_s_own(light:
     done = said(tmp_path, str(light / "python"), "-W", "error", "example.py")
     assert (done.returncode, done.stdout) == (0, "It is 42.\n"), done.stderr
     assert said(tmp_path, str(light / "python"), "-c", "from frostagent import *").stderr == ""
+
+
+async def test_the_examples_of_the_page_run_and_are_typed_beside_modules_of_the_user_s_own(
+    light: Path, tmp_path: Path
+) -> None:
+    folder, python = tmp_path / "mine", str(light / "python")
+    async with model_serving(answer) as vendor:
+        expected = write_examples(folder, url=vendor.url)
+        done = await asyncio.to_thread(said, folder, python, "-W", "error", "-c", RUNNER)
+    assert done.returncode == 0, done.stderr
+    assert {name: text.splitlines() for name, text in json.loads(done.stdout).items()} == expected
+    checked = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python]
+    cache = str(tmp_path / "cache")
+    typed = await asyncio.to_thread(said, folder, *checked, "--cache-dir", cache, "examples")
+    assert typed.returncode == 0, typed.stdout + typed.stderr
+    (folder / "examples" / "wrong.py").write_text(WRONG, "utf-8")
+    typed = await asyncio.to_thread(said, folder, *checked, "--cache-dir", cache, "examples/wrong.py")
+    assert set(re.findall(r"wrong\.py:(\d+): error", typed.stdout)) == {"12", "13", "14"}, typed.stdout
 
 
 def test_without_the_extra_the_command_says_what_to_install(light: Path, tmp_path: Path) -> None:
