@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Waiting,
     )
     from frostagent.sessions import InMemory, Memory
+    from frostagent.streaming import AgentStream, Finished, StreamEvent
     from frostagent.testing.scripted_model import ScriptedModel, call
     from frostagent.types.errors import (
         BotError,
@@ -68,7 +69,10 @@ if TYPE_CHECKING:
         FinishReason,
         Message,
         ModelRequest,
+        ReasoningDelta,
         SystemMessage,
+        TextDelta,
+        TextDiscarded,
         ToolCall,
         ToolMessage,
         ToolSpec,
@@ -115,6 +119,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AfterCall",
     "Agent",
+    "AgentStream",
     "Allow",
     "ApprovalHandler",
     "ApprovalRequest",
@@ -137,6 +142,7 @@ __all__ = [
     "Deny",
     "Execution",
     "FinishReason",
+    "Finished",
     "ForeignDeclarations",
     "FunctionDeclarations",
     "Hooks",
@@ -157,6 +163,7 @@ __all__ = [
     "Permission",
     "Problem",
     "Rate",
+    "ReasoningDelta",
     "Reply",
     "RequestEvent",
     "Reshape",
@@ -176,11 +183,14 @@ __all__ = [
     "StepLimitReached",
     "Stop",
     "StopRun",
+    "StreamEvent",
     "Structured",
     "Subscriber",
     "Suspend",
     "SystemClock",
     "SystemMessage",
+    "TextDelta",
+    "TextDiscarded",
     "Timeouts",
     "Tool",
     "ToolCall",
@@ -253,6 +263,7 @@ _HOMES = {
         "InMemory",
         "Memory",
     ),
+    "frostagent.streaming": ("AgentStream", "Finished", "StreamEvent"),
     "frostagent.testing.scripted_model": (
         "ScriptedModel",
         "call",
@@ -290,7 +301,10 @@ _HOMES = {
         "FinishReason",
         "Message",
         "ModelRequest",
+        "ReasoningDelta",
         "SystemMessage",
+        "TextDelta",
+        "TextDiscarded",
         "ToolCall",
         "ToolMessage",
         "ToolSpec",

@@ -10,27 +10,42 @@ from frostagent.clock import RandomIds, SystemClock
 from frostagent.models.failover import Failover
 from frostagent.models.openai.client import OpenAIModel, Timeouts, make_session
 from frostagent.models.openai.endpoint import EitherUrl
+from frostagent.models.openai.streaming import InlineThoughts
 from frostagent.models.upstreams import Upstream
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.ports import ChatModel
 
 
-@asynccontextmanager
-async def connect(
+def connect(
     base_url: str,
     model: str,
     api_key: str = "",
     *,
     dialect: str = "",
     timeouts: Timeouts | None = None,
-) -> AsyncIterator[ChatModel]:
+) -> AbstractAsyncContextManager[ChatModel]:
     """A model behind any OpenAI-compatible API, while the block runs; busy servers are asked again.
 
     `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is
     tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
     (docs/models.md). Raises ConfigError where the url is none.
     """
+    return _connected(
+        base_url, model, api_key, dialect, timeouts=timeouts, inline_thoughts=InlineThoughts(model)
+    )
+
+
+@asynccontextmanager
+async def _connected(
+    base_url: str,
+    model: str,
+    api_key: str,
+    dialect: str,
+    *,
+    timeouts: Timeouts | None,
+    inline_thoughts: InlineThoughts,
+) -> AsyncIterator[ChatModel]:
     async with make_session() as session:
         make = partial(
             OpenAIModel,
@@ -39,6 +54,7 @@ async def connect(
             model=model,
             dialect=dialect,
             timeouts=timeouts,
+            inline_thoughts=inline_thoughts,
         )
         try:
             client = EitherUrl(lambda url: make(base_url=url), base_url)
@@ -58,10 +74,18 @@ class Endpoint:
         self.name = model
         self._base_url = base_url
         self._api_key = api_key
+        self._inline_thoughts = InlineThoughts(model)  # outlives each connection
 
     def connected(self) -> AbstractAsyncContextManager[ChatModel]:
         """The model, with connections that are kept while the block runs."""
-        return connect(self._base_url, self.name, self._api_key)
+        return _connected(
+            self._base_url,
+            self.name,
+            self._api_key,
+            "",
+            timeouts=None,
+            inline_thoughts=self._inline_thoughts,
+        )
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer over a connection of its own. Raises ModelError, ConfigError."""

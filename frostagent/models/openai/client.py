@@ -296,12 +296,13 @@ class OpenAIModel:
         dialect: str = "",
         now: Callable[[], float] = time.time,  # noqa: TID251  # the library needs no Clock
         new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
+        inline_thoughts: InlineThoughts | None = None,
     ) -> None:
         """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect`
         is found if empty.
 
-        `now` is in seconds since 1970, `new_id` names calls that came without an id. Raises
-        ValueError where the base URL is none, or the dialect unknown.
+        `now` is in seconds since 1970, `new_id` names calls that came without an id.
+        `inline_thoughts` is what is known of the server's answers from before. Raises ValueError where the base URL is none, or the dialect unknown.
         """
         self._key = "".join(api_key.split())
         url = join_url(base_url)
@@ -320,7 +321,7 @@ class OpenAIModel:
         self._new_id = new_id
         self._stream_options = True
         self._endings = Endings(self.name)
-        self._inline_thoughts = InlineThoughts(model)
+        self._inline_thoughts = inline_thoughts or InlineThoughts(model)
         self._headers = {"Content-Type": "application/json", "Accept": ACCEPTED}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"

@@ -58,7 +58,7 @@ from frostagent.types.messages import (
     TextDelta,
 )
 
-# --- signs, whole or cut off by the end of what has come -------------------------------------------
+# --- signs, whole or cut off by the end of what has come ------------------------------------------
 
 
 def _cut_anywhere(*atoms: str) -> str:
@@ -157,9 +157,7 @@ BRACKETS: Final = re.compile(
     r"[\[【(（]\s{0,4}"
     + _any_of(
         r"\Z",
-        *(
-            _cut_anywhere(*_letters(word), r"[^:：\n]{0,6}", "[:：]") for word in NOTES
-        ),
+        *(_cut_anywhere(*_letters(word), r"[^:：\n]{0,6}", "[:：]") for word in NOTES),
         _cut_anywhere(*TURN),
     )
     + r"|[\[【]"
@@ -220,7 +218,8 @@ LINE_SIGNS: Final = re.compile(
                 *("longcat_tool_call", "toolcall", "toolcalls", "functioncall", "functioncalls"),
             )
         ),
-        r"(?:[A-Za-z][\w.-]{0,20}:)?" + _cut_anywhere(*_letters("invoke"), r"\s+", *_letters("name")),
+        r"(?:[A-Za-z][\w.-]{0,20}:)?"
+        + _cut_anywhere(*_letters("invoke"), r"\s+", *_letters("name")),
         *(
             _cut_anywhere(*_letters(word), r"[ \t]*", r"\n", r"\s{0,4}", "[<i]")
             for word in ("court", "count", "call")
@@ -471,7 +470,9 @@ class TextGate:
                     return WAITS
                 if text[at + 1] != "<":
                     return Look(at + 1)
-                return WAITS if at + 2 == len(text) else HELD if text[at + 2] == "]" else Look(at + 1)
+                return (
+                    WAITS if at + 2 == len(text) else HELD if text[at + 2] == "]" else Look(at + 1)
+                )
             case "[" if (inner := JSON_LIST.match(text, at)) is not None:
                 look = self._look_at_json(inner.end() - 1)
                 return look if look.waits or look.held else Look(at + 1)
@@ -501,7 +502,9 @@ class TextGate:
         return Look(at + 1)
 
     def _is_tool(self, name: str) -> bool:
-        return any(read_name(part, self._known) in self._known for part in (name, name.split(":")[-1]))
+        return any(
+            read_name(part, self._known) in self._known for part in (name, name.rpartition(":")[2])
+        )
 
     def _may_be_tool(self, begun: str) -> bool:
         begun = begun.lower()
@@ -558,7 +561,9 @@ class TextGate:
 
     def _look_at_name(self, at: int) -> Look:
         """The name of a tool before its arguments, at the beginning of a line."""
-        found = re.compile(r"[ \t]*([A-Za-z_][\w.:-]*)(?P<gap>[ \t]*\(?[ \t]*)").match(self._text, at)
+        found = re.compile(r"[ \t]*([A-Za-z_][\w.:-]*)(?P<gap>[ \t]*\(?[ \t]*)").match(
+            self._text, at
+        )
         if found is None:
             return Look(at)
         is_cut = found.end() == len(self._text)
@@ -640,7 +645,9 @@ class TextGate:
             opened = TAG_BEGUN.match(text)
             if opened and opened["name"] and re.fullmatch(TAG, opened["name"], re.IGNORECASE):
                 rest = text[opened.end() :]
-                return HELD if OPEN_THOUGHT.match(text) else WAITS if not rest.strip(" \t") else Look()
+                return (
+                    HELD if OPEN_THOUGHT.match(text) else WAITS if not rest.strip(" \t") else Look()
+                )
         special = SPECIAL_SIGN.match(text)
         if special is not None:
             return HELD if special.lastindex is not None else WAITS
@@ -666,7 +673,9 @@ class TextGate:
         """Whether the thoughts that opened have closed; what comes of them is kept as thoughts."""
         text = self._text
         pattern = self._thought
-        close = pattern.search(text, max(self._at, self._searched - LONGEST_CLOSE)) if pattern else None
+        close = (
+            pattern.search(text, max(self._at, self._searched - LONGEST_CLOSE)) if pattern else None
+        )
         if close is None:
             last = max(self._at, len(text) - LONGEST_CLOSE)
             self.thoughts.append(text[self._at : last])
