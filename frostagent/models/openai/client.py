@@ -302,7 +302,8 @@ class OpenAIModel:
         is found if empty.
 
         `now` is in seconds since 1970, `new_id` names calls that came without an id.
-        `inline_thoughts` is what is known of the server's answers from before. Raises ValueError where the base URL is none, or the dialect unknown.
+        `inline_thoughts` is what is known of the server's answers from before. Raises ValueError
+        where the base URL is none, or the dialect unknown.
         """
         self._key = "".join(api_key.split())
         url = join_url(base_url)

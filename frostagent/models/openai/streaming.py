@@ -12,7 +12,7 @@ thoughts of what stands before it. So the text of a model that is known to think
 (`InlineThoughts`) is held until its thoughts end. If another one does so after all, what was
 released is not taken back: `StreamedText.finish` keeps it at the beginning of the final text, and
 `InlineThoughts` remembers it. The same holds for what looks back less often: a channel, or
-`</analysis>`, without a beginning, and a call whose namespace has lost its bracket.
+`</analysis>`, without a beginning, and a call whose unknown namespace has lost its bracket.
 """
 
 from __future__ import annotations
@@ -96,6 +96,14 @@ NOTES: Final = (
 OPENING: Final = r"[\[【(（<「\"'“*_]"
 SILENCES: Final = ("stay_silent", "no_reply")
 
+CALL_TAGS: Final = (
+    *("tool_call", "tool_calls", "function_call", "function_calls", "tool_use", "use_tool"),
+    *("tool_request", "call_tool", "calls", "tools", "tool", "longcat_tool_call", "toolcall"),
+    *("toolcalls", "functioncall", "functioncalls"),
+)
+NAMESPACES: Final = ("minimax", "xai", "antml", "ns", "mm", "seed", "longcat")
+"""Namespaces of tags that were seen at the beginning of a line without their bracket."""
+
 SIGNS: Final = re.compile(
     _any_of(
         r"(?<![\s\w`\"“「])"
@@ -128,6 +136,8 @@ SIGNS: Final = re.compile(
             after=(r"\d*", *TURN),
         ),
         *_words(":contentReference[", "contentReference["),
+        *_words(*(f":{word}" for word in CALL_TAGS), after=(">",)),
+        _cut_anywhere(*_letters(":invoke"), r"\s+", *_letters("name")),
         r"(?P<special>[<\[【(（{\]◁✿`\n\ue200-\ue206])",
     )
 )
@@ -210,22 +220,14 @@ LINE_SIGNS: Final = re.compile(
     _any_of(
         r"[ \t*]*" + _cut_anywhere(*_letters("Action"), r"[ \t*]*", "[:：]"),
         r"[ \t*]*" + _cut_anywhere("✿"),
-        *(
-            r"(?:[A-Za-z][\w.-]{0,20}:)?" + _cut_anywhere(*_letters(word), ">")
-            for word in (
-                *("tool_call", "tool_calls", "function_call", "function_calls", "tool_use"),
-                *("use_tool", "tool_request", "call_tool", "calls", "tools", "tool"),
-                *("longcat_tool_call", "toolcall", "toolcalls", "functioncall", "functioncalls"),
-            )
-        ),
-        r"(?:[A-Za-z][\w.-]{0,20}:)?"
-        + _cut_anywhere(*_letters("invoke"), r"\s+", *_letters("name")),
+        *_words(*CALL_TAGS, after=(">",)),
+        _cut_anywhere(*_letters("invoke"), r"\s+", *_letters("name")),
         *(
             _cut_anywhere(*_letters(word), r"[ \t]*", r"\n", r"\s{0,4}", "[<i]")
             for word in ("court", "count", "call")
         ),
         rf"[ \t]*{OPENING}{{0,3}}" + _any_of(r"\Z", *_words(*SILENCES)),
-        r"(?-i:[a-z])[\w.-]{0,20}:?\Z",  # may be a namespace, which nobody writes in capitals
+        *_words(*(f"{space}:" for space in NAMESPACES)),
     ),
     re.IGNORECASE,
 )
@@ -243,7 +245,8 @@ SPECIAL_SIGN: Final = re.compile(
     )
 )
 CLOSE_THOUGHT: Final = re.compile(rf"</{TAG}[ \t]?>|{SPECIAL_CLOSES}", re.IGNORECASE)
-LONGEST_CLOSE: Final = 24  # characters
+LONGEST_CLOSE: Final = 24  # characters, of which a piece has at least one
+MAX_WAIT: Final = 2 * MAX_SPAN  # characters that are looked at once more with each piece
 FINAL_CHANNEL: Final = re.compile(r"(?<![\s\w`\"“「])assistantfinal(?=[^ \t])")
 LOOKS_BACK: Final = (OTHER_TURN, FIRST_CHANNEL, BARE_CHANNEL)
 """What, inside of thoughts, makes the filters divide the whole text otherwise."""
@@ -252,7 +255,7 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 CONTEXT: Final = 1  # characters before what is looked at that its patterns look back to
 
 THINKS_IN_TEXT: Final = re.compile(
-    r"\br1\b|\bqwq\b|think|reason|\bz1\b|minimax-m\d|nemotron|gpt-oss|exaone-deep|\bmimo-7b"
+    r"\br1\b|\bqwq\b|(?<!non-)(?:think|reason)|\bz1\b|minimax-m\d|nemotron|gpt-oss|exaone-deep|\bmimo-7b"
     r"|ernie-x|phi-4-mini-flash|intern-s1",
     re.IGNORECASE,
 )
@@ -357,6 +360,7 @@ class TextGate:
         self._searched = 0
         self._within = within_thoughts and is_marked
         self._has_thought = False
+        self._skipped: list[str] | None = None  # pieces of a template's thoughts, without an end
         self.thoughts: list[str] = []  # that were found in the text
 
     def feed(self, piece: str) -> str:
@@ -381,6 +385,8 @@ class TextGate:
                 shown = released.rstrip()
                 self._blanks = released[len(shown) :]
                 return shown
+        if self._skipped is not None and not self._may_close(self._skipped, piece):
+            return ""
         self._text += piece
         if not piece.isascii() and SURROGATE.search(piece):
             if "\ud800" <= piece[-1] <= "\udbff":
@@ -396,6 +402,23 @@ class TextGate:
                 self._blanks = ""
         return shown
 
+    def _skip(self) -> bool:
+        self._skipped = [self._text]
+        self._text, self._at = "", 0
+        return False
+
+    def _may_close(self, skipped: list[str], piece: str) -> bool:
+        """Whether the piece may end the thoughts that a template began; else it is put aside, as to
+        add each to a long text takes quadratic time.
+        """
+        skipped.append(piece)
+        tail = "".join(skipped[-LONGEST_CLOSE:])
+        if not (CLOSE_THOUGHT.search(tail) or FINAL_CHANNEL.search(tail)):
+            return False
+        self._text = "".join(skipped[:-1])
+        self._skipped = None
+        return True
+
     def _scan(self) -> str:
         begin = self._at
         if not self._begun and not self._enter():
@@ -407,6 +430,8 @@ class TextGate:
             look = self._next(self._at)
             self._is_held = look.held
             if look.waits or look.held or self._at == len(self._text):
+                # To look at it again and again takes quadratic time.
+                self._is_held |= look.waits and len(self._text) - self._at > MAX_WAIT
                 break
         text, at = self._text, self._at
         released = text[begin:at]
@@ -692,11 +717,8 @@ class TextGate:
     def _leave_template(self) -> bool:
         """Whether the thoughts that a template began have ended."""
         text = self._text
-        since = max(0, self._searched - LONGEST_CLOSE)
-        self._searched = len(text)
-        if not (CLOSE_THOUGHT.search(text, since) or FINAL_CHANNEL.search(text, since)):
-            return False
-        self._searched = since  # until it is decided
+        if not (CLOSE_THOUGHT.search(text) or FINAL_CHANNEL.search(text)):
+            return self._skip()
         bare = without_code(text)
         edge = EDGE_OF_THOUGHT.search(bare)
         final = FINAL_CHANNEL.search(bare)
@@ -710,8 +732,7 @@ class TextGate:
         elif final is not None:
             start, end = final.span()
         else:
-            self._searched = len(text)
-            return False
+            return self._skip()
         if "`" in text[:start] and "\n\n" not in text[end:] and len(text) < end + MAX_SPAN:
             return False  # it may stand in code that is not closed yet
         if any(sign.search(text, 0, start) for sign in LOOKS_BACK):
@@ -719,7 +740,7 @@ class TextGate:
             return False
         self.thoughts.append(text[:start].strip())
         self._has_thought = True
-        self._text, self._at, self._within, self._searched = text[end:], 0, False, 0
+        self._text, self._at, self._within = text[end:], 0, False
         return True
 
 
