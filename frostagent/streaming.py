@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias
+
+from typing_extensions import TypeVar
 
 from frostagent.reply import Reply
 from frostagent.types.messages import ReasoningDelta, TextDelta, TextDiscarded
 from frostagent.types.runs import ToolFinished, ToolStarted
 
-T = TypeVar("T")
+T = TypeVar("T", default=str)
 
 BETWEEN_ANSWERS = "\n\n"
 
