@@ -17,23 +17,26 @@ from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.ports import ChatModel
 
 
-def connect(
+@asynccontextmanager
+async def connect(
     base_url: str,
     model: str,
     api_key: str = "",
     *,
     dialect: str = "",
     timeouts: Timeouts | None = None,
-) -> AbstractAsyncContextManager[ChatModel]:
+) -> AsyncIterator[ChatModel]:
     """A model behind any OpenAI-compatible API, while the block runs; busy servers are asked again.
 
     `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is
     tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
     (docs/models.md). Raises ConfigError where the url is none.
     """
-    return _connected(
-        base_url, model, api_key, dialect, timeouts=timeouts, inline_thoughts=InlineThoughts(model)
-    )
+    seen = InlineThoughts(model)
+    async with _connected(
+        base_url, model, api_key, dialect, timeouts=timeouts, inline_thoughts=seen
+    ) as connected:
+        yield connected
 
 
 @asynccontextmanager

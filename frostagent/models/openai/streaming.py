@@ -24,6 +24,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from frostagent.models.openai.answer import RawAnswer
+from frostagent.models.openai.dialects import THINKS_IN_TEXT
 from frostagent.models.openai.leaks import (
     BARE_CHANNEL,
     EDGE_OF_THOUGHT,
@@ -101,7 +102,7 @@ CALL_TAGS: Final = (
     *("tool_request", "call_tool", "calls", "tools", "tool", "longcat_tool_call", "toolcall"),
     *("toolcalls", "functioncall", "functioncalls"),
 )
-NAMESPACES: Final = ("minimax", "xai", "antml", "ns", "mm", "seed", "longcat")
+NAMESPACES: Final = ("minimax:", "xai:", "antml:", "ns:", "mm:", "seed:", "longcat:")
 """Namespaces of tags that were seen at the beginning of a line without their bracket."""
 
 SIGNS: Final = re.compile(
@@ -227,7 +228,7 @@ LINE_SIGNS: Final = re.compile(
             for word in ("court", "count", "call")
         ),
         rf"[ \t]*{OPENING}{{0,3}}" + _any_of(r"\Z", *_words(*SILENCES)),
-        *_words(*(f"{space}:" for space in NAMESPACES)),
+        *_words(*NAMESPACES),
     ),
     re.IGNORECASE,
 )
@@ -253,15 +254,6 @@ LOOKS_BACK: Final = (OTHER_TURN, FIRST_CHANNEL, BARE_CHANNEL)
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 CONTEXT: Final = 1  # characters before what is looked at that its patterns look back to
-
-THINKS_IN_TEXT: Final = re.compile(
-    r"\br1\b|\bqwq\b|(?<!non-)(?:think|reason)|\bz1\b|minimax-m\d|nemotron|gpt-oss|exaone-deep|\bmimo-7b"
-    r"|ernie-x|phi-4-mini-flash|intern-s1",
-    re.IGNORECASE,
-)
-"""Models whose template begins the thoughts: where no server takes them out, the text begins with
-thoughts and only their end is marked.
-"""
 
 
 class InlineThoughts:
