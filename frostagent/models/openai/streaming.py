@@ -157,7 +157,8 @@ def _begun(*words: str) -> str:
 SIGN_BEGUN: Final = re.compile(
     r"(?:ot|t)?\s*(?:tnatsissa|yratnemmoc|sisylana|lanif)|"
     + _begun(
-        *("assistant", "commentary", "analysis", "final", "to", "functools", "contentReference"),
+        *("assistant", "commentary", "analysis", "final", "to", "functools"),
+        *("contentReference", ":contentReference"),
         *("turn", "imageturn", "iturn", "citeturn", "fileciteturn", "navturn", "navlistturn"),
         *("filenavturn", "filenavlistturn"),
     )
@@ -453,6 +454,8 @@ class TextGate:
             look = self._look_at(found.start(), found["special"])
         if not (look.waits or look.held):
             self._at = look.to
+        elif begun := SIGN_BEGUN.match(text[at : self._at][::-1]):
+            self._at -= begun.end()  # if the markup is cut, what is behind it may end the sign
         return look
 
     def _is_line_start(self, at: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count, pairwise
@@ -124,7 +125,7 @@ FRAGMENTS = (
 @example("你好citeturn0search0。", [4, 6, 8], True)
 def test_whatever_is_said_and_however_it_is_cut(text: str, places: list[int], tools: bool) -> None:
     final = left(text, "", tools=TOOLS if tools else ())
-    if final is not None:
+    if final is not None and not re.search(r"\w:(?:invoke|tool_call>)", text):  # any word may be a namespace
         assert final.startswith(told(cut(text, places), tools=tools))
         assert final.startswith(told(list(text), tools=tools))
 
