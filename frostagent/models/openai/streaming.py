@@ -257,16 +257,21 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 CONTEXT: Final = 1  # characters before what is looked at that its patterns look back to
 
 
+FORGOTTEN: Final = 3  # answers in a row
+
+
 class InlineThoughts:
     """Whether one server lets a model's thoughts into the text without marking where they begin.
 
     By the name of the model until an answer shows it: an end of thoughts without a beginning is
-    believed for good. A model of such a name whose answer has none, or whose thoughts come in a
-    field of their own, is held back no more.
+    believed until three answers in a row have none (somebody may have written of such tags). A
+    model of such a name whose answer has none, or whose thoughts come in a field of their own, is
+    held back no more.
     """
 
     def __init__(self, model: str) -> None:
         self._seen: bool | None = None
+        self._without = 0  # answers in a row, since one was seen
         self._by_name = THINKS_IN_TEXT.search(model) is not None
 
     def may_begin(self, *, has_field: bool) -> bool:
@@ -278,9 +283,11 @@ class InlineThoughts:
     def learn(self, answer: RawAnswer) -> None:
         """Take note of a whole answer."""
         if _begins_within_thoughts(answer):
-            self._seen = True
-        elif self._seen is None and self._by_name and answer.text.strip():
-            self._seen = False
+            self._seen, self._without = True, 0
+        elif answer.text.strip() and (self._seen or self._by_name):
+            self._without += 1
+            if not self._seen or self._without == FORGOTTEN:
+                self._seen = False
 
 
 def _begins_within_thoughts(answer: RawAnswer) -> bool:
@@ -348,6 +355,7 @@ class TextGate:
         self._blanks = ""  # released by the looks, but at the end
         self._begun = False  # whether anything but blanks was released
         self._is_held = False
+        self._is_half = False  # whether it ends with half a character
         self._fence: re.Pattern[str] | None = None
         self._thought: re.Pattern[str] | None = None  # what closes the thoughts it is in
         self._searched = 0
@@ -381,8 +389,9 @@ class TextGate:
         if self._skipped is not None and not self._may_close(self._skipped, piece):
             return ""
         self._text += piece
-        if not piece.isascii() and SURROGATE.search(piece):
-            if "\ud800" <= piece[-1] <= "\udbff":
+        if self._is_half or (not piece.isascii() and SURROGATE.search(piece)):
+            self._is_half = "\ud800" <= piece[-1:] <= "\udbff"
+            if self._is_half:
                 return ""
             self._text = repair_text(self._text)
         released = self._blanks + self._scan()

@@ -200,8 +200,14 @@ def test_a_server_that_was_seen_doing_so_is_held_from_then_on() -> None:
     assert text_of(deltas) == text == "想想用户要什么。\n\n你好呀。"  # what was told is not taken back
     deltas, text = stream(INLINE, inline)
     assert text_of(deltas) == text == "你好呀。"
-    deltas, text = stream("你好呀。", inline)
-    assert text_of(deltas) == text == "你好呀。"
+    for pieces in (1, 1, 1, 4):  # until it is seen to do so no more
+        deltas, text = stream("你好呀。", inline)
+        assert (text_of(deltas), len(deltas)) == (text, pieces)
+
+
+def test_halves_of_a_character_are_told_as_one() -> None:
+    gate = TextGate()
+    assert "".join(map(gate.feed, ["好", "\ud83d", "\ude00", "。\ud83d", "x"])) == "好😀。\ufffdx"
 
 
 def test_a_model_of_such_a_name_that_does_not_do_so_is_held_once() -> None:
