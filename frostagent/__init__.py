@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Waiting,
     )
     from frostagent.sessions import InMemory, Memory
+    from frostagent.streaming import AgentStream, Finished, StreamEvent
     from frostagent.testing.scripted_model import ScriptedModel, call
     from frostagent.types.errors import (
         BadHistory,
@@ -84,7 +85,10 @@ if TYPE_CHECKING:
         FinishReason,
         Message,
         ModelRequest,
+        ReasoningDelta,
         SystemMessage,
+        TextDelta,
+        TextDiscarded,
         ToolCall,
         ToolMessage,
         ToolSpec,
@@ -131,6 +135,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AfterCall",
     "Agent",
+    "AgentStream",
     "Allow",
     "ApprovalHandler",
     "ApprovalRequest",
@@ -157,6 +162,7 @@ __all__ = [
     "Deny",
     "Execution",
     "FinishReason",
+    "Finished",
     "ForeignDeclarations",
     "FunctionDeclarations",
     "Hooks",
@@ -188,6 +194,7 @@ __all__ = [
     "Permission",
     "Problem",
     "Rate",
+    "ReasoningDelta",
     "Reply",
     "RequestEvent",
     "Reshape",
@@ -207,11 +214,14 @@ __all__ = [
     "StepLimitReached",
     "Stop",
     "StopRun",
+    "StreamEvent",
     "Structured",
     "Subscriber",
     "Suspend",
     "SystemClock",
     "SystemMessage",
+    "TextDelta",
+    "TextDiscarded",
     "Timeouts",
     "Tool",
     "ToolCall",
@@ -286,6 +296,7 @@ _HOMES = {
         "InMemory",
         "Memory",
     ),
+    "frostagent.streaming": ("AgentStream", "Finished", "StreamEvent"),
     "frostagent.testing.scripted_model": (
         "ScriptedModel",
         "call",
@@ -339,7 +350,10 @@ _HOMES = {
         "FinishReason",
         "Message",
         "ModelRequest",
+        "ReasoningDelta",
         "SystemMessage",
+        "TextDelta",
+        "TextDiscarded",
         "ToolCall",
         "ToolMessage",
         "ToolSpec",

@@ -53,13 +53,14 @@ from frostagent.engine.toolset import (
 )
 from frostagent.reply import MustWait, Reply, Structured, Waiting
 from frostagent.sessions import CHAT, Given, Memory, SessionRuns
+from frostagent.streaming import AgentStream, StreamEvent
 from frostagent.structured import Form, fill_in, fill_in_at_once, form_of
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.hooks import Hooks
-from frostagent.types.messages import AssistantMessage, Message, UserMessage
+from frostagent.types.messages import AssistantMessage, Message, OnDelta, UserMessage
 from frostagent.types.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
 from frostagent.types.results import ToolResult
-from frostagent.types.runs import Asker
+from frostagent.types.runs import Asker, RunEvent, ToolFinished, ToolStarted
 from frostagent.types.suspension import Decision
 from frostagent.types.tools import Tool, ToolContext, ToolStatus, make_tool
 from frostagent.types.traits import Execution, SideEffects
@@ -271,6 +272,17 @@ class Agent:
         call of a run with an `output` needs an approval that comes later, UnsuitableType for a
         schema that is none.
         """
+        return await self._answer(prompt, output, options)
+
+    async def _answer(
+        self,
+        prompt: str,
+        output: type[T] | Mapping[str, Any] | None,
+        options: RunOptions,
+        *,
+        on_delta: OnDelta | None = None,
+        run_id: str = "",
+    ) -> Reply[Any]:
         question = UserMessage(prompt, tuple(options.get("images", ())))
         asker = options.get("context")
         limits = options.get("usage_limits")
@@ -280,11 +292,60 @@ class Agent:
                 deps=options.get("deps") or {},
                 budget=Budget(self._limits if limits is None else limits),
                 model=model,
+                on_delta=on_delta,
+                run_id=run_id,
             )
             if output is None:
                 return await self._runs.ask(question, asker=asker, given=given)
             filled = await self._fill_in(form_of(output), question, asker=asker, given=given)
             return filled.reply
+
+    @overload
+    def stream(self, prompt: str, **options: Unpack[RunOptions]) -> AgentStream[str]: ...
+
+    @overload
+    def stream(
+        self, prompt: str, *, output: type[T], **options: Unpack[RunOptions]
+    ) -> AgentStream[T]: ...
+
+    @overload
+    def stream(
+        self, prompt: str, *, output: Mapping[str, Any], **options: Unpack[RunOptions]
+    ) -> AgentStream[Any]: ...
+
+    def stream(
+        self,
+        prompt: str,
+        *,
+        output: type[T] | Mapping[str, Any] | None = None,
+        **options: Unpack[RunOptions],
+    ) -> AgentStream[Any]:
+        """As `run`, and be told its events as they happen:
+
+            async with agent.stream("How is the weather?") as stream:
+                async for text in stream.text():
+                    print(text, end="")
+            reply = await stream.result()
+
+        The run begins with the block and is cancelled when the block is left before its end; so is
+        its request to the model. With an `output` the run with the tools is told, and the value is
+        the result. What `run` raises is raised where the stream is read.
+        """
+
+        async def run(tell: Callable[[StreamEvent[Any]], None]) -> Reply[Any]:
+            run_id = self._runs.new_id()
+
+            def tell_calls(event: RunEvent) -> None:
+                if event.run_id == run_id and isinstance(event, ToolStarted | ToolFinished):
+                    tell(event)
+
+            unsubscribe = self._subscribers.add(tell_calls)
+            try:
+                return await self._answer(prompt, output, options, on_delta=tell, run_id=run_id)
+            finally:
+                unsubscribe()
+
+        return AgentStream(run, ends_with_text=output is None)
 
     @overload
     def run_sync(self, prompt: str, **options: Unpack[RunOptions]) -> Reply[str]: ...

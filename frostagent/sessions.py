@@ -27,7 +27,7 @@ from frostagent.reply import (
     waiting_reply,
 )
 from frostagent.types.conversation import Conversation, NotAConversation
-from frostagent.types.messages import Message, SystemMessage, UserMessage
+from frostagent.types.messages import Message, OnDelta, SystemMessage, UserMessage
 from frostagent.types.ports import ChatModel, Ids, Speaker
 from frostagent.types.runs import Asker, Outcome, Stop, SuspendedRun
 from frostagent.types.suspension import Decision
@@ -114,12 +114,15 @@ CHAT = ""  # the session of `Agent.chat`
 class Given:
     """What one question is given beside its words: what was said before, capabilities for its
     tools, the budget of all its requests, and the model that is asked instead of the engine's.
+    `on_delta` is told the answers of its run, whose id is `run_id` if there is one, as they come.
     """
 
     history: tuple[Message, ...] = ()
     deps: Mapping[type, object] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     model: ChatModel | None = None
+    on_delta: OnDelta | None = None
+    run_id: str = ""
 
 
 class SessionRuns:
@@ -151,6 +154,10 @@ class SessionRuns:
         self._speak = speak
         self._ports = ports
         self._going = Sessions()
+
+    def new_id(self) -> str:
+        """An id for a run."""
+        return self._ids.trace()
 
     def in_session(self, session: str) -> tuple[RunState, ...]:
         """The runs that go on in the session, the oldest first."""
@@ -206,7 +213,8 @@ class SessionRuns:
         given: Given | None = None,
     ) -> Reply:
         """One answer in words to a whole transcript, without tools or session. Raises RunFailed."""
-        run = self._run(self._ids.trace(), transcript, CHAT, asker, given)
+        alone = None if given is None else replace(given, on_delta=None)
+        run = self._run(self._ids.trace(), transcript, CHAT, asker, alone)
         state = RunState()
         ended = await self._writer.run(run, state)
         return reply_of(run, state, ended, None, transcript)
@@ -224,7 +232,10 @@ class SessionRuns:
         earlier = () if given is None else given.history
         history = earlier if session is None else tuple(await self._memory.load(session))
         transcript = (*self.system, *history, question)
-        run_id = self._ids.trace() if going_on is None else going_on[0].run_id
+        if going_on is not None:
+            run_id = going_on[0].run_id
+        else:
+            run_id = (given.run_id if given is not None else "") or self.new_id()
         run = self._run(run_id, transcript, session or CHAT, asker, given)
         state = RunState()
         ended: Outcome | SuspendedRun | None = None
@@ -260,6 +271,7 @@ class SessionRuns:
             heard=lambda: bool(speaker.said),
             share=given.budget.share(),
             model=given.model,
+            on_delta=given.on_delta,
         )
 
 

@@ -30,6 +30,7 @@ from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.registry import Registry
 from frostagent.engine.run_state import Run, RunState, close_interrupted
 from frostagent.engine.step_calls import StepCalls, metadata_of_run
+from frostagent.engine.streamed_answer import StreamedAnswer
 from frostagent.engine.tool_execution import consult
 from frostagent.models.tokens import estimate, estimate_message
 from frostagent.types.errors import ContentFiltered, DaySpent, ModelError, ToolUnavailable
@@ -195,13 +196,20 @@ class Engine:
                 request, model = await ask_before_request(
                     hooks, request, model, metadata_of_run(run, state.steps + 1)
                 )
+            streamed = None if run.on_delta is None else StreamedAnswer(run.on_delta)
+            if streamed is not None:
+                request = replace(request, on_delta=streamed.hear)
             asked = await self._ask(run, state, model, request)
             if asked is None:
+                if streamed is not None:
+                    streamed.discard()
                 empty, notice = 0, ""
                 continue
             answer, spoilt = asked
             completion = answer.completion
             text = completion_words(completion) or fallback_answer(run, state, spoilt=spoilt)
+            if streamed is not None:
+                streamed.settle(text)
             if completion.message.tool_calls and not completion.refusal and not last:
                 if ended := await self._calls.run(run, state, answer):
                     return ended

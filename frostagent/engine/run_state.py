@@ -24,6 +24,7 @@ from frostagent.types.messages import (
     Counted,
     Message,
     ModelRequest,
+    OnDelta,
     ToolCall,
     ToolMessage,
     ToolSpec,
@@ -97,7 +98,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     `terms` say which tools are offered and run there. `leaner` makes it what its next request may
     be. `notices` are in its language, `tongue` is its asker's. An answer that it `doubts`, or of
     which nothing is left, is asked for once more, with the `examples` before the question. Words
-    that are `silence`, given what was taken for it before, are as good as none.
+    that are `silence`, given what was taken for it before, are as good as none. `on_delta` is told
+    each answer while it comes.
     """
 
     id: str
@@ -121,6 +123,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     doubts: Callable[[str], bool] | None = None
     silence: Callable[[str, str], bool] | None = None
     examples: tuple[Message, ...] = ()
+    on_delta: OnDelta | None = None
 
     def request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> ModelRequest:
         """The request with these messages, which begin with the transcript."""

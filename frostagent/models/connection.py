@@ -10,6 +10,7 @@ from frostagent.clock import RandomIds, SystemClock
 from frostagent.models.failover import Failover
 from frostagent.models.openai.client import OpenAIModel, Timeouts, make_session
 from frostagent.models.openai.endpoint import EitherUrl
+from frostagent.models.openai.streaming import InlineThoughts
 from frostagent.models.upstreams import Upstream
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.messages import Completion, ModelRequest
@@ -31,6 +32,23 @@ async def connect(
     tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
     (docs/models.md). Raises ConfigError where the url is none.
     """
+    seen = InlineThoughts(model)
+    async with _connected(
+        base_url, model, api_key, dialect, timeouts=timeouts, inline_thoughts=seen
+    ) as connected:
+        yield connected
+
+
+@asynccontextmanager
+async def _connected(
+    base_url: str,
+    model: str,
+    api_key: str,
+    dialect: str,
+    *,
+    timeouts: Timeouts | None,
+    inline_thoughts: InlineThoughts,
+) -> AsyncIterator[ChatModel]:
     async with make_session() as session:
         make = partial(
             OpenAIModel,
@@ -39,6 +57,7 @@ async def connect(
             model=model,
             dialect=dialect,
             timeouts=timeouts,
+            inline_thoughts=inline_thoughts,
         )
         try:
             client = EitherUrl(lambda url: make(base_url=url), base_url)
@@ -58,10 +77,18 @@ class Endpoint:
         self.name = model
         self._base_url = base_url
         self._api_key = api_key
+        self._inline_thoughts = InlineThoughts(model)  # outlives each connection
 
     def connected(self) -> AbstractAsyncContextManager[ChatModel]:
         """The model, with connections that are kept while the block runs."""
-        return connect(self._base_url, self.name, self._api_key)
+        return _connected(
+            self._base_url,
+            self.name,
+            self._api_key,
+            "",
+            timeouts=None,
+            inline_thoughts=self._inline_thoughts,
+        )
 
     async def complete(self, request: ModelRequest) -> Completion:
         """Answer over a connection of its own. Raises ModelError, ConfigError."""

@@ -67,6 +67,7 @@ from frostagent.types.messages import (
     FinishReason,
     Message,
     ModelRequest,
+    TextDiscarded,
     Usage,
 )
 from frostagent.types.ports import Clock, Ids
@@ -573,6 +574,8 @@ class Failover:
                 break
             if not await self._wait(errand, way):
                 break
+            if errand.error is not None and request.on_delta is not None:
+                request.on_delta(TextDiscarded())
             if completion := await self._ask(errand, way):
                 return completion
         if errand.error is None:

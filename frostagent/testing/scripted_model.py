@@ -8,7 +8,9 @@ assert "sunny" in model.requests[1].messages[-1].content
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from typing import Any, Self, TypeAlias
@@ -21,6 +23,9 @@ from frostagent.types.messages import (
     Completion,
     FinishReason,
     ModelRequest,
+    OnDelta,
+    ReasoningDelta,
+    TextDelta,
     ToolCall,
 )
 
@@ -40,6 +45,21 @@ def call(name: str, /, raw: str | None = None, **arguments: Any) -> ToolCall:
     return ToolCall("", name, json.dumps(arguments, ensure_ascii=False) if raw is None else raw)
 
 
+WORD = re.compile(r"\s*(?:[\u2e80-\u9fff]|[^\s\u2e80-\u9fff]+)")
+"""A word with the blanks before it; of Chinese, a character."""
+
+
+async def _stream(message: AssistantMessage, tell: OnDelta) -> None:
+    """Tell thoughts and text word by word, with a turn of the event loop between two."""
+    if message.reasoning is not None:
+        for word in WORD.findall(message.reasoning.text):
+            tell(ReasoningDelta(word))
+            await asyncio.sleep(0)  # noqa: TID251  # no time passes
+    for word in WORD.findall(message.text.strip()):
+        tell(TextDelta(word))
+        await asyncio.sleep(0)  # noqa: TID251  # no time passes
+
+
 class ScriptedModel:
     """Answers with the next step of its script and keeps every request in `requests`.
 
@@ -55,7 +75,9 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """The next step as an answer. Raises it where it is an error."""
+        """The next step as an answer, which is streamed word by word to whoever listens. Raises it
+        where it is an error.
+        """
         self.requests.append(request)
         if not self._steps:
             raise AssertionError(
@@ -64,17 +86,20 @@ class ScriptedModel:
         step = self._steps.pop(0)
         match step:
             case str():
-                return Completion(AssistantMessage(step), FinishReason.STOP)
+                completion = Completion(AssistantMessage(step), FinishReason.STOP)
             case ToolCall():
                 return self._calling([step])
             case Completion():
-                return step
+                completion = step
             case BotError():
                 raise step
             case list() | tuple():
                 return self._calling(step)
             case _:
                 return await step(request)
+        if request.on_delta is not None:
+            await _stream(completion.message, request.on_delta)
+        return completion
 
     def _calling(self, calls: Sequence[ToolCall]) -> Completion:
         made = tuple(

@@ -4,7 +4,7 @@ holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -175,6 +175,30 @@ class Counted(Struct, frozen=True):
 NOT_COUNTED = Counted(0, (), 0.0)
 
 
+class TextDelta(Struct, frozen=True, tag="text_delta"):
+    """More of the model's text, as it is read: nothing that a filter would cut is in it."""
+
+    text: str
+    type: ClassVar[Literal["text_delta"]] = "text_delta"
+
+
+class ReasoningDelta(Struct, frozen=True, tag="reasoning_delta"):
+    """More of the model's thoughts, as the vendor sends them."""
+
+    text: str
+    type: ClassVar[Literal["reasoning_delta"]] = "reasoning_delta"
+
+
+class TextDiscarded(Struct, frozen=True, tag="text_discarded"):
+    """The text and the thoughts of this answer so far are void: the model is asked once more."""
+
+    type: ClassVar[Literal["text_discarded"]] = "text_discarded"
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | TextDiscarded
+OnDelta: TypeAlias = Callable[[Delta], None]
+
+
 class ModelRequest(Struct, frozen=True):
     """One request. No tools means that no `tools` key is sent.
 
@@ -183,7 +207,8 @@ class ModelRequest(Struct, frozen=True):
     tools are shown only so that the request begins as others did: none may be called. What is
     `counted` was in the messages when it was made: whoever counts them looks whether it still is.
     Models named in `passed_over` are asked last: they gave no answer to this. `about_pictures`:
-    without its pictures there is nothing to ask.
+    without its pictures there is nothing to ask. `on_delta` is told the answer while it comes by
+    models that can; who makes another attempt tells it `TextDiscarded` before.
     """
 
     messages: tuple[Message, ...]
@@ -194,6 +219,7 @@ class ModelRequest(Struct, frozen=True):
     counted: Counted = NOT_COUNTED
     passed_over: tuple[str, ...] = ()
     about_pictures: bool = False
+    on_delta: OnDelta | None = None
 
     def __eq__(self, other: object) -> bool:  # who counts attempts or tokens asks nothing else
         if not isinstance(other, ModelRequest):

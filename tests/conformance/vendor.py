@@ -46,7 +46,7 @@ async def serving(answer: Callable[[Body], Body | int] = hello) -> AsyncIterator
 
 
 @asynccontextmanager
-async def listening(handle: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+async def listening(handle: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
     """A server while the block runs; what it is asked goes to `handle`. Its url."""
     application = web.Application()
     application.router.add_post("/{path:.*}", handle)

@@ -386,6 +386,11 @@ class AnswerDraft:
             self._said += _size(call)
 
     @property
+    def said(self) -> tuple[list[str], list[str]]:
+        """The pieces of text and of reasoning so far; both lists grow with it."""
+        return self._text, self._reasoning
+
+    @property
     def has_words_only(self) -> bool:
         """Whether there is text, and no call."""
         return bool(self._text) and not (

@@ -28,11 +28,12 @@ from frostagent.models.openai.endpoint import find_proxy, join_url
 from frostagent.models.openai.errors import classify, clean_words
 from frostagent.models.openai.history import Origin
 from frostagent.models.openai.stream import AnswerReader
-from frostagent.models.openai.wire import read_answer, read_usage, write_request
+from frostagent.models.openai.streaming import InlineThoughts, StreamedText
+from frostagent.models.openai.wire import known_names, read_answer, read_usage, write_request
 from frostagent.text.language import Bilingual, Phrase, text_of
 from frostagent.text.masking import Mask
 from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
-from frostagent.types.messages import Completion, ModelRequest, Usage
+from frostagent.types.messages import Completion, ModelRequest, TextDiscarded, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -295,12 +296,14 @@ class OpenAIModel:
         dialect: str = "",
         now: Callable[[], float] = time.time,  # noqa: TID251  # the library needs no Clock
         new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
+        inline_thoughts: InlineThoughts | None = None,
     ) -> None:
         """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect`
         is found if empty.
 
-        `now` is in seconds since 1970, `new_id` names calls that came without an id. Raises
-        ValueError where the base URL is none, or the dialect unknown.
+        `now` is in seconds since 1970, `new_id` names calls that came without an id.
+        `inline_thoughts` is what is known of the server's answers from before. Raises ValueError
+        where the base URL is none, or the dialect unknown.
         """
         self._key = "".join(api_key.split())
         url = join_url(base_url)
@@ -319,6 +322,7 @@ class OpenAIModel:
         self._new_id = new_id
         self._stream_options = True
         self._endings = Endings(self.name)
+        self._inline_thoughts = inline_thoughts or InlineThoughts(model)
         self._headers = {"Content-Type": "application/json", "Accept": ACCEPTED}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
@@ -346,20 +350,25 @@ class OpenAIModel:
         that never gives one is known by that, and believed from then on. Where it does as a rule,
         it was cut.
         """
-        reader, first_token = await self._ask(request)
+        reader, first_token, streamed = await self._ask(request)
         first, again = reader, self._endings.doubts(reader) and request.may_be_made_again()
         try:
             if again:
-                reader, first_token = await self._ask(request)
+                if request.on_delta is not None:
+                    request.on_delta(TextDiscarded())
+                reader, first_token, streamed = await self._ask(request)
             self._endings.learn(reader)
+            answer = reader.finish(unexplained=self._endings.go_unexplained)
             said = read_answer(
-                reader.finish(unexplained=self._endings.go_unexplained),
+                answer,
                 request=request,
                 origin=self._origin,
                 dialect=self._dialect,
                 new_id=self._new_id,
                 first_token=first_token,
             )
+            if streamed is not None:
+                said = streamed.finish(said, answer)
         except ModelError as error:
             if isinstance(error, ModelTransport) and reader.is_done and not reader.pieces:
                 error.code = error.code or EMPTY_ANSWER
@@ -370,8 +379,10 @@ class OpenAIModel:
             raise
         return replace(said, asked_twice=True) if again else said
 
-    async def _ask(self, request: ModelRequest) -> tuple[AnswerReader, float | None]:
-        """The server's answer, and the seconds until it began.
+    async def _ask(
+        self, request: ModelRequest
+    ) -> tuple[AnswerReader, float | None, StreamedText | None]:
+        """The server's answer, the seconds until it began, and what of it was told already.
 
         A server too old for `stream_options` is asked once more without, and never again with
         (2.19).
@@ -389,11 +400,20 @@ class OpenAIModel:
 
     async def _post(
         self, request: ModelRequest, *, stream_options: bool
-    ) -> tuple[AnswerReader, float | None]:
+    ) -> tuple[AnswerReader, float | None, StreamedText | None]:
         body = write_request(
             request, origin=self._origin, dialect=self._dialect, stream_options=stream_options
         )
         reader = AnswerReader()
+        streamed = None
+        if request.on_delta is not None:
+            streamed = StreamedText(
+                reader,
+                request.on_delta,
+                names=known_names(request),
+                is_marked=self._dialect.leaks,
+                inline=self._inline_thoughts,
+            )
         deadline = Deadline(self._timeouts)
         asking = self._session.post(
             self._url,
@@ -415,6 +435,8 @@ class OpenAIModel:
                         )
                     reader.feed(chunk)
                     deadline.hear(reader)
+                    if streamed is not None:
+                        streamed.read()
                     if content.at_eof():
                         break
                     deadline.go_on(reader)
@@ -429,7 +451,7 @@ class OpenAIModel:
             if not (reader.is_complete or reader.is_done):
                 raise self._broken(reader, deadline, error) from error
             reader.end()
-        return reader, deadline.first_token
+        return reader, deadline.first_token, streamed
 
     def _broken(
         self, reader: AnswerReader, deadline: Deadline, error: BaseException

@@ -162,6 +162,15 @@ DIALECTS = (
     PLAIN,
 )  # fmt: skip
 
+THINKS_IN_TEXT = re.compile(
+    r"\br1\b|\bqwq\b|(?<!non-)(?:think|reason)|\bz1\b|minimax-m\d|nemotron|gpt-oss"
+    r"|exaone-deep|\bmimo-7b|ernie-x|intern-s1",
+    re.IGNORECASE,
+)
+"""Models whose template begins the thoughts: where no server takes them out, the text begins with
+thoughts and only their end is marked.
+"""
+
 
 def choose_dialect(host: str, model: str) -> Dialect:
     """The row for this host and model."""

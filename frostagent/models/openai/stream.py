@@ -179,6 +179,11 @@ class AnswerReader:
         """
         return self.is_done and not self.is_explained and self._draft.has_words_only
 
+    @property
+    def said(self) -> tuple[list[str], list[str]]:
+        """The pieces of text and of reasoning so far; both lists grow as it reads a stream."""
+        return self._draft.said
+
     def feed(self, chunk: bytes) -> None:
         """Take some bytes.
 

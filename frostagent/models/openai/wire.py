@@ -247,7 +247,7 @@ def read_answer(
             answer,
             tools=prepare_tools(request.tools, dialect) if whole else (),
             given=_given(request),
-            names=_names(request),
+            names=known_names(request),
             is_marked=dialect.leaks,
         )
     if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
@@ -285,7 +285,7 @@ def _said(text: str, request: ModelRequest) -> str:
     return without_citations(text, asked)
 
 
-def _names(request: ModelRequest) -> frozenset[str]:
+def known_names(request: ModelRequest) -> frozenset[str]:
     """All that tools are called by in the request: those offered, and those that were."""
     names = [tool.name for tool in request.tools]
     for message in request.messages:
