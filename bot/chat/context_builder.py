@@ -25,6 +25,7 @@ from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
 from bot.memory.spending import Spending
+from bot.memory.window import Window
 from bot.outbox.delivery import Delivery
 from bot.outbox.turn_speaker import TurnSpeaker
 from bot.policy.day_limits import LimitLevel
@@ -243,7 +244,7 @@ class PromptContext:
         for message in (*talk.replies.values(), *filter(None, [question.quoted])):
             if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
                 self._meet(message)
-        return user_message(question, view, talk, day=self.history.day(where))
+        return user_message(question, view, talk, day=self.history.window(where).day)
 
     def addition(
         self, message: MessageReceived, view: View | None, *, quoted: MessageReceived | None
@@ -444,7 +445,8 @@ class ContextBuilder:
         told = (
             partial(str, retry.user.text) if retry else partial(words_of, question, talk, who.names)
         )
-        rounds, summary = self._history.messages(where), self._history.summary(where)
+        window = self._history.window(where)
+        rounds, summary = window.messages, window.summary
         view = self._prompt_context.view(where, told, language=who.language, rounds=rounds)
         user = retry.user if retry else self._prompt_context.render(question, talk, view)
         asker = asker_of(
@@ -467,8 +469,7 @@ class ContextBuilder:
             view=view,
             wake=wake,
             who=who,
-            rounds=rounds,
-            summary=summary,
+            window=window,
             rung=self._turn_budget.rung(where, payer),
             recalled=recalled.lines,
         )
@@ -481,7 +482,8 @@ class ContextBuilder:
         where = message.conversation
         current_run.set(turn_id)
         who = self._personas.of(where)
-        rounds, summary = self._history.messages(where), self._history.summary(where)
+        window = self._history.window(where)
+        rounds, summary = window.messages, window.summary
         earlier = partial(self._prompt_context.voices, where, rounds, summary)
         asker = asker_of(message, owners=self._owners, earlier=earlier)
         asker = replace(
@@ -499,8 +501,7 @@ class ContextBuilder:
                 where, partial(str, waiting.user.text), language=who.language, rounds=rounds
             ),
             who=who,
-            rounds=rounds,
-            summary=summary,
+            window=window,
             rung=self._turn_budget.rung_of(turn_id),
             spent=spent_by(waiting),
         )
@@ -541,8 +542,7 @@ class ContextBuilder:
         run_id: str,
         view: View,
         who: Persona,
-        rounds: tuple[Message, ...],
-        summary: str,
+        window: Window,
         rung: LimitLevel,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
@@ -550,7 +550,7 @@ class ContextBuilder:
     ) -> Turn:
         message, where = question.message, question.message.conversation
         sees = self._perception.sees and rung < LimitLevel.PLAIN
-        words, rounds = view.words, told_on(rung, rounds)
+        words, rounds, summary = view.words, told_on(rung, window.messages), window.summary
         before = 1 + len(who.examples)
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
         asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
@@ -559,7 +559,7 @@ class ContextBuilder:
         doubts = doubts_of(told, view, read, rounds)
         silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
         frames = FrameRemover(who.names, number=where.platform_id, people=Participants.of(read))
-        counted = self._history.counted(where)
+        counted = window.counted()
         counted = replace(counted, place=before + counted.place)
         budget = self._turn_budget.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
