@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -204,6 +204,8 @@ class RunLog:
     """Fits `TurnFollower`. `mask` takes the secrets out of a text; `content` lets in what people
     and models said.
     """
+
+    sees: Final = frozenset({TurnClosed})
 
     def __init__(
         self, path: Path, *, clock: Clock, mask: Callable[[str], str], content: bool

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from cachetools import LRUCache
 from opentelemetry.context import Context
@@ -61,6 +62,8 @@ class SpanObserver:
     """Fits `TurnFollower`. `provider` is whose spans they are, that of the process where it is left
     out.
     """
+
+    sees: Final = frozenset({TurnClosed})
 
     def __init__(self, *, clock: Clock, provider: TracerProvider | None = None) -> None:
         self._clock = clock

@@ -150,6 +150,8 @@ class Reservation(Struct, frozen=True):
 class Spending:
     """Fits `JournalObserver`. `tell` reaches the owner."""
 
+    sees: Final = COUNTED
+
     def __init__(
         self,
         limits: DayLimits,
