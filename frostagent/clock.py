@@ -8,6 +8,8 @@ import asyncio
 import random
 import secrets
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 # No 0/o, 1/i/l: people read trace ids aloud from a phone. In order, as the ids are.
 TRACE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -25,8 +27,8 @@ class SystemClock:
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
 
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        return asyncio.sleep(seconds)
 
 
 class RandomIds:

@@ -115,7 +115,7 @@ class Ahead:
         started = time.monotonic()
         fresh: list[Put] = []
         for put in reversed(puts):
-            if self.holds(put):  # and so all before it
+            if put.number > self._since:  # it is in this file, and so are all before it
                 break
             fresh.append(put)
         if len(fresh) > FEW or started < self._rests_until:
@@ -125,7 +125,7 @@ class Ahead:
         try:
             numbered = list(enumerate(fresh[::-1], max(self._last + 1, time.time_ns() // 1000)))
             # First the end of a line: half of one may stand there, from a disk that was full.
-            lines = "\n".join(["", *[_line(number, put) for number, put in numbered], ""]).encode()
+            lines = b"\n".join([b"", *[_line(number, put) for number, put in numbered], b""])
             if not self._ready or len(lines) > LARGE or not self._append(lines):
                 return False
             self._last = numbered[-1][0]
@@ -214,8 +214,8 @@ class Ahead:
         self._since = self._last
 
 
-def _line(number: int, put: Put) -> str:
-    return f"{number} {put.taken!r} {codec.write(put.entry)}"
+def _line(number: int, put: Put) -> bytes:
+    return b"%d %a %b" % (number, put.taken, codec.encode(put.entry))
 
 
 def _read(line: bytes) -> Put:

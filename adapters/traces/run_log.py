@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -62,6 +62,8 @@ class RunLog:
     """Fits `TurnFollower`. `mask` takes the secrets out of a text; `content` lets in what people
     and models said.
     """
+
+    sees: Final = frozenset({TurnClosed})
 
     def __init__(
         self, path: Path, *, clock: Clock, mask: Callable[[str], str], content: bool

@@ -4,12 +4,16 @@ its answer did not arrive, or not for certain, and another one once it is known 
 
 from __future__ import annotations
 
+from typing import Final
+
 from bot.core.journal import Entry, TurnClosed, Undelivered
 from frostagent.tracing import SpanObserver
 
 
 class TurnSpans(SpanObserver):
     """Fits `TurnFollower`."""
+
+    sees: Final = frozenset({TurnClosed})
 
     def see(self, entry: Entry) -> None:
         """Take the end of a turn: whether its answer arrived is known, or else `settled` later."""

@@ -163,6 +163,8 @@ class Spending:
     it is read, which a message does ten times.
     """
 
+    sees: Final = COUNTED
+
     def __init__(
         self,
         limits: DayLimits,

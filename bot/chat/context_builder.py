@@ -24,6 +24,7 @@ from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
 from bot.memory.speakers import Speakers
+from bot.memory.window import Window
 from bot.outbox.delivery import Delivery
 from bot.outbox.turn_speaker import TurnSpeaker
 from bot.policy.fallback_replies import language_of
@@ -240,7 +241,7 @@ class PromptContext:
         for message in (*talk.replies.values(), *filter(None, [question.quoted])):
             if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
                 self._meet(message)
-        return user_message(question, view, talk, day=self.history.day(where))
+        return user_message(question, view, talk, day=self.history.window(where).day)
 
     def addition(
         self, message: MessageReceived, view: View | None, *, quoted: MessageReceived | None
@@ -384,7 +385,8 @@ class ContextBuilder:
         told = (
             partial(str, retry.user.text) if retry else partial(words_of, question, talk, who.names)
         )
-        rounds, summary = self._history.messages(where), self._history.summary(where)
+        window = self._history.window(where)
+        rounds, summary = window.messages, window.summary
         view = self._prompt_context.view(where, told, language=who.language, rounds=rounds)
         user = retry.user if retry else self._prompt_context.render(question, talk, view)
         asker = asker_of(
@@ -407,8 +409,7 @@ class ContextBuilder:
             view=view,
             wake=wake,
             who=who,
-            rounds=rounds,
-            summary=summary,
+            window=window,
             rung=self._turn_budget.spending.rung(where, payer),
             recalled=recalled.lines,
         )
@@ -421,7 +422,8 @@ class ContextBuilder:
         where = message.conversation
         current_run.set(turn_id)
         who = self._personas.of(where)
-        rounds, summary = self._history.messages(where), self._history.summary(where)
+        window = self._history.window(where)
+        rounds, summary = window.messages, window.summary
         earlier = partial(self._prompt_context.voices, where, rounds, summary)
         asker = asker_of(message, owners=self._owners, earlier=earlier)
         asker = replace(
@@ -439,8 +441,7 @@ class ContextBuilder:
                 where, partial(str, waiting.user.text), language=who.language, rounds=rounds
             ),
             who=who,
-            rounds=rounds,
-            summary=summary,
+            window=window,
             rung=self._turn_budget.spending.rung_of(turn_id),
             spent=spent_by(waiting),
         )
@@ -481,8 +482,7 @@ class ContextBuilder:
         run_id: str,
         view: View,
         who: Persona,
-        rounds: tuple[Message, ...],
-        summary: str,
+        window: Window,
         rung: LimitLevel,
         spent: Spent = NOTHING_SPENT,
         wake: Wake = CALLED,
@@ -490,7 +490,8 @@ class ContextBuilder:
     ) -> Turn:
         message, where = question.message, question.message.conversation
         sees = self._perception.sees and shows_pictures(rung)
-        words, rounds = view.words, shorten_history(rung, rounds)
+        words, summary = view.words, window.summary
+        rounds = shorten_history(rung, window.messages)
         before = 1 + len(who.examples)
         system = system_prompt(who.prompt, name=who.name, words=words, sees=sees)
         asker = replace(asker, read=outside_tools_in(summary)) if summary else asker
@@ -499,7 +500,7 @@ class ContextBuilder:
         doubts = doubts_of(told, view, read, rounds)
         silence = partial(keeps_silent, asked=doubts.asked, weak=wake.weak)
         frames = FrameRemover(who.names, number=where.platform_id, people=Participants.of(read))
-        counted = self._history.counted(where)
+        counted = window.counted()
         counted = replace(counted, place=before + counted.place)
         budget = self._turn_budget.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)

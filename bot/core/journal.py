@@ -8,7 +8,7 @@ last entry about it. Ids are ours: a turn's is its run's trace id, a send's is m
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
 from msgspec import Struct
 
@@ -429,6 +429,9 @@ Entry: TypeAlias = (
     | RunSuspended
     | RunResumed
 )
+
+ENTRIES: Final = frozenset(get_args(Entry))
+"""The kinds of entries."""
 
 
 # --- what comes back ------------------------------------------------------------------------------

@@ -316,7 +316,12 @@ class Web(Protocol):
 
 
 class JournalObserver(Protocol):
-    """Sees every entry on its way into the journal, in order; must not raise and must not block."""
+    """Sees entries on their way into the journal, in order: those of the kinds in `sees`. Must not
+    raise and must not block.
+    """
+
+    @property
+    def sees(self) -> Collection[type[Any]]: ...
 
     def see(self, entry: Entry) -> None: ...
 

@@ -120,8 +120,6 @@ PLACES = 500  # talks that are kept in mind
 PICKED_WITHIN = 60.0  # seconds of one request
 MOMENT = 30.0  # seconds for which it gives way to questions
 CJK = re.compile(r"[\u3400-\u9fff]")
-SEEN = frozenset({MessageObserved, MessageErased, MemoriesForgotten, TurnOpened, TurnClosed})
-
 logger = logging.getLogger(__name__)
 
 
@@ -160,6 +158,10 @@ class Extraction:
     last turn of the talk; while the day of whoever that was for `is_spent`, the talk waits.
     """
 
+    sees: Final = frozenset(
+        {MessageObserved, MessageErased, MemoriesForgotten, TurnOpened, TurnClosed}
+    )
+
     def __init__(
         self,
         *,
@@ -188,8 +190,6 @@ class Extraction:
 
     def see(self, entry: Entry) -> None:
         """Keep in mind what was said, and when rounds ended. Never waits."""
-        if type(entry) not in SEEN:
-            return  # as half of all: to go through the cases takes longer
         match entry:
             case MessageObserved(message=message) if not message.is_own:
                 self._talks.use(message.conversation).lines.append(message)

@@ -31,7 +31,7 @@ from bot.memory.window import Fold, ToldRound, Window
 from bot.policy.message_trimming import message_weight
 from bot.prompt.summary import Prefix
 from frostagent.types.conversation import Conversation
-from frostagent.types.messages import Counted, Message, ToolMessage, UserMessage, as_kept
+from frostagent.types.messages import Message, ToolMessage, UserMessage, as_kept
 
 
 class Overheard:
@@ -303,21 +303,17 @@ class History:
         if not memory.window.redact(message_id) and memory.window.summary:
             self._doubted.add(conversation)
 
+    def window(self, conversation: Conversation) -> Window:
+        """What is told of the conversation now; it changes with its next round."""
+        return self._memories.use(conversation).window
+
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
         """The rounds as one transcript, oldest first, as they are told."""
-        return self._memories.use(conversation).window.messages
-
-    def counted(self, conversation: Conversation) -> Counted:
-        """How many tokens these are, but for those of the first round."""
-        return self._memories[conversation].window.counted()
-
-    def day(self, conversation: Conversation) -> str:
-        """The last date that the rounds tell; empty where they tell none."""
-        return self._memories[conversation].window.day
+        return self.window(conversation).messages
 
     def summary(self, conversation: Conversation) -> str:
         """The summary of all before the first of the rounds; empty where there is none."""
-        return self._memories[conversation].window.summary
+        return self.window(conversation).summary
 
     def add_round(
         self,

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Coroutine, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bot.core.events import MessageReceived
 from bot.core.journal import (
+    ENTRIES,
     Entry,
     KnownLine,
     LogQuery,
@@ -28,13 +29,17 @@ logger = logging.getLogger(__name__)
 
 
 class ObservedStore:
-    """A `Store` that shows each entry to its observers before it takes it; an observer that raises
-    does not stop the others.
+    """A `Store` that shows each entry to the observers of its kind before it takes it; an observer
+    that raises does not stop the others.
     """
 
     def __init__(self, store: Store, witnesses: Sequence[JournalObserver]) -> None:
         self._store = store
         self._witnesses = tuple(witnesses)
+        self._by_kind = {
+            kind: tuple(witness for witness in self._witnesses if kind in witness.sees)
+            for kind in ENTRIES
+        }
 
     def before(self, witness: JournalObserver) -> ObservedStore:
         """The same store, for whoever shows what it writes to this one first."""
@@ -90,7 +95,7 @@ class ObservedStore:
 
     def _show(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
-            for witness in self._witnesses:
+            for witness in self._by_kind.get(type(entry), ()):
                 try:
                     witness.see(entry)
                 except Exception:
@@ -110,6 +115,8 @@ class ContentLog:
     """The question and the answer of each turn, or what it failed of, at INFO. Only where
     LOG_CONTENT=1 asks for it.
     """
+
+    sees: Final = frozenset({TurnOpened, TurnClosed})
 
     def see(self, entry: Entry) -> None:
         """Log what an entry says of a turn's beginning or end."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from typing import Final
 
 from bot.core.console_views import News
 from bot.core.journal import Entry, Judged, MessageObserved, TurnClosed, TurnOpened
@@ -17,6 +18,8 @@ KEPT = 200  # for who comes back after a while
 
 class Newest:
     """Fits `JournalObserver` and `Feed`. While nobody looks it only counts."""
+
+    sees: Final = frozenset({MessageObserved, Judged, TurnOpened, TurnClosed})
 
     def __init__(self) -> None:
         self._number = 0

@@ -82,8 +82,8 @@ class Fold:
 @dataclass(slots=True)
 class Window:
     """`messages` are those of its rounds. `tokens` are those of the summary and of all rounds,
-    `behind` those of all but the first round; `left` are the rounds that have become lines since
-    the latest fold.
+    `behind` those of all but the first round; `day` is the last date that the rounds tell, empty if
+    they tell none; `left` are the rounds that have become lines since the latest fold.
     """
 
     rounds: list[ToldRound] = field(default_factory=list)
@@ -92,6 +92,7 @@ class Window:
     messages: tuple[Message, ...] = ()
     tokens: float = 0.0
     behind: float = 0.0
+    day: str = ""
     left: dict[str, str] = field(default_factory=dict)
     state: object = field(default_factory=object)
 
@@ -99,19 +100,16 @@ class Window:
         """Tell these from now on."""
         self.summary, self.rounds = summary, rounds
         self.messages = tuple(chain.from_iterable([told.messages for told in rounds]))
+        self.day = next((told.day for told in reversed(rounds) if told.day), "")
         self.behind = _tokens(rounds[1:])
         self.tokens = estimate_text(summary) + _tokens(rounds[:1]) + self.behind
-
-    @property
-    def day(self) -> str:
-        """The last date that the rounds tell; empty where they tell none."""
-        return next((told.day for told in reversed(self.rounds) if told.day), "")
 
     def add(self, told: ToldRound) -> None:
         """Tell one more round."""
         self.behind += told.tokens if self.rounds else 0.0
         self.rounds.append(told)
         self.messages += told.messages
+        self.day = told.day or self.day
         self.tokens += told.tokens
 
     def counted(self) -> Counted:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
-from bot.core.journal import Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened, Undelivered
+from bot.core.journal import ENTRIES, Entry, MessageObserved, RunResumed, Spoken, TurnClosed, TurnOpened, Undelivered
 from bot.core.ports import JournalObserver, Store
 from bot.core.segments import Picture
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
@@ -19,6 +19,8 @@ from tests.fakes import GROUP, RecordingStore, said
 
 
 class RecordingWitness:
+    sees = ENTRIES
+
     def __init__(self) -> None:
         self.seen: list[Entry] = []
 
@@ -28,6 +30,8 @@ class RecordingWitness:
 
 class NamedWitness:
     """Notes in a ledger that others note in, too, what it saw before the store had it."""
+
+    sees = ENTRIES
 
     def __init__(self, name: str, ledger: list[tuple[str, Entry]], store: RecordingStore) -> None:
         self._name = name
@@ -40,6 +44,8 @@ class NamedWitness:
 
 
 class BrokenWitness:
+    sees = ENTRIES
+
     def see(self, entry: Entry) -> None:
         raise LookupError("a bug")
 

@@ -289,11 +289,11 @@ def test_the_window_moves_rarely_between_turns_and_is_known_to_the_store(
             await history.load(GROUP)
             assert again.messages(GROUP) == history.messages(GROUP)
             assert again.summary(GROUP) == history.summary(GROUP)
-            known, told = history.counted(GROUP), history.messages(GROUP)
+            known, told = history.window(GROUP).counted(), history.messages(GROUP)
             assert known.messages == told[known.place :]
             assert sum(isinstance(one, UserMessage) for one in told[: known.place]) == 1
             assert known.tokens == pytest.approx(sum(map(estimate_message, known.messages)))
-            assert again.counted(GROUP).messages == known.messages
+            assert again.window(GROUP).counted().messages == known.messages
             tokens = sum(map(estimate_message, told))
             assert tokens <= room or len(memory.questions) <= 1
 

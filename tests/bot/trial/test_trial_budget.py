@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from adapters.storage.store import SqlStore
 from bot.budget.meter import Meter
-from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved
+from bot.core.journal import ENTRIES, Entry, UsageAdded, UsageReleased, UsageReserved
 from bot.core.ports import Store
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TRIED, TrialLimits
@@ -125,6 +125,8 @@ async def test_a_journal_that_somebody_is_shown_first_still_tells_the_bots_of_mo
     own, seen = RecordingStore(), list[Entry]()
 
     class Witness:
+        sees = ENTRIES
+
         def see(self, entry: Entry) -> None:
             seen.append(entry)
 
