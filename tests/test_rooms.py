@@ -30,6 +30,7 @@ LIBRARIES = {
     "frostagent/programs.py": {"typing_extensions"},
     "frostagent/reply.py": {"typing_extensions"},
     "frostagent/sessions.py": {"cachetools"},
+    "frostagent/streaming.py": {"typing_extensions"},
     "frostagent/tracing.py": {"cachetools", "opentelemetry"},
     "frostagent/structured.py": {"jsonschema", "pydantic"},
     "bot/core": {"pydantic"},

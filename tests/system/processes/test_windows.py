@@ -96,7 +96,7 @@ import bot.probe
 
 def test_every_module_of_ours_can_be_imported(tmp_path: Path) -> None:
     done = run(tmp_path, "-c", EVERY_MODULE)
-    assert int(done.stdout) > 500, done.stderr
+    assert int(done.stdout) > 400, done.stderr
 
 
 def test_a_chat_answers_and_ends(tmp_path: Path) -> None:
