@@ -15,7 +15,7 @@ from bot.chat.lanes import Lanes
 from bot.chat.question_queue import DeferredQuestions
 from bot.chat.suspended import SuspendedTurns
 from bot.chat.tasks import Task, Work
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.events import MessageReceived
 from bot.core.ports import Store
 from bot.outbox.delivery import Postbox

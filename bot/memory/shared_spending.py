@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import DayStanding, Found
+from bot.core.other_bots import UsageTaken
 from bot.memory.lru import LRU
 from bot.memory.spending import ALL, TURNS, Payer, Reservation, Spending
 from bot.policy.day_limits import NO_CAP, Amount, DayLimits, LimitLevel, limit_level

@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from bot.core.cluster_messages import ClusterPeers, UsageTaken
 from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import Announcer, UsageTaken
 from bot.core.query_results import JournalQueries, SpentSum
 from bot.memory.lru import LRU
 from bot.memory.marks import Marks, Whose
@@ -159,7 +159,7 @@ class Spending:
         owners: frozenset[int],
         clock: Clock,
         tell: NotifyOwners,
-        neighbours: ClusterPeers | None = None,
+        neighbours: Announcer | None = None,
     ) -> None:
         self.neighbours = neighbours
         self.marks = Marks(tell, owners, now=clock.now)

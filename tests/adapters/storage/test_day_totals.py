@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, select, text
 
+from adapters.broker.partitions import ClusterPartition
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.database import Database
@@ -25,8 +26,8 @@ from adapters.storage.queries.sums import midnight
 from adapters.storage.retention import LONGEST_DAY, Retention
 from adapters.storage.tables import day_totals, usage
 from adapters.storage.url import read_url
-from bot.core.cluster_messages import ClusterMessage, ClusterPartition
 from bot.core.journal import DayStanding, Entry, Found, UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import Announcement
 from bot.core.task_context import early_payer
 from bot.memory.journal_observers import ObservedStore
 from bot.memory.own_limits import OwnLimits
@@ -145,7 +146,7 @@ class Unheard:
 
     can_alarm = False
 
-    def tell(self, note: ClusterMessage, /) -> None:
+    def tell(self, note: Announcement, /) -> None:
         pass
 
 
@@ -171,8 +172,8 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
     clock = SteppedClock()
     early_payer.set((PRIVATE, 5))
     async with (
-        opened(postgres, clock=clock, lease=Lease(name_of(0)), share=ClusterPartition(0, 2)) as first,
-        opened(postgres, clock=clock, lease=Lease(name_of(1)), share=ClusterPartition(1, 2)) as second,
+        opened(postgres, clock=clock, lease=Lease(name_of(0)), scope=ClusterPartition(0, 2)) as first,
+        opened(postgres, clock=clock, lease=Lease(name_of(1)), scope=ClusterPartition(1, 2)) as second,
     ):
         meters = list[Meter]()
         for store, ids in ((first.store, CountingIds(0.1)), (second.store, CountingIds(0.9))):

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bot.chat.erasure_cancel import ErasureCancel
 from bot.chat.tasks import Task
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.events import Connected
 from bot.core.journal import TurnOpened
 from bot.outbox.delivery import Postbox

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.core.cluster_messages import UsageTaken
+from bot.core.other_bots import UsageTaken
 from bot.core.query_results import SpentSum
 from bot.memory.spending import ALL
 from bot.policy.day_limits import NOTHING, Amount, Cap, DayLimits

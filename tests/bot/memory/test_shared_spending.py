@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import DayStanding, UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import UsageTaken
 from bot.memory.own_limits import OwnLimits
 from bot.memory.shared_spending import SharedSpending
 from bot.policy.calendar_days import midnight

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
-from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import UsageTaken
 from bot.core.query_results import SpentSum
 from bot.memory.journal_observers import ObservedStore
 from bot.memory.own_limits import OwnLimits

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Source, Trial, TrialLimits, TrialOptions
 from bot.policy.calendar_days import midnight

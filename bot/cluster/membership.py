@@ -1,46 +1,49 @@
-"""The line over a broker: for workers, which have no sockets, and for gateways, which have them."""
+"""What makes a bot one of several: its partition of the accounts, and its line over the broker."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
-from adapters.broker.gateway import Gateway
 from adapters.broker.link import BrokerLink
 from adapters.broker.notes import NoteExchange
 from adapters.broker.partition_consumer import PartitionConsumer
-from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
+from adapters.broker.partitions import ClusterPartition
+from adapters.broker.queries import ClusterHandlers
 from adapters.broker.requests import RequestExchange
 from adapters.broker.worker import Worker
 from adapters.metrics.metrics import Metrics
 from adapters.metrics.work import Work
 from adapters.onebot.accounts import Account
 from adapters.onebot.protocol import ActionReply
-from adapters.onebot.sockets import Sockets
 from adapters.onebot.transport import OneBotTransport
 from adapters.storage.leases import Lease
 from adapters.web.file_offers import FileOffers
-from bot.core.cluster_messages import ClusterPartition, ClusterPeers
-from bot.core.cluster_queries import ClusterHandlers
+from bot.build import App
+from bot.cluster.handlers import build_handlers
+from bot.cluster.other_bots import ClusterBots
+from bot.cluster.wide_feed import WideFeed
+from bot.console.console_backend import read_status
+from bot.core.console_views import Feed
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.other_bots import ALONE, Announcer
 from bot.core.ports import EventSink
 from bot.outbox.owner_alerts import StartupAlerts
 from config.settings import Settings
 from frostagent.cancellation import background
-from frostagent.text.language import NotifyOwners
 from frostagent.types.ports import Clock, Ids
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
-    """The place of one of several bots in a cluster: its partition and the lease on that, and its
-    exchanges with the other bots. `metrics`, `work` and `offers` are those of its process.
+class Membership:
+    """One of several bots in a cluster: its partition and the lease on that, and its exchanges with
+    the other bots. `metrics`, `work` and `offers` are those of its process.
     """
 
-    share: ClusterPartition
+    scope: ClusterPartition
     lease: Lease
     metrics: Metrics
     notices: NoteExchange
@@ -49,9 +52,36 @@ class Seat:
     offers: FileOffers | None = None
 
     @property
-    def neighbours(self) -> ClusterPeers | None:
-        """The other bots; none if the cluster has a single partition."""
-        return self.notices if self.share.partitions > 1 else None
+    def announcer(self) -> Announcer:
+        """Tells the other bots; a cluster with a single partition has none."""
+        return self.notices if self.scope.partitions > 1 else ALONE
+
+    def build_others(self) -> ClusterBots:
+        """What asks the other bots."""
+        return ClusterBots(self.asks)
+
+    def build_line(
+        self, settings: Settings, *, clock: Clock, ids: Ids, alerts: StartupAlerts
+    ) -> BrokerLine:
+        """The line of this bot, not open yet. Gateways find the bot of a partition by its lease."""
+        return build_broker_line(settings, self, clock=clock, ids=ids, alerts=alerts)
+
+    @asynccontextmanager
+    async def open_feed(self, app: App) -> AsyncIterator[Feed]:
+        """What happens at all bots, for the console of this one. The others are polled while the
+        block runs and a page is watched.
+        """
+        scope, shown = app.journal.scope, app.journal.shown
+        feed = WideFeed(app.newest, shown, ours=scope.has_place, clock=app.clock)
+
+        async def look() -> None:
+            await app.others.add_statuses(await read_status(app, with_drafts=False))
+
+        if not (self.asks.count and scope.is_first):
+            yield feed
+            return
+        async with background(feed.run(look)):
+            yield feed
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +139,7 @@ class RemoteCalls:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLine:
-    """A `ClusterLine` without sockets."""
+    """The accounts of a partition, and the events and calls of theirs that gateways pass on."""
 
     peers: RemotePeers
     transport: OneBotTransport[int]
@@ -120,35 +150,45 @@ class BrokerLine:
         self,
         sink: EventSink,
         durable: Callable[[], Awaitable[bool]],
-        build_handlers: Callable[[], ClusterHandlers],
+        handlers: ClusterHandlers,
         /,
     ) -> AsyncIterator[int]:
-        """Take events from the broker while the block runs; no port is listened on."""
-        async with background(self.worker.run(sink, durable, build_handlers())):
+        """Take events from the broker while the block runs; no port is listened on, so it is 0.
+
+        `durable` waits until the journal has everything put into it; False if it cannot promise
+        that.
+        """
+        async with background(self.worker.run(sink, durable, handlers)):
             yield 0
+
+    def open_for(
+        self, app: App, sink: EventSink, at_work: Callable[[], Awaitable[None]]
+    ) -> AbstractAsyncContextManager[int]:
+        """The same for this bot, which also answers the others; `at_work` returns once it takes
+        events.
+        """
+        return self.open(sink, app.store.commit, build_handlers(app, at_work))
 
 
 def build_broker_line(
-    settings: Settings, seat: Seat, *, clock: Clock, ids: Ids, alerts: StartupAlerts
+    settings: Settings, member: Membership, *, clock: Clock, ids: Ids, alerts: StartupAlerts
 ) -> BrokerLine:
-    """The line of one partition of a worker, not open yet. Gateways find the partition's worker by
-    the lease of the `seat`.
-    """
-    share, lease = seat.share, seat.lease
-    where = AccountLocations(share=share, clock=clock)
+    """The line of one partition of a worker, not open yet."""
+    scope, lease = member.scope, member.lease
+    where = AccountLocations(share=scope, clock=clock)
     link = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=alerts.tell_once)
-    seat.work.links[share.partition] = lambda: link.is_up
+    member.work.links[scope.partition] = lambda: link.is_up
     calls = GatewayCalls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
     consumer = PartitionConsumer(
-        where, clock=clock, trouble=alerts.tell, lay_aside=seat.work.lay_aside
+        where, clock=clock, trouble=alerts.tell, lay_aside=member.work.lay_aside
     )
     worker = Worker(
         link=link,
         where=where,
         consumer=consumer,
         calls=calls,
-        notices=seat.notices,
-        asks=seat.asks,
+        notices=member.notices,
+        asks=member.asks,
         clock=clock,
         trouble=alerts.tell,
     )
@@ -157,39 +197,6 @@ def build_broker_line(
         peers=peers,
         calls=RemoteCalls(calls),
         pass_urls=settings.media_urls == "pass",
-        offers=seat.offers,
+        offers=member.offers,
     )
     return BrokerLine(peers, transport, worker)
-
-
-def build_gateway(
-    settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: NotifyOwners
-) -> Gateway:
-    """A gateway between these sockets and the broker. `trouble` is told if the broker is away."""
-
-    async def make_call(call: GatewayCall) -> CallEnd:
-        try:
-            peer = sockets.peers.caller(call.account)
-            reply = await sockets.calls.make(peer, call.action, call.params, beside=call.beside)
-        except NotConnected as error:
-            return CallEnd("not_connected", wording=str(error))
-        except ActionRefused as error:
-            return CallEnd("refused", retcode=error.retcode, wording=error.wording)
-        except ActionUnanswered as error:
-            return CallEnd("unanswered", wording=str(error))
-        return CallEnd("answered", reply.ok, reply.retcode, reply.data, reply.wording)
-
-    def read_presence() -> Presence:
-        here = tuple(
-            AccountPresence(one.self_id, one.online, one.server) for one in sockets.peers.accounts()
-        )
-        return Presence("", here, sockets.peers.refused, sockets.peers.reconnects)
-
-    return Gateway(
-        f"frost.gateway.{ids.trace()}",
-        link=BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
-        partitions=settings.broker_partitions,
-        calls=make_call,
-        accounts=read_presence,
-        clock=clock,
-    )
