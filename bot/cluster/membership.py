@@ -24,8 +24,7 @@ from adapters.storage.leases import Lease
 from adapters.web.file_offers import FileOffers
 from bot.build import App
 from bot.cluster.handlers import build_handlers
-from bot.cluster.other_bots import ClusterBots
-from bot.cluster.wide_feed import WideFeed
+from bot.cluster.other_bots import ClusterBots, WideFeed
 from bot.console.console_backend import read_status
 from bot.core.console_views import Feed
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
@@ -35,53 +34,6 @@ from bot.outbox.owner_alerts import StartupAlerts
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.types.ports import Clock, Ids
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """One of several bots in a cluster: its partition and the lease on that, and its exchanges with
-    the other bots. `metrics`, `work` and `offers` are those of its process.
-    """
-
-    scope: ClusterPartition
-    lease: Lease
-    metrics: Metrics
-    notices: NoteExchange
-    asks: RequestExchange
-    work: Work
-    offers: FileOffers | None = None
-
-    @property
-    def announcer(self) -> Announcer:
-        """Tells the other bots; a cluster with a single partition has none."""
-        return self.notices if self.scope.partitions > 1 else ALONE
-
-    def build_others(self) -> ClusterBots:
-        """What asks the other bots."""
-        return ClusterBots(self.asks)
-
-    def build_line(
-        self, settings: Settings, *, clock: Clock, ids: Ids, alerts: StartupAlerts
-    ) -> BrokerLine:
-        """The line of this bot, not open yet. Gateways find the bot of a partition by its lease."""
-        return build_broker_line(settings, self, clock=clock, ids=ids, alerts=alerts)
-
-    @asynccontextmanager
-    async def open_feed(self, app: App) -> AsyncIterator[Feed]:
-        """What happens at all bots, for the console of this one. The others are polled while the
-        block runs and a page is watched.
-        """
-        scope, shown = app.journal.scope, app.journal.shown
-        feed = WideFeed(app.newest, shown, ours=scope.has_place, clock=app.clock)
-
-        async def look() -> None:
-            await app.others.add_statuses(await read_status(app, with_drafts=False))
-
-        if not (self.asks.count and scope.is_first):
-            yield feed
-            return
-        async with background(feed.run(look)):
-            yield feed
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,33 +122,75 @@ class BrokerLine:
         return self.open(sink, app.store.commit, build_handlers(app, at_work))
 
 
-def build_broker_line(
-    settings: Settings, member: Membership, *, clock: Clock, ids: Ids, alerts: StartupAlerts
-) -> BrokerLine:
-    """The line of one partition of a worker, not open yet."""
-    scope, lease = member.scope, member.lease
-    where = AccountLocations(share=scope, clock=clock)
-    link = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=alerts.tell_once)
-    member.work.links[scope.partition] = lambda: link.is_up
-    calls = GatewayCalls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
-    consumer = PartitionConsumer(
-        where, clock=clock, trouble=alerts.tell, lay_aside=member.work.lay_aside
-    )
-    worker = Worker(
-        link=link,
-        where=where,
-        consumer=consumer,
-        calls=calls,
-        notices=member.notices,
-        asks=member.asks,
-        clock=clock,
-        trouble=alerts.tell,
-    )
-    peers = RemotePeers(where, link)
-    transport = OneBotTransport(
-        peers=peers,
-        calls=RemoteCalls(calls),
-        pass_urls=settings.media_urls == "pass",
-        offers=member.offers,
-    )
-    return BrokerLine(peers, transport, worker)
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """One of several bots in a cluster: its partition and the lease on that, and its exchanges with
+    the other bots. `metrics`, `work` and `offers` are those of its process.
+    """
+
+    scope: ClusterPartition
+    lease: Lease
+    metrics: Metrics
+    notices: NoteExchange
+    asks: RequestExchange
+    work: Work
+    offers: FileOffers | None = None
+
+    @property
+    def announcer(self) -> Announcer:
+        """Tells the other bots; a cluster with a single partition has none."""
+        return self.notices if self.scope.partitions > 1 else ALONE
+
+    def build_others(self) -> ClusterBots:
+        """What asks the other bots."""
+        return ClusterBots(self.asks)
+
+    def build_line(
+        self, settings: Settings, *, clock: Clock, ids: Ids, alerts: StartupAlerts
+    ) -> BrokerLine:
+        """The line of this bot, not open yet. Gateways find the bot of a partition by its lease."""
+        scope, lease = self.scope, self.lease
+        where = AccountLocations(share=scope, clock=clock)
+        link = BrokerLink(
+            settings.broker_url.get_secret_value(), clock=clock, trouble=alerts.tell_once
+        )
+        self.work.links[scope.partition] = lambda: link.is_up
+        calls = GatewayCalls(link=link, where=where, epoch=lambda: lease.epoch, ids=ids)
+        consumer = PartitionConsumer(
+            where, clock=clock, trouble=alerts.tell, lay_aside=self.work.lay_aside
+        )
+        worker = Worker(
+            link=link,
+            where=where,
+            consumer=consumer,
+            calls=calls,
+            notices=self.notices,
+            asks=self.asks,
+            clock=clock,
+            trouble=alerts.tell,
+        )
+        peers = RemotePeers(where, link)
+        transport = OneBotTransport(
+            peers=peers,
+            calls=RemoteCalls(calls),
+            pass_urls=settings.media_urls == "pass",
+            offers=self.offers,
+        )
+        return BrokerLine(peers, transport, worker)
+
+    @asynccontextmanager
+    async def open_feed(self, app: App) -> AsyncIterator[Feed]:
+        """What happens at all bots, for the console of this one. The others are polled while the
+        block runs and a page is watched.
+        """
+        scope, shown = app.journal.scope, app.journal.shown
+        feed = WideFeed(app.newest, shown, ours=scope.has_place, clock=app.clock)
+
+        async def look() -> None:
+            await app.others.add_statuses(await read_status(app, with_drafts=False))
+
+        if not (self.asks.count and scope.is_first):
+            yield feed
+            return
+        async with background(feed.run(look)):
+            yield feed

@@ -4,10 +4,11 @@ and a decision is applied by the bot that has the account.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, NoReturn
 
 from msgspec.structs import replace
 
@@ -20,12 +21,24 @@ from adapters.broker.queries import (
 )
 from adapters.broker.requests import RequestExchange
 from bot.console.console_backend import DRAFTS, merge_models
-from bot.core.console_views import BotStatus, OwnerDecision, State
+from bot.core.console_views import (
+    BotStatus,
+    ConsoleQueries,
+    News,
+    OwnerDecision,
+    State,
+    TurnQuery,
+    TurnRow,
+)
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.settlement import Settled
+from bot.memory.newest import Newest
 from frostagent.types.conversation import Conversation
+from frostagent.types.ports import Clock
 
 FAILURES: Final = 20  # that are shown, of all bots together
+EVERY: Final = 1.0  # seconds between two looks
+WATCHED: Final = 15.0  # seconds for which somebody watches who has just asked
 
 
 class ClusterBots:
@@ -123,3 +136,73 @@ def _merge_personas(statuses: Sequence[BotStatus]) -> Mapping[str, tuple[str, ..
         )
         for key in keys
     }
+
+
+class WideFeed:
+    """Fits `Feed`: news of all bots, for whoever looks at the console of one. What is `ours` comes
+    from `newest` as it happens, the others' from the journal, once a second while somebody watches.
+    """
+
+    def __init__(
+        self,
+        newest: Newest,
+        showing: ConsoleQueries,
+        *,
+        ours: Callable[[Conversation], bool],
+        clock: Clock,
+    ) -> None:
+        self._newest = newest
+        self._showing = showing
+        self._ours = ours
+        self._clock = clock
+        self._asked = -math.inf
+        self._since = 0.0
+        self._known: dict[str, str] = {}
+
+    @property
+    def number(self) -> int:
+        """That of the latest."""
+        self._watch()
+        return self._newest.number
+
+    async def after(self, number: int, *, within: float) -> tuple[News, ...]:
+        """All that is newer than that, waited for so many seconds; nothing where nothing came."""
+        self._watch()
+        return await self._newest.after(number, within=within)
+
+    async def run(self, then: Callable[[], Awaitable[object]]) -> NoReturn:
+        """Look, for ever, and each time do something `then`."""
+        while True:
+            await self._clock.sleep(EVERY)
+            if self._is_watched:
+                await self._look()
+                await then()
+
+    @property
+    def _is_watched(self) -> bool:
+        return self._clock.monotonic() - self._asked <= WATCHED
+
+    def _watch(self) -> None:
+        if not self._is_watched:  # what was before is on the page that is just made
+            self._since, self._known = self._clock.now(), {}
+        self._asked = self._clock.monotonic()
+
+    async def _look(self) -> None:
+        if (found := await self._showing.rows(TurnQuery())) is None:
+            return
+        known = {_name(row): row.outcome for row in found.rows if not self._ours(row.where)}
+        for row in found.rows:
+            name = _name(row)
+            if name in known and self._is_new(row, self._known.get(name)):
+                self._newest.add(name)
+        self._known = known
+
+    def _is_new(self, row: TurnRow, before: str | None) -> bool:
+        """Whether it began or ended since somebody looked."""
+        if before is not None:
+            return row.outcome != before
+        return row.at + (row.seconds or 0.0) >= self._since
+
+
+def _name(row: TurnRow) -> str:
+    return row.turn_id or row.message_id

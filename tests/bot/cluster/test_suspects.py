@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from bot.cluster.suspects import Suspects
+from bot.cluster.handlers import Suspects
 from bot.core.journal import PlaceSet
 from bot.settings_store import NOWHERE
 from tests.fakes import RecordingStore

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bot.cluster.wide_feed import WATCHED, WideFeed
+from bot.cluster.other_bots import WATCHED, WideFeed
 from bot.core.console_views import News, TurnQuery, TurnRow, TurnRows
 from bot.memory.newest import Newest
 from frostagent.cancellation import background
