@@ -13,6 +13,8 @@ import adapters.console
 import adapters.storage
 import bot
 import frostagent
+from bot.core.language import CATALOGUE
+from frostagent.text.language import Phrase
 from tests.bot.test_old_names import OLD_NAMES
 from tests.cases import each_case
 
@@ -23,6 +25,8 @@ QUOTED = re.compile(r"「.*?」")  # what somebody is to type, or has said
 def pairs(value: object) -> Iterator[tuple[str, str]]:
     """The pairs of lines in it: the first Chinese, so that it is no other pair of words."""
     match value:
+        case Phrase(zh=zh, en=en):
+            yield zh, en
         case (str() as zh, str() as en) if CJK.search(zh):
             yield zh, en
         case tuple() | list():
@@ -51,7 +55,7 @@ def either() -> Iterator[tuple[str, str, str]]:
             continue
         module = importlib.import_module(found.name)
         for name, value in vars(module).items():
-            if name.isupper():
+            if name.isupper() and value is not CATALOGUE:
                 yield from ((f"{found.name}.{name}", zh, en) for zh, en in pairs(value))
 
 

@@ -392,8 +392,8 @@ class JoinRequests:
 
 def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
     """The line an owner is asked by, without how it is answered; in Chinese, or in English."""
-    words = (FRIEND if request.kind == "friend" else INVITE).format(tongue)
-    line = words.format(number=request.number, who=request.user_id, group=request.group_id)
+    words = FRIEND if request.kind == "friend" else INVITE
+    line = words.format(tongue, number=request.number, who=request.user_id, group=request.group_id)
     said = in_one_line(request.comment, MAX_COMMENT).translate(INNER_QUOTES)
     return SAYING.format(tongue, line=line, said=said) if said else line
 

@@ -169,7 +169,7 @@ class PendingDecisions:
             case several:
                 names = join_lines([one.name for _, _, one in several])
                 example = several[0][2].example
-                words = WHICH.fill(names=names, example=example).format(self._tongue)
+                words = WHICH.format(self._tongue, names=names, example=example)
                 quote = message.message_id if is_quoted(message) else ""
                 self._postbox.post(message.conversation, words, quote=quote)
                 return True

@@ -257,7 +257,7 @@ class Turns:
                 return NOTHING_SAID
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
                 # No words of the model's: kept as its own, it says them again.
-                words = in_question_language(UNANSWERED, turn.message).format(trace=turn.run.id)
+                words = in_question_language(UNANSWERED, turn.message, trace=turn.run.id)
                 said = await self._deliver(turn, words)
                 self._report(said)
                 return NOTHING_SAID
