@@ -10,6 +10,7 @@ adapters/metrics <-- run events, entries, events, model requests;  adapters/web 
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from adapters.metrics.metrics import CountedSink
+from adapters.onebot.sockets import Sockets
 from adapters.storage.store import open_store
 from adapters.traces.run_log import RunLog
 from adapters.traces.spans import TurnSpans
@@ -25,14 +27,13 @@ from bot.approvals.decision import Say
 from bot.build import App, build_app
 from bot.chat.dispatcher import StartupBarrier
 from bot.chat_models import Wrap
-from bot.cluster.line import ClusterLine, build_line
-from bot.cluster.singletons import list_daily_tasks, run_singletons
+from bot.commands.alarms import AlarmMonitor
+from bot.commands.digest import DailyDigest
 from bot.configured_tools import find_tools
-from bot.console.console import Link
-from bot.core.cluster_messages import WHOLE
-from bot.core.cluster_queries import ClusterHandlers
+from bot.console.console import Link, open_console
 from bot.core.console_views import Doctor
 from bot.core.events import Identity
+from bot.core.other_bots import ALONE, EVERY_ACCOUNT
 from bot.core.ports import TurnFollower
 from bot.core.trial_group import Trial
 from bot.outbox.owner_alerts import StartupAlerts, stall_alerts
@@ -41,6 +42,7 @@ from bot.runtime.loop import BAD_CONFIGURATION, exit_process
 from bot.runtime.reloading import ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
 from bot.runtime.watchdog import Watchdog
+from bot.sockets import build_sockets
 from bot.web import build_file_offers, build_metrics, open_web
 from config.secrets import secrets_of
 from config.settings import Settings
@@ -52,7 +54,7 @@ from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # of clusters alone
-    from bot.cluster.broker import Seat
+    from bot.cluster.membership import BrokerLine, Membership
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +115,7 @@ async def open_service(
     terminal: Say | None = None,
     trying: Trial | None = None,
     clock: Clock | None = None,
-    seat: Seat | None = None,
+    member: Membership | None = None,
     doctor: Doctor | None = None,
     aside: Discovered | None = None,
 ) -> AsyncIterator[Service]:
@@ -124,16 +126,16 @@ async def open_service(
     owners; by default those of the settings. `ousted` is called if another process takes over the
     journal. Whoever reads the `terminal` is asked instead of the owners about calls that need an
     approval. `trying` is the trial that this bot belongs to: it gets a console in any case. The
-    console asks the `doctor`. A bot of a cluster has a `seat`: it serves no pages of health and
-    metrics, and only the one with the first partition runs the console and the daily digest. A bot
-    beside another one has the tools of `aside` and no others, and is never followed or shown.
+    console asks the `doctor`. A bot of a cluster is a `member`: it serves no pages of health and
+    metrics, and only the first one runs the console and the daily digest. A bot beside another one
+    has the tools of `aside` and no others, and is never followed or shown.
     Raises ConfigError, inside a group, for a port or a journal that is taken.
     """
     clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         found = find_tools(settings) if aside is None else aside
-        alerts = StartupAlerts(speaks=seat is None or seat.share.is_first)
+        alerts = StartupAlerts(speaks=member is None or member.scope.is_first)
         stack.enter_context(alerts.logged_at_the_end())
         journal = await enter(
             open_store(
@@ -144,8 +146,8 @@ async def open_service(
                 trouble=alerts.tell_once,
                 migrate=migrate,
                 ousted=ousted,
-                lease=seat.lease if seat else None,
-                share=seat.share if seat else WHOLE,
+                lease=member.lease if member else None,
+                scope=member.scope if member else EVERY_ACCOUNT,
             )
         )
         followers: list[TurnFollower] = []
@@ -158,9 +160,13 @@ async def open_service(
                 stack.enter_context(run_log.writing())
                 followers.append(run_log)
         report(found.problems)
-        offers = seat.offers if seat else build_file_offers(settings)
+        offers = member.offers if member else build_file_offers(settings)
         session = await enter(make_session())
-        line = build_line(settings, seat, offers, clock=clock, ids=ids, alerts=alerts)
+        line: Sockets | BrokerLine
+        if member is None:
+            line = build_sockets(settings, offers, clock=clock, ids=ids)
+        else:
+            line = member.build_line(settings, clock=clock, ids=ids, alerts=alerts)
         app = build_app(
             settings,
             found=found,
@@ -169,10 +175,10 @@ async def open_service(
             session=session,
             transport=line.transport,
             peers=line.peers,
-            neighbours=seat.neighbours if seat else None,
-            others=seat.asks if seat else None,
+            announcer=member.announcer if member else ALONE,
+            others=member.build_others() if member else ALONE,
             offers=offers,
-            metrics=seat.metrics if seat else build_metrics(found.names, clock),
+            metrics=member.metrics if member else build_metrics(found.names, clock),
             followers=followers,
             is_watched=bool(settings.console_port) or trying is not None,
             terminal=terminal,
@@ -184,11 +190,18 @@ async def open_service(
         for client in app.web_clients:
             stack.push_async_callback(client.aclose)
         stack.push_async_callback(app.decoder.aclose)
-        is_shown = seat is None and aside is None
+        is_shown = member is None and aside is None
         port = await enter(running(settings, app, line, alerts, is_shown=is_shown))
+        feed = await enter(member.open_feed(app)) if member else app.newest
         link = await enter(
-            run_singletons(
-                settings, app, mask=mask, open_service=open_service, trying=trying, doctor=doctor
+            open_console(
+                settings,
+                app,
+                mask=mask,
+                feed=feed,
+                open_service=open_service,
+                trying=trying,
+                doctor=doctor,
             )
         )
         try:
@@ -204,7 +217,12 @@ async def open_service(
 
 @asynccontextmanager
 async def running(
-    settings: Settings, app: App, line: ClusterLine, alerts: StartupAlerts, *, is_shown: bool
+    settings: Settings,
+    app: App,
+    line: Sockets | BrokerLine,
+    alerts: StartupAlerts,
+    *,
+    is_shown: bool,
 ) -> AsyncIterator[int]:
     """Run all loops while the block runs, and the pages of health and metrics of a bot that
     `is_shown`; the port listened on, 0 in forward mode.
@@ -228,12 +246,10 @@ async def running(
             await enter(background(Watchdog(clock=app.clock, stalled=stalled).run()))
             await enter(open_web(settings, app.metrics, lambda: (app,), offers=app.offers))
 
-        def build_cluster_handlers() -> ClusterHandlers:
-            from bot.cluster.cluster_events import build_handlers  # of clusters alone
-
-            return build_handlers(app, startup_barrier.opened)
-
-        port = await enter(line.open(sink, app.store.commit, build_cluster_handlers))
+        if isinstance(line, Sockets):
+            port = await enter(line.open(sink))
+        else:
+            port = await enter(line.open_for(app, sink, startup_barrier.opened))
         loader = StartupLoader(
             (
                 app.spending.load,
@@ -268,6 +284,40 @@ def list_background(
         Background("expiry of approvals", app.active_work.expire_approvals),
         *list_daily_tasks(settings, app),
         Background("startup alerts", lambda: alerts.pass_on(app.owner), needs_account=True),
+    )
+
+
+def list_daily_tasks(settings: Settings, app: App) -> tuple[Background, ...]:
+    """The loops that send owners the daily digest, and alarms about a disk that fills up, a model
+    that became dearer, a stuck lane, people near their limits and new groups. A bot that is
+    not the first one sends only the alarms about its own accounts.
+    """
+    books, is_first = app.journal.books, app.journal.scope.is_first
+    alarms = AlarmMonitor(
+        stands=app.status.here,
+        busy=app.lanes.in_progress,
+        gather=(app.spending.alerts.take_people, app.decisions.groups.news),
+        books=books if is_first else None,
+        tell=app.owner.tell,
+        clock=app.clock,
+        tongue=app.owner.tongue,
+        host=platform.node() if settings.has_broker else "",
+    )
+    if not is_first:
+        return (Background("alarms", alarms.run, needs_account=True),)
+    daily = DailyDigest(
+        at=settings.bot_digest,
+        tongue=app.owner.tongue,
+        books=books,
+        stands=app.status.everywhere,
+        choices=books,
+        store=app.store,
+        owner=app.owner,
+        clock=app.clock,
+    )
+    return (
+        Background("daily digest", daily.run, needs_account=True),
+        Background("alarms", alarms.run, needs_account=True),
     )
 
 

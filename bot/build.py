@@ -94,11 +94,10 @@ from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
-from bot.core.cluster_messages import ClusterPeers
-from bot.core.cluster_queries import ClusterClient
 from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.memories import Notebook
+from bot.core.other_bots import ALONE, Announcer, OtherBots
 from bot.core.ports import (
     ChatLog,
     JournalObserver,
@@ -188,7 +187,7 @@ class App:
     journal: SqlStore
     transport: AnyTransport
     peers: Connections
-    others: ClusterClient | None
+    others: OtherBots
     offers: FileOffers | None
     metrics: Metrics
     clock: Clock
@@ -252,8 +251,8 @@ def build_app(
     session: ClientSession,
     transport: AnyTransport,
     peers: Connections,
-    neighbours: ClusterPeers | None,
-    others: ClusterClient | None,
+    announcer: Announcer,
+    others: OtherBots,
     offers: FileOffers | None,
     metrics: Metrics,
     followers: Sequence[TurnFollower],
@@ -266,8 +265,8 @@ def build_app(
 ) -> App:
     """Build a bot; nothing of it is open yet. `wrap` may put something around each port.
 
-    `neighbours` are the other bots of a cluster, which are told things, `others` the same, to be
-    asked. `is_watched`: there may be a console. Whoever reads the `terminal` is asked instead of
+    `announcer` tells the other bots of a cluster, `others` asks them. `is_watched`: there may be a
+    console. Whoever reads the `terminal` is asked instead of
     the owners about calls that need an approval. `alerts` keeps what owners should know until it
     can be sent. Raises ConfigError for a file that cannot be used.
     """
@@ -283,7 +282,7 @@ def build_app(
         store=journaled,
         choices=books,
         clock=clock,
-        neighbours=neighbours,
+        announcer=announcer,
     )
     own_limits = OwnLimits(settings=settings_store, clock=clock)
     day_limits = DayLimits(
@@ -291,7 +290,7 @@ def build_app(
         Cap(settings.bot_day_cost_group, settings.bot_day_tokens_group),
         Cap(settings.bot_day_cost_all, settings.bot_day_tokens_all),
     )
-    if neighbours is None:
+    if announcer is ALONE:
         spending = Spending(
             day_limits,
             own=own_limits,
@@ -312,7 +311,7 @@ def build_app(
             owners=owners,
             clock=clock,
             tell=alerts.tell,
-            neighbours=neighbours,
+            announcer=announcer,
         )
         journal.write_by(counting(shared, clock.now))  # the journal counts what all bots take
     newest = Newest()
@@ -492,7 +491,7 @@ def build_app(
         mask=mask,
         quiet=owners.quiet,
         tongue=tongue,
-        neighbours=neighbours,
+        announcer=announcer,
     )
     sender.unreachable.follow(owner.tell_of_unreachable)
     screen: Screen | None = None
@@ -505,7 +504,7 @@ def build_app(
             store=store,
             choices=books,
             clock=clock,
-            shelf=DraftFiles(settings.media_dir, journal.share),
+            shelf=DraftFiles(settings.media_dir, journal.scope.suffix),
             forgotten=FORGOTTEN.format(tongue),
         ),
         journal=send_journal,
@@ -782,14 +781,15 @@ def build_app(
         cancel_join_requests=join_request_store.forget,
         now=clock.now,
         then=(shadow.forget,) if extraction is None else (extraction.forget, shadow.forget),
-        neighbours=neighbours,
+        announcer=announcer,
     )
     forgetting.follow(sender.forget)
     forgetting.follow(owner.forget)
     status = StatusReader(
         count_pending=decisions.count,
         free_space=lambda: free_at(data_folder(settings)),
-        cluster=others,
+        others=others,
+        number=journal.scope.number,
     )
 
     async def measure(where: Conversation) -> ContextSize:

@@ -14,16 +14,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from adapters.broker.gateway import Gateway
+from adapters.broker.link import BrokerLink
+from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
 from adapters.onebot.accounts import PeerRegistry
+from adapters.onebot.sockets import Sockets
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
-from bot.cluster.broker import build_gateway
-from bot.cluster.line import build_sockets
+from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.sockets import build_sockets
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.text.language import Bilingual, Language, text_in
+from frostagent.text.language import Bilingual, Language, NotifyOwners, text_in
 from frostagent.text.masking import text_for_log
+from frostagent.types.ports import Clock, Ids
 
 LAST_EVENTS: Final = 5.0  # seconds at the end for what the broker has not confirmed
 
@@ -63,6 +67,39 @@ async def open_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
                     yield held
         finally:
             await _publish_waiting(gateway)
+
+
+def build_gateway(
+    settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: NotifyOwners
+) -> Gateway:
+    """A gateway between these sockets and the broker. `trouble` is told if the broker is away."""
+
+    async def make_call(call: GatewayCall) -> CallEnd:
+        try:
+            peer = sockets.peers.caller(call.account)
+            reply = await sockets.calls.make(peer, call.action, call.params, beside=call.beside)
+        except NotConnected as error:
+            return CallEnd("not_connected", wording=str(error))
+        except ActionRefused as error:
+            return CallEnd("refused", retcode=error.retcode, wording=error.wording)
+        except ActionUnanswered as error:
+            return CallEnd("unanswered", wording=str(error))
+        return CallEnd("answered", reply.ok, reply.retcode, reply.data, reply.wording)
+
+    def read_presence() -> Presence:
+        here = tuple(
+            AccountPresence(one.self_id, one.online, one.server) for one in sockets.peers.accounts()
+        )
+        return Presence("", here, sockets.peers.refused, sockets.peers.reconnects)
+
+    return Gateway(
+        f"frost.gateway.{ids.trace()}",
+        link=BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=trouble),
+        partitions=settings.broker_partitions,
+        calls=make_call,
+        accounts=read_presence,
+        clock=clock,
+    )
 
 
 def _log_trouble(line: Bilingual) -> None:

@@ -2,7 +2,7 @@
 console, or by an answer to a question of the bot's.
 
 A frozen descriptor names each value and says how the journal holds it. Everything else is here:
-reading at the start, writing, and what the other bots of a cluster set.
+reading at the start, writing, and what other bots of the service set.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from bot.core import codec
-from bot.core.cluster_messages import ClusterPeers, PlaceChanged, RowChanged
 from bot.core.journal import PersonaChosen, PlaceSet
+from bot.core.other_bots import ALONE, Announcer, PlaceChanged, RowChanged
 from bot.core.ports import Store
 from bot.core.query_results import Choices
 from frostagent.types.conversation import Conversation
@@ -37,7 +37,7 @@ class Setting(Generic[K, V]):
 @dataclass(frozen=True, eq=False)
 class PlaceSetting(Setting[Conversation, V]):
     """A value for each conversation, kept there as the text that `write` makes of it. A text that
-    `read` returns None for counts as unset. Other bots of a cluster hear of one that `is_shared`.
+    `read` returns None for counts as unset. Other bots hear of one that `is_shared`.
     """
 
     read: Callable[[str], V | None]
@@ -49,7 +49,7 @@ class PlaceSetting(Setting[Conversation, V]):
 class TableSetting(Setting[K, V]):
     """Values by key, kept together in one row that belongs to no conversation. Keys are written by
     str() and read by `key`; a value that does not `last` at that time (seconds since 1970) is left
-    out when the row is written next. Other bots of a cluster hear of changes.
+    out when the row is written next. Other bots hear of changes.
     """
 
     kind: type[dict[str, V]]
@@ -87,12 +87,12 @@ class SettingsStore:
         store: Store,
         choices: Choices,
         clock: Clock,
-        neighbours: ClusterPeers | None = None,
+        announcer: Announcer = ALONE,
     ) -> None:
         self._store = store
         self._choices = choices
         self._clock = clock
-        self._neighbours = neighbours
+        self._announcer = announcer
         self._kept = {setting.name: _Kept(setting) for setting in settings}
 
     # --- reading ------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ class SettingsStore:
         return True
 
     async def reload(self) -> None:
-        """Read the shared settings again if the journal can be read now: changes by other bots of
-        the cluster may have been missed.
+        """Read the shared settings again if the journal can be read now: changes by other
+        bots may have been missed.
         """
         for kept in self._kept.values():
             if _is_shared(kept.setting):
@@ -166,8 +166,8 @@ class SettingsStore:
         if not await self._store.commit(_entry(setting, where, text)):
             return False
         self._keep(setting, where, value)
-        if setting.is_shared and self._neighbours is not None:
-            self._neighbours.tell(PlaceChanged(where, setting.name, text))
+        if setting.is_shared:
+            self._announcer.tell(PlaceChanged(where, setting.name, text))
         return True
 
     def put(self, setting: PlaceSetting[V], where: Conversation, value: V | None) -> None:
@@ -195,12 +195,11 @@ class SettingsStore:
                 return False
             kept.values = values
             kept.changed()
-            if self._neighbours is not None:
-                self._neighbours.tell(RowChanged(setting.name, text))
+            self._announcer.tell(RowChanged(setting.name, text))
             return True
 
     def apply(self, note: PlaceChanged | RowChanged) -> None:
-        """Take over what another bot of the cluster has set. An unknown setting is ignored: the
+        """Take over what another bot has set. An unknown setting is ignored: the
         other bot may run another version.
         """
         match note, self._kept.get(note.name):

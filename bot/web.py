@@ -17,8 +17,8 @@ from bot.policy.wake import Silence
 from config.settings import Settings
 from frostagent.types.ports import Clock
 
-if TYPE_CHECKING:  # of clusters alone
-    from adapters.metrics.work import Work
+if TYPE_CHECKING:
+    from adapters.metrics.exposition import Collectors
 
 REASONS: Final[Mapping[str, str]] = {
     Silence.USER: "user_rate",
@@ -57,12 +57,12 @@ async def open_web(
     bots: Callable[[], Sequence[App]],
     *,
     cut_off: Callable[[], str] = str,
-    work: Work | None = None,
+    collectors: Collectors = tuple,
     offers: FileOffers | None = None,
 ) -> AsyncIterator[None]:
     """Serve the pages of these bots and the files on `offers` while the block runs, unless WEB_PORT
-    is 0. `cut_off` tells why the process has no bot; empty if it has one. `work` is that of a
-    cluster's worker.
+    is 0. `cut_off` tells why the process has no bot; empty if it has one. `collectors` are of
+    further metrics.
     """
 
     async def render_metrics() -> bytes:
@@ -70,11 +70,7 @@ async def open_web(
         from adapters.metrics.exposition import DiskCollector, render
 
         vitals = together([read_vitals(one) for one in bots()])
-        if work is None:
-            return render(metrics, vitals, DiskCollector(free))
-        from adapters.metrics.cluster import WorkCollector
-
-        return render(metrics, vitals, DiskCollector(free), WorkCollector(work))
+        return render(metrics, vitals, DiskCollector(free), *collectors())
 
     match settings.web_port:
         case 0:
@@ -110,7 +106,7 @@ def build_attendance(
         stopping=stopping,
         refused=lambda: next(filter(None, (one.peers.refused for one in bots())), ""),
         cut_off=cut_off,
-        ours=lambda account: any(one.journal.share.has(account) for one in bots()),
+        ours=lambda account: any(one.journal.scope.has(account) for one in bots()),
     )
 
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from adapters.broker.link import BrokerLink
 from adapters.broker.notes import NoteExchange
+from adapters.broker.partitions import ClusterPartition
 from adapters.broker.requests import RequestExchange
 from adapters.metrics.work import Work
 from adapters.storage.leases import Lease, Roster, holder_of_process, name_of
 from bot.app import Service, open_service
-from bot.cluster.broker import Seat
+from bot.cluster.membership import Membership
 from bot.cluster.partition_manager import PartitionManager
 from bot.configured_tools import find_tools
-from bot.core.cluster_messages import ClusterPartition
 from bot.core.console_views import Doctor
 from bot.outbox.owner_alerts import stall_alerts
 from bot.runtime.watchdog import Watchdog
@@ -28,6 +29,9 @@ from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.text.masking import Mask
+
+if TYPE_CHECKING:
+    from adapters.metrics.cluster import WorkCollector
 
 
 @asynccontextmanager
@@ -48,13 +52,13 @@ async def open_worker(
     )
     offers = build_file_offers(settings)
 
-    def open_partition(share: ClusterPartition) -> AbstractAsyncContextManager[Service]:
-        lease = Lease(name_of(share.partition), holder=holder)
+    def open_partition(scope: ClusterPartition) -> AbstractAsyncContextManager[Service]:
+        lease = Lease(name_of(scope.partition), holder=holder)
         name = ids.trace()
-        seat = Seat(
-            share, lease, metrics, NoteExchange(name), RequestExchange(name, share), work, offers
+        member = Membership(
+            scope, lease, metrics, NoteExchange(name), RequestExchange(name, scope), work, offers
         )
-        return open_service(settings, grace=grace, mask=mask, seat=seat, doctor=doctor)
+        return open_service(settings, grace=grace, mask=mask, member=member, doctor=doctor)
 
     def is_idle(service: Service) -> bool:
         return not (service.app.lanes.active or service.app.lanes.waiting)
@@ -63,6 +67,11 @@ async def open_worker(
         told = [stall_alerts(one.app.owner, metrics.stalled) for one in manager.services[:1]]
         for tell in told or [metrics.stalled]:
             tell(seconds)
+
+    def collect_work() -> tuple[WorkCollector, ...]:
+        from adapters.metrics.cluster import WorkCollector as Collector  # loads Prometheus' library
+
+        return (Collector(work),)
 
     sight = BrokerLink(settings.broker_url.get_secret_value(), clock=clock, trouble=lambda _: None)
     with ThreadPoolExecutor(1, "roster") as thread:
@@ -82,7 +91,7 @@ async def open_worker(
             metrics,
             lambda: [service.app for service in manager.services],
             cut_off=lambda: "" if manager.services else STANDING_BY,
-            work=work,
+            collectors=collect_work,
             offers=offers,
         )
         async with background(watchdog.run(), sight.hold()), shown, background(manager.run()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.build import KEPT_SETTINGS
-from bot.core.cluster_messages import ClusterPeers
+from bot.core.other_bots import ALONE, Announcer
 from bot.core.ports import Store
 from bot.core.query_results import Choices
 from bot.settings_store import SettingsStore
@@ -16,7 +16,7 @@ def kept_settings(
     choices: Choices | None = None,
     *,
     clock: Clock | None = None,
-    neighbours: ClusterPeers | None = None,
+    announcer: Announcer = ALONE,
 ) -> SettingsStore:
     """`choices` reads the journal, unless the store does."""
     if choices is None:
@@ -27,5 +27,5 @@ def kept_settings(
         store=store,
         choices=choices,
         clock=clock or ManualClock(),
-        neighbours=neighbours,
+        announcer=announcer,
     )

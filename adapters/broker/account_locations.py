@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.broker.payloads import AccountPresence, Presence
-from bot.core.cluster_messages import ClusterPartition, partition_of
 from bot.core.errors import NotConnected
 from frostagent.types.ports import Clock
 

@@ -16,6 +16,7 @@ from aio_pika.exceptions import DeliveryError, PublishError
 from msgspec.structs import replace
 
 from adapters.broker.link import BrokerLink, watch
+from adapters.broker.partitions import partition_of
 from adapters.broker.payloads import (
     HEADER_GATEWAY,
     HEADER_TAKEN,
@@ -31,7 +32,6 @@ from adapters.broker.payloads import (
 from adapters.broker.topology import EVENTS, Topology, declare, queue_of
 from adapters.broker.wire import PERSISTENT, Delivered, consume, headers_of, properties, publish
 from bot.core import codec
-from bot.core.cluster_messages import partition_of
 from bot.core.events import Connected, Event, Heartbeat, MessageReceived
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock

@@ -13,7 +13,7 @@ from aio_pika.abc import AbstractExchange, AbstractIncomingMessage
 from adapters.broker.link import BrokerLink
 from adapters.broker.payloads import HEADER_VERSION, VERSION, pack, unpack
 from bot.core import codec
-from bot.core.cluster_messages import AlarmRaised, ClusterMessage
+from bot.core.other_bots import AlarmRaised, Announcement
 from frostagent.types.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class NoteExchange:
-    """Fits `ClusterPeers`. `origin` is its own, of which it hears nothing. An alarm for whoever can
+    """Fits `Announcer`. `origin` is its own, of which it hears nothing. An alarm for whoever can
     reach the owners is told until somebody has said it, or could for long enough: its hearer may be
     dead, or not there yet.
     """
@@ -33,13 +33,13 @@ class NoteExchange:
     def __init__(self, origin: str) -> None:
         self._origin = origin
         self.can_alarm = False  # as the gateways tell it
-        self._waiting: deque[ClusterMessage] = deque(maxlen=KEPT)
+        self._waiting: deque[Announcement] = deque(maxlen=KEPT)
         self._unsaid: dict[str, AlarmRaised] = {}  # by kind
         self._sayable: dict[str, float] = {}  # since when, by kind
         self._due = asyncio.Event()
 
     @property
-    def waiting(self) -> tuple[ClusterMessage, ...]:
+    def waiting(self) -> tuple[Announcement, ...]:
         """The notes that are not published yet, the oldest first."""
         return tuple(self._waiting)
 
@@ -48,7 +48,7 @@ class NoteExchange:
         """The alarms that nobody has said yet, as far as is known here."""
         return tuple(self._unsaid.values())
 
-    def tell(self, note: ClusterMessage, /) -> None:
+    def tell(self, note: Announcement, /) -> None:
         """Publish it, once there is a broker."""
         if isinstance(note, AlarmRaised) and note.kind:
             self._drop(note.kind)
@@ -90,13 +90,13 @@ class NoteExchange:
         self._unsaid.pop(kind, None)
         self._sayable.pop(kind, None)
 
-    def read(self, message: AbstractIncomingMessage) -> ClusterMessage | None:
+    def read(self, message: AbstractIncomingMessage) -> Announcement | None:
         """The note of another bot; None for one of its own, and for what cannot be read."""
         if message.headers.get(HEADER_ORIGIN) == self._origin:
             return None
         try:
-            note: ClusterMessage = unpack(
-                ClusterMessage, message.body, message.headers.get(HEADER_VERSION)
+            note: Announcement = unpack(
+                Announcement, message.body, message.headers.get(HEADER_VERSION)
             )
         except codec.Unreadable:
             logger.exception("a note of another bot cannot be read")

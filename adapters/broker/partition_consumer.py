@@ -14,6 +14,7 @@ from msgspec.structs import astuple, replace
 from adapters.broker.account_locations import AccountLocations
 from adapters.broker.link import watch
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_TAKEN, HEADER_VERSION, unpack
+from adapters.broker.queries import ClusterHandlers
 from adapters.broker.topology import DEAD, queue_of
 from adapters.broker.wire import (
     Delivered,
@@ -24,7 +25,6 @@ from adapters.broker.wire import (
     returns_of,
 )
 from bot.core import codec
-from bot.core.cluster_queries import ClusterHandlers
 from bot.core.events import Event, MessageReceived, MessageWaited
 from bot.core.language import CATALOGUE
 from bot.core.ports import EventSink

@@ -1,4 +1,4 @@
-"""The messages between gateways and workers: JSON by `domain/codec`, with a version header.
+"""The messages between gateways and workers: JSON by `bot/core/codec`, with a version header.
 
 A new field has a default, so that both versions of a rolling upgrade read each other. A change that
 older readers would misunderstand raises VERSION, and they refuse it.
@@ -11,9 +11,10 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from bot.core import cluster_queries, codec
-from bot.core.cluster_messages import ClusterMessage
+from adapters.broker.queries import ClusterQuery, ClusterReply
+from bot.core import codec
 from bot.core.events import Event, MessageReceived
+from bot.core.other_bots import Announcement
 
 VERSION: Final = 1
 LARGEST: Final = 8 * 2**20  # bytes of a body
@@ -104,11 +105,11 @@ def pack(
     | GatewayCall
     | CallEnd
     | Presence
-    | ClusterMessage
+    | Announcement
     | PartsAsked
     | PartAnswer
-    | cluster_queries.ClusterQuery
-    | cluster_queries.ClusterReply,
+    | ClusterQuery
+    | ClusterReply,
 ) -> bytes:
     """The body of a message."""
     return codec.encode(value)

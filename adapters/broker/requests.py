@@ -17,11 +17,11 @@ from aio_pika.exceptions import ChannelInvalidStateError, DeliveryError
 from pamqp.common import FieldValue
 
 from adapters.broker.link import GONE, ConnectionLost, in_tasks, raise_as_lost
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.broker.payloads import HEADER_VERSION, LARGEST, VERSION, pack, unpack
+from adapters.broker.queries import AnswerQuery, ClusterQuery, ClusterReply
 from adapters.broker.topology import QUESTIONS
 from bot.core import codec
-from bot.core.cluster_messages import ClusterPartition, partition_of
-from bot.core.cluster_queries import AnswerQuery, ClusterQuery, ClusterReply
 from bot.core.errors import ActionUnanswered, NotConnected
 
 ALL: Final = "all"
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class RequestExchange:
-    """Fits `ClusterClient`. `origin` is its own name, by which it knows what it asked itself."""
+    """Asks the other bots. `origin` is its own name, by which it knows what it asked itself."""
 
     def __init__(self, origin: str, share: ClusterPartition) -> None:
         self._origin = origin

@@ -16,28 +16,28 @@ from adapters.broker.link import BrokerLink, watch
 from adapters.broker.notes import NoteExchange
 from adapters.broker.partition_consumer import PartitionConsumer
 from adapters.broker.payloads import HEADER_GATEWAY, HEADER_VERSION, Presence, unpack
+from adapters.broker.queries import ClusterHandlers
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import declare
 from adapters.broker.wire import Delivered, headers_of
 from bot.core import codec
-from bot.core.cluster_messages import (
-    AlarmRaised,
-    ClusterMessage,
-    PlaceChanged,
-    RowChanged,
-    SubjectErased,
-    UsageTaken,
-)
-from bot.core.cluster_queries import ClusterHandlers
+from bot.core.erasure import SubjectErased
 from bot.core.events import Connected, MessageLost
 from bot.core.language import CATALOGUE
+from bot.core.other_bots import (
+    AlarmRaised,
+    Announcement,
+    PlaceChanged,
+    RowChanged,
+    UsageTaken,
+)
 from bot.core.ports import EventSink
 from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.types.ports import Clock
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
 
-Come: TypeAlias = Delivered | Connected | MessageLost | ClusterMessage | None
+Come: TypeAlias = Delivered | Connected | MessageLost | Announcement | None
 
 
 class Inbox:
@@ -56,7 +56,7 @@ class Inbox:
         self._alarms: list[AlarmRaised] = []
         self._is_open = False
 
-    def put(self, *come: Connected | MessageLost | ClusterMessage | None) -> None:
+    def put(self, *come: Connected | MessageLost | Announcement | None) -> None:
         """Take in whatever is no event."""
         for one in come:
             if isinstance(one, AlarmRaised) and not self._is_open:

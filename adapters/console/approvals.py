@@ -15,13 +15,13 @@ from adapters.console.language import LANGUAGE, Language
 from adapters.console.logins import LOGINS
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
-from bot.core.cluster_queries import OwnerDecision, WordKind
+from bot.core.console_views import DecisionKind, OwnerDecision
 from bot.core.settlement import Settled
 from frostagent.types.runs import Led
 
 NAME = re.compile(r"([ARD])([0-9]{1,9})")
 ACCOUNT = re.compile(r"[0-9]{1,18}")
-KINDS: Final[Mapping[str, WordKind]] = {"A": "A", "R": "R", "D": "D"}
+KINDS: Final[Mapping[str, DecisionKind]] = {"A": "A", "R": "R", "D": "D"}
 PATIENCE = 6.0  # seconds to wait for QQ; the request goes on if it takes longer
 
 

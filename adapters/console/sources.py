@@ -10,12 +10,13 @@ from aiohttp import web
 
 from adapters.console.http import ADDRESS
 from adapters.console.logins import LOGIN
-from bot.core.cluster_queries import OwnerDecision, PartitionStatus
 from bot.core.console_views import (
+    BotStatus,
     ConsoleQueries,
     Feed,
     Finding,
     LimitState,
+    OwnerDecision,
     PersonaState,
     ToolAnswer,
     ToolState,
@@ -33,7 +34,7 @@ from frostagent.types.ports import Clock
 class Sources:
     """- `audits` are the last N entries of the audit log, the latest first; None if they cannot be
       read now.
-    - `look` returns the current state of the whole cluster, `look_with_drafts` also the texts of
+    - `look` returns the current state of all bots, `look_with_drafts` also the texts of
       drafts.
     - `pause` pauses a chat, `resume` resumes it. False if that cannot be recorded now.
     - `forget` erases a group, or the person of a private chat, and returns the row count.
@@ -54,8 +55,8 @@ class Sources:
     audits: Callable[[int], Awaitable[Sequence[Audited] | None]]
     explain: WakeExplainer
     feed: Feed
-    look: Callable[[], Awaitable[PartitionStatus]]
-    look_with_drafts: Callable[[], Awaitable[PartitionStatus]]
+    look: Callable[[], Awaitable[BotStatus]]
+    look_with_drafts: Callable[[], Awaitable[BotStatus]]
     limits: Callable[[], Sequence[LimitState]]
     tools: Callable[[], Sequence[ToolState]]
     call: Callable[[str, str], Awaitable[ToolAnswer]]

@@ -23,7 +23,6 @@ from urllib.parse import unquote, urlsplit
 
 from adapters.media.formats import describe, fits, name_for
 from bot.core.addresses import check_foreign, check_host
-from bot.core.cluster_messages import WHOLE, ClusterPartition
 from bot.core.filenames import clean_name
 from bot.core.ports import Web
 from frostagent.types.errors import MediaError, ToolFailed
@@ -85,9 +84,8 @@ class DraftFiles:
     be written is not kept, and the log says so.
     """
 
-    def __init__(self, root: Path, share: ClusterPartition = WHOLE, *, most: int = MOST) -> None:
-        # Each share deletes what it does not know.
-        self._folder = root / (FOLDER if share == WHOLE else f"{FOLDER}-{share.partition}")
+    def __init__(self, root: Path, suffix: str = "", *, most: int = MOST) -> None:
+        self._folder = root / f"{FOLDER}{suffix}"
         self._most = most
 
     async def keep(self, name: str, content: bytes) -> None:
@@ -140,7 +138,7 @@ class DraftFiles:
 
 
 def delete_lost(root: Path, is_known: Callable[[str], bool]) -> None:
-    """Delete the media of drafts whose turns the journal does not know, of every share. Blocks."""
+    """Delete the media of drafts whose turns the journal does not know, of every bot. Blocks."""
     for file in root.glob(f"{FOLDER}*/*"):
         if not is_known(file.name.removesuffix(UNDONE).partition("-")[2]):
             _delete(file)

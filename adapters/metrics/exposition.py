@@ -4,7 +4,8 @@ need its two megabytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from prometheus_client import (
     CollectorRegistry,
@@ -23,6 +24,9 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
 from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals
+
+Collectors: TypeAlias = Callable[[], Sequence[Collector]]
+"""Of metrics that are read when somebody asks."""
 
 
 def render(metrics: Metrics, vitals: Vitals, *more: Collector) -> bytes:

@@ -94,7 +94,7 @@ class Sockets:
         )
 
     @asynccontextmanager
-    async def open(self, sink: EventSink, *_cluster: object) -> AsyncIterator[int]:
+    async def open(self, sink: EventSink) -> AsyncIterator[int]:
         """Take events while the block runs; the port listened on, 0 where a server is dialled."""
         if not self._url:
             async with ReverseServer(

@@ -73,7 +73,8 @@ from adapters.storage.tables import (
 )
 from bot.core import codec
 from bot.core.actions import SEND_PREFIXES, send_prefix, send_prefix_of_person, send_prefix_of_turn
-from bot.core.cluster_messages import WHOLE, ClusterPartition, SubjectErased
+from bot.core.erasure import SubjectErased
+from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.core.segments import Segment
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
@@ -504,14 +505,14 @@ class SqlErasing:
         writing: Executor,
         commit: Callable[[], Awaitable[bool]],
         now: Callable[[], float],
-        share: ClusterPartition = WHOLE,
+        scope: AccountScope = EVERY_ACCOUNT,
     ) -> None:
         self._database = database
         self._batches = batches
         self._writing = writing
         self._commit = commit
         self._now = now
-        self._share = share
+        self._scope = scope
 
     async def forget_user(self, user: int, *, since: float = math.inf) -> int:
         """Erase a person; how many rows went. Raises NotErased."""
@@ -526,7 +527,7 @@ class SqlErasing:
             raise NotErased("the journal cannot be written now")
 
         def work(connection: Connection) -> dict[str, int]:
-            return erase(connection, newer=newer(connection, since, self._share.has_place))
+            return erase(connection, newer=newer(connection, since, self._scope.has_place))
 
         return await self._do(lambda: sum(self._batches.run(work).values()))
 

@@ -38,9 +38,9 @@ from adapters.storage.queries.sums import (
 from adapters.storage.queries.turns import latest_payers, rows, silence, story, trace
 from adapters.storage.rows import EVERYWHERE, shelf_of, shelves_of
 from adapters.storage.writer import Writer
-from bot.core.cluster_messages import ClusterPartition
 from bot.core.console_views import CostSum, TurnQuery, TurnRows
 from bot.core.memories import StoredFact
+from bot.core.other_bots import AccountScope
 from bot.core.query_results import DayCounts
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
@@ -182,12 +182,12 @@ def reads(
 
 class SqlJournalQueries:
     """Fits `JournalQueries` and `Choices`. Values set for conversations are returned only for those
-    in the `share`.
+    in the `scope`.
     """
 
-    def __init__(self, reader: Reader, share: ClusterPartition) -> None:
+    def __init__(self, reader: Reader, scope: AccountScope) -> None:
         self.reader = reader
-        self._share = share
+        self._scope = scope
 
     usage = reads(spent)
     taken = reads(taken)
@@ -209,7 +209,7 @@ class SqlJournalQueries:
     def _ours(self, found: Mapping[Conversation, str] | None) -> Mapping[Conversation, str] | None:
         if found is None:
             return None
-        return {where: value for where, value in found.items() if self._share.has_place(where)}
+        return {where: value for where, value in found.items() if self._scope.has_place(where)}
 
 
 class SqlConsoleQueries:

@@ -34,7 +34,6 @@ from adapters.storage.reading import (
 )
 from adapters.storage.retention import Retention, add_up
 from adapters.storage.writer import Writer
-from bot.core.cluster_messages import WHOLE, ClusterPartition
 from bot.core.journal import (
     Entry,
     KnownLine,
@@ -45,6 +44,7 @@ from bot.core.journal import (
     Remembered,
 )
 from bot.core.memories import MemoryKept
+from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from frostagent.text.language import Bilingual, NotifyOwners
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
@@ -77,9 +77,9 @@ class SqlStore:
         reading: Executor,
         pages: Executor,
         clock: Clock,
-        share: ClusterPartition = WHOLE,
+        scope: AccountScope = EVERY_ACCOUNT,
     ) -> None:
-        self.share = share
+        self.scope = scope
         self._database = database
         self._writer = writer
         self._batches = batches
@@ -91,7 +91,7 @@ class SqlStore:
         self._met: set[Conversation] = set()
         self.reader = Reader(database, reading, writer=writer, batches=batches)
         self.memories = SqlMemories(self.reader, clock)
-        self.books = SqlJournalQueries(self.reader, share)
+        self.books = SqlJournalQueries(self.reader, scope)
         self.shown = SqlConsoleQueries(ConsoleReader(database, pages))
         self.erasing = SqlErasing(
             database=database,
@@ -99,7 +99,7 @@ class SqlStore:
             writing=writing,
             commit=writer.commit,
             now=clock.now,
-            share=share,
+            scope=scope,
         )
         self.write_by = batches.write_by
         self._opened, self._recalls = clock.now(), 0
@@ -182,7 +182,7 @@ class SqlStore:
 
         def recover(connection: Connection) -> Recovery:
             recovery = unfinished.recover(connection, now, before)
-            recovery = unfinished.of_share(self.share, recovery)
+            recovery = unfinished.of_scope(self.scope, recovery)
             since, restored = now - unfinished.SEEN, self._database.restored_at()
             whole = not self._database.was_put_aside(since) and restored < since
             return replace(recovery, whole=whole, restored=restored)
@@ -249,7 +249,7 @@ async def open_store(
     migrate: Migrate,
     ousted: Callable[[JournalTaken], None] = lambda _: None,
     lease: Lease | None = None,
-    share: ClusterPartition = WHOLE,
+    scope: AccountScope = EVERY_ACCOUNT,
 ) -> AsyncIterator[SqlStore]:
     """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
 
@@ -257,7 +257,7 @@ async def open_store(
     until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
     schema of a newer version, a journal that another process has (`JournalTaken`; if that shows
     later, `ousted` is called before it is raised). With a `lease` it is one of several that could
-    have it (PostgreSQL), has its `share` of it for as long as it renews that, and waits through
+    have it (PostgreSQL), has its `scope` of it for as long as it renews that, and waits through
     outages; one that cannot be reached at the start is `Away`. `migrate` is that of
     `adapters.storage.migrate`, imported when it is called: Alembic is large and rarely needed.
     """
@@ -289,14 +289,14 @@ async def open_store(
             reading=threads,
             pages=thread_shown,
             clock=clock,
-            share=share,
+            scope=scope,
         )
         try:
             if reason := await loop.run_in_executor(thread, batches.open):
                 await _begin_in_trouble(writer, reason, database)
             beside = [_check_itself(database, trouble, clock)]
             beside.append(store.watch(WATCH if lease is None else lease.renewals))
-            if share.is_first:
+            if scope.is_first:
                 beside.append(store.tidy(Retention(keep_days, keep_messages)))
             async with _at_work(writer, *beside):
                 yield store

@@ -32,7 +32,7 @@ from bot.approvals.decision import (
     without_blanks,
 )
 from bot.core import codec
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Requested, message_words, quote_in
 from bot.core.group_admin import Accept, JoinRequest

@@ -22,7 +22,7 @@ from bot.approvals.drafts import DraftApprovals
 from bot.approvals.join_requests import JoinRequests
 from bot.approvals.new_groups import NewGroups
 from bot.approvals.tool_calls import ToolApprovals
-from bot.core.cluster_queries import WordKind
+from bot.core.console_views import DecisionKind
 from bot.core.events import MessageReceived, quote_in
 from bot.core.language import join_lines
 from bot.core.server_clock import ServerClock
@@ -88,7 +88,7 @@ class PendingDecisions:
             "draft": len(self.drafts.open),
         }
 
-    async def settle(self, kind: WordKind, number: int, reply: Reply, *, by: str) -> Settled:
+    async def settle(self, kind: DecisionKind, number: int, reply: Reply, *, by: str) -> Settled:
         """Apply a decision that was not made in a chat; `by` is who made it, as others read it."""
         match kind:
             case "A":

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bot.budget.limits import ALL, NO_CAP, Amount, DayLimits, LimitLevel, OwnLimits, limit_level
 from bot.budget.spending import TURNS, Payer, Reservation, Spending
-from bot.core.cluster_messages import ClusterPeers, UsageTaken
 from bot.core.journal import DayStanding, Found
 from bot.core.lru import LRU
+from bot.core.other_bots import Announcer, UsageTaken
 from bot.core.query_results import JournalQueries
 from frostagent.text.language import NotifyOwners
 from frostagent.types.ports import Clock
@@ -28,10 +28,10 @@ class SharedSpending(Spending):
         owners: frozenset[int],
         clock: Clock,
         tell: NotifyOwners,
-        neighbours: ClusterPeers,
+        announcer: Announcer,
     ) -> None:
         super().__init__(limits, own=own, book=book, owners=owners, clock=clock, tell=tell)
-        self._neighbours = neighbours
+        self._announcer = announcer
         # Each with the end of the day that was spent:
         self._beyond = LRU[tuple[str, int], float](TURNS)  # reservations
         self._refused = LRU[str, float](TURNS)  # turns
@@ -88,7 +88,7 @@ class SharedSpending(Spending):
     def _tell(self, payer: Payer, amount: Amount, at: float) -> None:
         now = self._clock.now()
         taken = UsageTaken(payer.where, payer.who, amount.tokens, amount.cost, at, now)
-        self._neighbours.tell(taken)
+        self._announcer.tell(taken)
 
     def _was_spent(self, stood: DayStanding) -> bool:
         used = (

@@ -27,9 +27,9 @@ from bot.budget.limits import (
     limit_level,
 )
 from bot.core.calendar_days import midnight
-from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
 from bot.core.lru import LRU
+from bot.core.other_bots import UsageTaken
 from bot.core.query_results import JournalQueries, SpentSum
 from frostagent.text.language import NotifyOwners
 from frostagent.types.conversation import Conversation

@@ -19,7 +19,7 @@ from bot.chat.question_queue import DeferredQuestions, QuestionQueue
 from bot.chat.suspended import SuspendedTurns
 from bot.chat.tasks import Resume, Task, Work
 from bot.chat.turn import Turns
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.events import MessageReceived
 from bot.core.ports import Store
 from bot.memory.history import History

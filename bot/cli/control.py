@@ -139,7 +139,7 @@ class BotCommands:
             "readiness": self.ready().to_json(),
             "onebot": self._line(bots),
             "accounts": accounts_of(one for bot in bots for one in bot.app.peers.accounts()),
-            "partitions": [bot.app.journal.share.partition for bot in bots],
+            "partitions": [bot.app.journal.scope.number for bot in bots],
             "lanes": {
                 "active": sum(one.active for one in lanes),
                 "waiting": sum(max(0, one.waiting - one.active) for one in lanes),
@@ -153,7 +153,7 @@ class BotCommands:
     def _line(self, bots: Sequence[Service]) -> str:
         settings = self.settings
         if settings.has_broker:
-            numbers = ", ".join(str(bot.app.journal.share.partition) for bot in bots) or "none"
+            numbers = ", ".join(str(bot.app.journal.scope.number) for bot in bots) or "none"
             return f"over the broker; partitions of {settings.broker_partitions}: {numbers}"
         if port := next((bot.port for bot in bots), 0):
             return f"listening on {settings.onebot_host}:{port}"

@@ -16,10 +16,10 @@ from typing import Final, Generic, NoReturn, TypeVar
 
 from msgspec import Struct
 
+from adapters.broker.partitions import ClusterPartition
 from adapters.metrics.work import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
-from bot.core.cluster_messages import ClusterPartition
 from frostagent.types.ports import Clock
 
 PAUSE: Final = 0.25  # seconds between two looks at the roster

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 from bot.commands.digest import Standing
-from bot.core.cluster_queries import ClusterClient, PartitionStatus, StatusQuery
+from bot.core.console_views import BotStatus, State
+from bot.core.other_bots import OtherBots
 
 
 class StatusReader:
-    """Reads the status of this bot, or of all bots of its cluster. `count_pending` counts what
-    waits for an owner here, by kind; `free_space` reads the free bytes of the journal's disk. A
-    bot alone has no `cluster`.
+    """Reads the status of this bot, which has that `number`, or of all bots of the service.
+    `count_pending` counts what waits for an owner here, by kind; `free_space` reads the free bytes
+    of the journal's disk.
     """
 
     def __init__(
@@ -20,11 +20,13 @@ class StatusReader:
         *,
         count_pending: Callable[[], Mapping[str, int]],
         free_space: Callable[[], Awaitable[int | None]],
-        cluster: ClusterClient | None,
+        others: OtherBots,
+        number: int,
     ) -> None:
         self._count_pending = count_pending
         self._free_space = free_space
-        self._cluster = cluster
+        self._others = others
+        self._number = number
 
     async def here(self) -> Standing:
         """The status of this bot alone."""
@@ -32,13 +34,6 @@ class StatusReader:
 
     async def everywhere(self) -> Standing:
         """The status of all bots; the disk is that of this one."""
-        if self._cluster is None:
-            return await self.here()
-        waiting = Counter(self._count_pending())
-        # While a partition changes hands two bots may answer for it.
-        replies = await self._cluster.ask_all(StatusQuery())
-        found = {one.partition: one.waits for one in replies if isinstance(one, PartitionStatus)}
-        for waits in found.values():
-            waiting.update(waits)
-        absent = self._cluster.count - len(found)
-        return Standing(waiting, await self._free_space(), absent=absent)
+        own = BotStatus(self._number, State(), waits=self._count_pending())
+        found = await self._others.add_statuses(own)
+        return Standing(found.waits, await self._free_space(), absent=found.state.absent)

@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from bot.budget.limits import LimitLevel
 from bot.build import App
 from bot.commands.why import Explanations
-from bot.console.console_backend import list_personas
+from bot.console.console_backend import (
+    count_decisions,
+    decide_anywhere,
+    list_personas,
+    read_all,
+    render_anywhere,
+)
 from bot.console.limits_page import list_limits
 from bot.console.tools_page import call_tool, list_tools
-from bot.core.console_views import Doctor, Finding
+from bot.core.console_views import Doctor, Feed, Finding
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TRIED, Trial, TrialOptions
@@ -34,7 +40,6 @@ if TYPE_CHECKING:
     from adapters.console.http import Origins
     from adapters.console.logins import Logins
     from adapters.console.sources import Sources
-    from bot.console.cluster_console import ClusterConsole
     from bot.trial.simulated_trial import OpenService
 
 logger = logging.getLogger(__name__)
@@ -56,15 +61,21 @@ async def open_console(
     app: App,
     *,
     mask: Mask,
+    feed: Feed,
     open_service: OpenService,
     trying: Trial | None = None,
     doctor: Doctor | None = None,
 ) -> AsyncIterator[Link | None]:
     """Serve the console while the block runs. Yields what makes links to it; None if there is no
-    console. `open_service` opens the services of trials, `doctor` checks this bot.
+    console. Its pages follow `feed`; `open_service` opens the services of trials, `doctor` checks
+    this bot.
 
-    A bot that is itself on trial, as `trying`, has a console in any case, on a free port.
+    Of several bots the first has it. A bot that is itself on trial, as `trying`, has one in any
+    case, on a free port.
     """
+    if not app.journal.scope.is_first:
+        yield None
+        return
     token, port = settings.console_token.get_secret_value(), settings.console_port
     if trying is not None and not port:  # a link lets in: no one needs to know the token
         token = token or secrets.token_hex(16)
@@ -76,16 +87,14 @@ async def open_console(
 
     from adapters.console.logins import Logins
     from adapters.console.server import Console
-    from bot.console.cluster_console import ClusterConsole
 
-    cluster = ClusterConsole(app)
     trials = build_trials(settings, app, mask=mask, open_service=open_service, trying=trying)
 
     def load(logins: Logins, origins: Origins) -> web.Application:
         from adapters.console.site import build_app
 
         sources = build_sources(
-            settings, app, cluster, trials, mask=mask, trying=trying, doctor=doctor
+            settings, app, feed, trials, mask=mask, trying=trying, doctor=doctor
         )
         return build_app(sources, logins=logins, origins=origins, proxy=settings.console_proxy)
 
@@ -107,7 +116,7 @@ async def open_console(
         logins=logins,
         load=load,
     )
-    async with background(trials.run()), console, cluster.open():
+    async with background(trials.run()), console:
         if trying is None:  # else a link is printed, and the token may be random
             logger.info("the console is at %s", console.origins.first.url("/"))
         yield console.link
@@ -172,7 +181,7 @@ def build_trials(
 def build_sources(
     settings: Settings,
     app: App,
-    cluster: ClusterConsole,
+    feed: Feed,
     trials: TrialManager,
     *,
     mask: Mask,
@@ -195,21 +204,21 @@ def build_sources(
         showing=app.journal.shown,
         audits=lambda latest: app.journal.books.audit(latest=latest),
         explain=Explanations(clock.now, has_fallbacks=bool(settings.llm_fallbacks)),
-        feed=cluster.feed,
-        look=cluster.look,
-        look_with_drafts=lambda: cluster.look(with_drafts=True),
+        feed=feed,
+        look=lambda: read_all(app),
+        look_with_drafts=lambda: read_all(app, with_drafts=True),
         limits=lambda: list_limits(settings, app.spending.own),
         tools=lambda: list_tools(app),
         call=lambda name, arguments: call_tool(app, name, arguments),
         personas=lambda: list_personas(personas),
-        rendered=cluster.render_context,
+        rendered=lambda where: render_anywhere(app, where),
         retell=personas.change,
         untell=personas.go_back,
         pause=app.quiet_hours.mute,
         resume=app.quiet_hours.end_override,
         forget=app.forgetting.chat,
-        settle=cluster.decide,
-        waiting=cluster.count_waiting,
+        settle=lambda decision: decide_anywhere(app, decision),
+        waiting=lambda: count_decisions(app) + app.others.waiting,
         note=app.store.put,
         tell=app.owner.tell,
         tongue=app.owner.tongue,

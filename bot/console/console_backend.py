@@ -1,29 +1,22 @@
-"""One bot as the console's pages show it, and an owner's decision that was made on a page."""
+"""What the console's pages show of a bot, or of all bots of its service, and an owner's decision
+that was made on a page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Iterable, Sequence
 
 from bot.approvals.decision import MAX_REASON, Choice, Reply
 from bot.approvals.join_requests import DAYS
 from bot.build import App
 from bot.core.actions import plain_words
-from bot.core.cluster_queries import (
-    ClusterQuery,
-    ClusterReply,
-    ContextQuery,
-    ContextReply,
-    DecisionResult,
-    OwnerDecision,
-    PartitionStatus,
-    StatusQuery,
-)
 from bot.core.console_views import (
     AccountState,
+    BotStatus,
     Failure,
     ModelState,
     OutboxState,
+    OwnerDecision,
     PersonaState,
     State,
     WaitingCall,
@@ -46,21 +39,28 @@ BY = Phrase("控制台", "the console")  # the author of a decision, as owners i
 CATALOGUE.register(__name__, globals())
 
 
-async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
-    """This bot's answer to a query of a bot of its cluster, or of its own console."""
-    match query:
-        case StatusQuery(with_drafts=with_drafts):
-            return await read_status(app, with_drafts=with_drafts)
-        case OwnerDecision():
-            return DecisionResult(await decide(app, query))
-        case ContextQuery(where=where):
-            return ContextReply(render_context(app, where))
-        case _:
-            assert_never(query)
+async def read_all(app: App, *, with_drafts: bool = False) -> BotStatus:
+    """The status of all bots together, with this one's number."""
+    own = await read_status(app, with_drafts=with_drafts)
+    return await app.others.add_statuses(own, with_drafts=with_drafts)
+
+
+async def decide_anywhere(app: App, decision: OwnerDecision) -> Settled:
+    """Have an owner's decision applied by the bot that has its account."""
+    if not decision.account or app.journal.scope.has(decision.account):
+        return await decide(app, decision)
+    return await app.others.decide(decision)
+
+
+async def render_anywhere(app: App, where: Conversation) -> Sequence[str] | None:
+    """The part of a prompt before the conversation; None if no bot has its account now."""
+    if app.journal.scope.has_place(where):
+        return render_context(app, where)
+    return await app.others.render_context(where)
 
 
 async def decide(app: App, decision: OwnerDecision) -> Settled:
-    """Apply an owner's decision on a call, a join request or a draft."""
+    """Apply an owner's decision on a call, a join request or a draft of this bot."""
     kind, number, words = decision.kind, decision.number, decision.reason.strip()
     choice: Choice
     if kind == "D":
@@ -72,14 +72,14 @@ async def decide(app: App, decision: OwnerDecision) -> Settled:
     return await app.decisions.settle(kind, number, reply, by=BY.format(app.owner.tongue))
 
 
-async def read_status(app: App, *, with_drafts: bool) -> PartitionStatus:
+async def read_status(app: App, *, with_drafts: bool) -> BotStatus:
     """The status of this bot now; the words of drafts only `with_drafts`."""
     drafts, more = await read_drafts(app) if with_drafts else ((), 0)
     personas = {one.key: one.chats for one in list_personas(app.personas)}
     waits = app.decisions.count()
-    partition, state = app.journal.share.partition, read_state(app)
+    number, state = app.journal.scope.number, read_state(app)
     waiting = count_decisions(app)
-    return PartitionStatus(partition, state, waiting, drafts, more, personas, waits)
+    return BotStatus(number, state, waiting, drafts, more, personas, waits)
 
 
 def list_calls(app: App) -> tuple[WaitingCall, ...]:
@@ -110,7 +110,8 @@ async def read_drafts(app: App) -> tuple[tuple[WaitingDraft, ...], int]:
     """The newest DRAFTS drafts that wait, and the number of the others."""
     waiting = [*app.decisions.drafts.open.values()][::-1]
     told = [await read_draft(app, where, one) for where, one in waiting[:DRAFTS]]
-    return tuple(one for one in told if one is not None), max(0, len(waiting) - DRAFTS)
+    shown = sorted((one for one in told if one is not None), key=lambda one: -one.expires)
+    return tuple(shown), max(0, len(waiting) - DRAFTS)
 
 
 async def read_draft(app: App, where: Conversation, waiting: KeptDraft) -> WaitingDraft | None:
@@ -196,6 +197,7 @@ def read_state(app: App) -> State:
     now = app.clock.monotonic()
     upstreams = dict.fromkeys(app.models.upstreams())
     lanes, state = app.lanes, app.journal.state()
+    models = [ModelState(one.name, one.cooldown(now), one.is_priced) for one in upstreams]
     return State(
         accounts=tuple(
             AccountState(one.self_id, one.online is not False, one.server)
@@ -203,14 +205,25 @@ def read_state(app: App) -> State:
         ),
         active=lanes.active,
         waiting=max(0, lanes.waiting - lanes.active),
-        models=tuple(ModelState(one.name, one.cooldown(now), one.is_priced) for one in upstreams),
+        models=merge_models(models),
         place=str(state["place"]),
         in_trouble=bool(state["in_trouble"]),
         unwritten=int(state["waiting"]),
         calls=list_calls(app),
         petitions=list_join_requests(app),
         failures=tuple(Failure(*one) for one in reversed(app.failures.last)),
-        paused=tuple(filter(app.journal.share.has_place, app.quiet_hours.muted)),
+        paused=tuple(filter(app.journal.scope.has_place, app.quiet_hours.muted)),
         outbox=group_open_sends(app.outbox.open_sends),
-        ignored=tuple(app.message_log.ignored),
+        ignored=tuple(sorted(app.message_log.ignored, key=lambda one: one.at)),
     )
+
+
+def merge_models(models: Iterable[ModelState]) -> tuple[ModelState, ...]:
+    """One for each name: in cooldown if one of them is, for as long as the longest."""
+    merged = dict[str, ModelState]()
+    for model in models:
+        other = merged.get(model.name, model)
+        merged[model.name] = ModelState(
+            model.name, max(model.cooldown, other.cooldown), model.is_priced or other.is_priced
+        )
+    return tuple(merged.values())

@@ -431,6 +431,37 @@ class State(Struct, frozen=True, kw_only=True):
     absent: int = 0
 
 
+DecisionKind: TypeAlias = Literal["A", "R", "D"]
+"""Calls, requests of people, drafts: each bot numbers its own."""
+
+
+class OwnerDecision(Struct, frozen=True, tag="word"):
+    """An owner's decision, made on a page, on what waits by this number at this account; for a
+    draft the reason is its new text.
+    """
+
+    account: int
+    kind: DecisionKind
+    number: int
+    allows: bool
+    reason: str = ""
+
+
+class BotStatus(Struct, frozen=True, tag="glance"):
+    """The status of a bot, or of all bots of the service: `waiting` is the number of decisions that
+    can be made on a page, `more` the number of drafts beyond those shown, `personas` the chats of
+    each by its key, `waits` the number of decisions of each kind that wait anywhere.
+    """
+
+    number: int = field(name="partition")  # the bot's, for other versions of a cluster
+    state: State
+    waiting: int = 0
+    drafts: tuple[WaitingDraft, ...] = ()
+    more: int = 0
+    personas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    waits: Mapping[str, int] = field(default_factory=dict)
+
+
 class WakeExplainer(Protocol):
     """Tells in words why the bot answered or not, as `/why` does."""
 

@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
-from bot.core.cluster_messages import ClusterPeers, SubjectErased
+from bot.core.erasure import SubjectErased
+from bot.core.other_bots import ALONE, Announcer
 from bot.core.query_results import Eraser
 from bot.memory.history import History
 from frostagent.types.conversation import Conversation
@@ -21,7 +22,8 @@ from frostagent.types.conversation import Conversation
 class Forgetting:
     """Of whoever is to be forgotten nothing stays. `cancel_questions` ends questions that wait for
     an answer, `cancel_join_requests` those that wait for an owner's word; `then` lets go of what
-    else is in memory. What `neighbours` have in memory they let go of themselves.
+    else is in memory. Other bots let go of what they have
+    in memory.
 
     When it was `said` is in seconds since 1970, by the server's clock: what is asked after that is
     answered, though a restart may have brought it here before. Where nobody said it, what is asked
@@ -37,9 +39,9 @@ class Forgetting:
         cancel_join_requests: Callable[[SubjectErased], None],
         now: Callable[[], float],
         then: Sequence[Callable[[], None]] = (),
-        neighbours: ClusterPeers | None = None,
+        announcer: Announcer = ALONE,
     ) -> None:
-        self._neighbours = neighbours
+        self._announcer = announcer
         self._eraser = eraser
         self._history = history
         self._cancel_questions = cancel_questions
@@ -61,7 +63,7 @@ class Forgetting:
         return await self._forget(SubjectErased(group=group, said=_finite(said)))
 
     async def elsewhere(self, note: SubjectErased) -> None:
-        """Another bot of the cluster has erased somebody, or a group: let go of it, too."""
+        """Another bot has erased somebody, or a group: let go of it, too."""
         await self._cancel_questions(note)
         self._cancel_join_requests(note)
         for let_it_go in self._then:
@@ -86,8 +88,7 @@ class Forgetting:
     async def _once(self, note: SubjectErased, *, since: float) -> int:
         await self._history.reread()  # loses nothing; who reads it anew waits for the erasure
         rows = await self._erase(note, since)  # else nothing is let go of
-        if self._neighbours is not None:
-            self._neighbours.tell(note)
+        self._announcer.tell(note)
         await self.elsewhere(note)
         return rows
 

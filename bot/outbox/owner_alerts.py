@@ -12,10 +12,11 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from bot.core.actions import SendMessage
-from bot.core.cluster_messages import AlarmRaised, ClusterPeers, SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.journal import SendState
 from bot.core.language import CATALOGUE
 from bot.core.lru import RecentKeys
+from bot.core.other_bots import ALONE, AlarmRaised, Announcer
 from bot.outbox.sender import TOO_LATE, Sender
 from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.text.masking import Quoting, text_for_log
@@ -50,7 +51,7 @@ class Owner:
     """Writes to every owner from the account that connected last; what does not reach QQ waits for
     the next connection. The `quiet` ones get no alarms.
 
-    Of a cluster's bots one tells each trouble, and who has no account leaves it to one that has.
+    Of several bots one tells each trouble, and who has no account leaves it to one that has.
     Without owners the log has to do. `mask` takes secrets out of what is told. Of lines that are
     there in Chinese and in English they read those of their `tongue`.
     """
@@ -64,14 +65,14 @@ class Owner:
         mask: Callable[[str], str] = str,
         quiet: Collection[int] = (),
         tongue: Language = Language.CHINESE,
-        neighbours: ClusterPeers | None = None,
+        announcer: Announcer = ALONE,
     ) -> None:
         self.tongue = tongue
         self.owners = sorted(owners)
         self._alarmed = [owner for owner in self.owners if owner not in quiet]
         self._sender = sender
         self._mask = mask
-        self._neighbours = neighbours
+        self._announcer = announcer
         self._told = RecentKeys[str](MAX_KINDS, QUIET, clock.monotonic)
         self._untold: dict[_Line, str] = {}
         self._on_its_way: set[_Line] = set()
@@ -83,7 +84,7 @@ class Owner:
         self._account = account
         self._connections += 1
         for kind in {kind for _, kind in self._untold}:
-            self._tell_neighbours(AlarmRaised(kind))
+            self._announcer.tell(AlarmRaised(kind))
         self._say_untold()
 
     def tell(self, kind: str, text: str) -> None:
@@ -99,13 +100,13 @@ class Owner:
             return
         self._keep(kind, text)  # until another bot has said it
         if self._account:
-            self._tell_neighbours(AlarmRaised(kind))
+            self._announcer.tell(AlarmRaised(kind))
         else:
             quoting = isinstance(text, Quoting)
-            self._tell_neighbours(AlarmRaised(kind, self._mask(text), is_quoting=quoting))
+            self._announcer.tell(AlarmRaised(kind, self._mask(text), is_quoting=quoting))
 
     def hear(self, alarmed: AlarmRaised) -> None:
-        """Another bot of the cluster tells the owners, or cannot: then this one does, once it has
+        """Another bot tells the owners, or cannot: then this one does, once it has
         an account.
         """
         if not alarmed.text:
@@ -117,7 +118,7 @@ class Owner:
             if self._is_new(alarmed.kind):
                 self._keep(alarmed.kind, alarmed.text)
             if self._account:  # also of one that was said lately: it is told until this is heard
-                self._tell_neighbours(AlarmRaised(alarmed.kind))
+                self._announcer.tell(AlarmRaised(alarmed.kind))
 
     def forget(self, note: SubjectErased) -> None:
         """Say nothing of what waits that names who is forgotten."""
@@ -143,25 +144,17 @@ class Owner:
     @property
     def is_reachable(self) -> bool:
         """Whether there is an owner, and an account that is connected to write to him."""
-        return bool(self.owners) and (bool(self._account) or self._can_neighbours_alarm)
+        return bool(self.owners) and (bool(self._account) or self._announcer.can_alarm)
 
     @property
     def _is_for_others(self) -> bool:
         """No account is here, but one is where another bot is."""
-        return not self._account and self._can_neighbours_alarm
-
-    @property
-    def _can_neighbours_alarm(self) -> bool:
-        return self._neighbours is not None and self._neighbours.can_alarm
-
-    def _tell_neighbours(self, alarmed: AlarmRaised) -> None:
-        if self._neighbours is not None:
-            self._neighbours.tell(alarmed)
+        return not self._account and self._announcer.can_alarm
 
     def post(self, text: str) -> None:
         """Say it to every owner, however lately something was said; never waits."""
         if self._is_for_others:
-            self._tell_neighbours(AlarmRaised("", self._mask(text)))
+            self._announcer.tell(AlarmRaised("", self._mask(text)))
         else:
             self._post(text)
 
@@ -318,7 +311,7 @@ class StartupAlerts:
         self._told.put_nowait(line)
 
     def tell_once(self, line: Bilingual) -> None:
-        """Queue an alert that every bot of a cluster sees: one sends it, the others log it."""
+        """Queue an alert that every bot of the service sees: one sends it, the others log it."""
         if self._speaks:
             self.tell(line)
         else:

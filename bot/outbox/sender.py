@@ -24,7 +24,7 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from bot.core.actions import SendMessage, SentSegment, send_prefix_of_person
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
 from bot.core.journal import SendState
 from bot.core.lru import LRU

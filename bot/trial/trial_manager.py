@@ -14,7 +14,7 @@ from typing import Final
 
 from bot.chat_models import prices_asked
 from bot.core.calendar_days import midnight
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.task_context import is_trial
 from bot.core.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
+from adapters.broker.partitions import partition_of
 from bot.cluster.partition_manager import moves
-from bot.core.cluster_messages import partition_of
 
 ACCOUNTS, GROUPS = 10_000, 100_000
 BUSY_RATE = 50  # messages a second in a busy group

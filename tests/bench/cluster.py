@@ -23,9 +23,9 @@ import psutil
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.exc import ProgrammingError
 
+from adapters.broker.partitions import partition_of
 from adapters.broker.status import read_status
 from adapters.storage.url import read_url
-from bot.core.cluster_messages import partition_of
 from frostagent.clock import SystemClock
 from tests import rabbit
 from tests.adapters.broker.conftest import clear

@@ -8,9 +8,9 @@ from typing import Any
 
 from bot import app
 from bot.cli.cli import main
-from bot.core.cluster_messages import WHOLE
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, KnownLine, LogQuery, Recovery, Remembered
+from bot.core.other_bots import EVERY_ACCOUNT
 from bot.core.ports import Store
 from frostagent.types.conversation import Conversation
 
@@ -20,7 +20,7 @@ REPLACED = "open_store"
 class NullStore:
     """Takes everything and keeps nothing."""
 
-    share = WHOLE
+    scope = EVERY_ACCOUNT
 
     def put(self, *entries: Entry) -> None:
         """Nothing is written."""

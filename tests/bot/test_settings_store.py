@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 
 from bot.budget.limits import LIMITS
-from bot.core.cluster_messages import ClusterMessage, PlaceChanged, RowChanged
 from bot.core.journal import PersonaChosen, PlaceSet
+from bot.core.other_bots import Announcement, PlaceChanged, RowChanged
 from bot.memory.modes import MODE, Mode
 from bot.memory.personas import PERSONA_TEXTS
 from bot.quiet.quiet_hours import QUIET, QuietOverride
@@ -25,9 +25,9 @@ class Ear:
     can_alarm = False
 
     def __init__(self) -> None:
-        self.notes: list[ClusterMessage] = []
+        self.notes: list[Announcement] = []
 
-    def tell(self, note: ClusterMessage, /) -> None:
+    def tell(self, note: Announcement, /) -> None:
         self.notes.append(note)
 
 
@@ -69,7 +69,7 @@ async def test_what_nobody_understands_any_more_is_not_set() -> None:
 
 async def test_what_cannot_be_written_down_is_not_so() -> None:
     store, ear = RecordingStore(), Ear()
-    kept = kept_settings(store, neighbours=ear)
+    kept = kept_settings(store, announcer=ear)
     store.trouble = True
     assert not await kept.set(QUIET, GROUP, MUTE)
     assert kept.get(QUIET, GROUP) is None
@@ -110,7 +110,7 @@ async def test_what_was_not_read_yet_is_taken_from_the_journal_where_messages_ma
 
 async def test_what_is_set_on_a_page_of_another_bot_holds_here_until_it_is_ended_there() -> None:
     store, ear = RecordingStore(), Ear()
-    here, there = kept_settings(store, neighbours=ear), kept_settings(store)
+    here, there = kept_settings(store, announcer=ear), kept_settings(store)
     held = []
     for value in (MUTE, None):
         assert await here.set(QUIET, GROUP, value)
@@ -164,7 +164,7 @@ async def test_a_table_that_cannot_be_read_or_written_down_is_not_changed() -> N
 
 async def test_what_another_bot_has_set_in_a_table_is_known_once_it_tells_and_stays_though_nobody_did() -> None:
     store, ear = RecordingStore(), Ear()
-    here, there = kept_settings(store, neighbours=ear), kept_settings(store)
+    here, there = kept_settings(store, announcer=ear), kept_settings(store)
     store.put(PlaceSet(NOWHERE, "persona_texts", '{"owl":["white"]}'))
     await here.reload()
     assert here.all(PERSONA_TEXTS) == {}  # what is not read yet, is not read again

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from adapters.broker.partitions import ClusterPartition
 from bot.app import open_service
-from bot.core.cluster_messages import WHOLE, ClusterPartition
+from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.web import build_attendance
 from frostagent.types.errors import ConfigError
 from tests.e2e.test_watching import settings
@@ -36,12 +37,12 @@ async def test_a_port_somebody_asked_for_or_fetches_files_from_must_be_had_and_a
                 pass
 
 
-def bot(account: int, share: ClusterPartition = WHOLE, *, finishing: bool = False) -> Any:
+def bot(account: int, scope: AccountScope = EVERY_ACCOUNT, *, finishing: bool = False) -> Any:
     there = [SimpleNamespace(self_id=account, online=True, server="")]
     lanes = SimpleNamespace(finishing=finishing)
     return SimpleNamespace(
         peers=SimpleNamespace(accounts=lambda: there, refused=""),
-        journal=SimpleNamespace(share=share),
+        journal=SimpleNamespace(scope=scope),
         lanes=lanes,
     )
 

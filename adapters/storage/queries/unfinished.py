@@ -28,7 +28,6 @@ from adapters.storage.tables import (
 )
 from bot.core import codec
 from bot.core.actions import SendMessage
-from bot.core.cluster_messages import ClusterPartition
 from bot.core.events import MessageReceived
 from bot.core.journal import (
     OpenTurn,
@@ -39,6 +38,7 @@ from bot.core.journal import (
     Suspended,
     Undelivered,
 )
+from bot.core.other_bots import AccountScope
 from bot.core.redaction import OwnWords
 from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, ToolMessage, UserMessage, joined
@@ -130,11 +130,11 @@ def _refused(connection: Connection, now: float, before: float) -> Sequence[Row[
     return connection.execute(refused).all()
 
 
-def of_share(share: ClusterPartition, found: Recovery) -> Recovery:
+def of_scope(scope: AccountScope, found: Recovery) -> Recovery:
     """The unfinished of these accounts alone: others' may go on."""
-    has = share.has_place
+    has = scope.has_place
     return Recovery(
-        seen=tuple(one for one in found.seen if share.has(one[0][0])),
+        seen=tuple(one for one in found.seen if scope.has(one[0][0])),
         waking=tuple(one for one in found.waking if has(one.conversation)),
         turns=tuple(one for one in found.turns if has(one.question.conversation)),
         sends=tuple(one for one in found.sends if has(one.action.conversation)),

@@ -18,13 +18,14 @@ from adapters.broker.gateway import Gateway
 from adapters.broker.link import BrokerLink
 from adapters.broker.notes import NoteExchange
 from adapters.broker.partition_consumer import PartitionConsumer
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
+from adapters.broker.queries import ClusterHandlers, ClusterQuery, ClusterReply
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import queue_of
 from adapters.broker.worker import Worker
-from bot.core.cluster_messages import ClusterMessage, ClusterPartition, RowChanged, partition_of
-from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
 from bot.core.events import Connected, Event, MessageReceived, MessageWaited, Sender
+from bot.core.other_bots import Announcement, RowChanged
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
@@ -80,7 +81,7 @@ class Desk:
 
     events: list[Event] = field(default_factory=list)
     is_durable: bool = True
-    notes: list[ClusterMessage | None] = field(default_factory=list)
+    notes: list[Announcement | None] = field(default_factory=list)
     promises: int = 0
     breaks_at: str = ""
     asked: list[ClusterQuery] = field(default_factory=list)
@@ -96,7 +97,7 @@ class Desk:
         if isinstance(event, MessageReceived) and event.message_id == self.breaks_at:
             raise ZeroDivisionError("a bug of ours")
 
-    async def hear(self, note: ClusterMessage | None) -> None:
+    async def hear(self, note: Announcement | None) -> None:
         self.notes.append(note)
 
     async def answer(self, ask: ClusterQuery) -> ClusterReply:

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.broker.account_locations import GONE_AFTER, AccountLocations
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.broker.payloads import AccountPresence, Presence
-from bot.core.cluster_messages import WHOLE, ClusterPartition, partition_of
 from bot.core.errors import NotConnected
 from tests.fakes import ManualClock
 
@@ -27,7 +27,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def where(clock: ManualClock) -> AccountLocations:
-    return AccountLocations(share=WHOLE, clock=clock)
+    return AccountLocations(share=ClusterPartition(), clock=clock)
 
 
 def test_an_account_that_nobody_named_is_not_connected(where: AccountLocations) -> None:

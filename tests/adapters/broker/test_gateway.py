@@ -22,6 +22,7 @@ from adapters.broker import gateway as module
 from adapters.broker import gateway as outflow
 from adapters.broker import link, topology, wire
 from adapters.broker.link import BrokerLink
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.broker.payloads import (
     HEADER_VERSION,
     VERSION,
@@ -33,7 +34,6 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import EVENTS, Topology, queue_of
-from bot.core.cluster_messages import ClusterPartition, partition_of
 from bot.core.errors import NotConnected
 from bot.core.events import AccountChanged, Connected, Event, Heartbeat, MessageLost, MessageRecalled, MessageReceived
 from frostagent.clock import SystemClock

@@ -17,16 +17,11 @@ from adapters.broker import link as link_module
 from adapters.broker import notes as module
 from adapters.broker.link import BrokerLink
 from adapters.broker.notes import ENOUGH, KEPT, NoteExchange
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.broker.payloads import VERSION, AccountPresence, Presence, unpack
 from adapters.broker.topology import NOTES
-from bot.core.cluster_messages import (
-    AlarmRaised,
-    ClusterMessage,
-    ClusterPartition,
-    RowChanged,
-    SubjectErased,
-    partition_of,
-)
+from bot.core.erasure import SubjectErased
+from bot.core.other_bots import AlarmRaised, Announcement, RowChanged
 from bot.outbox.owner_alerts import QUIET, Owner
 from frostagent.clock import SystemClock
 from tests.adapters.broker.conftest import PARTITIONS
@@ -153,7 +148,7 @@ async def test_what_cannot_be_read_is_passed_over(broker: str) -> None:
 
 
 def test_what_waits_for_a_broker_has_an_end() -> None:
-    notices, told = NoteExchange("me"), list[ClusterMessage]()
+    notices, told = NoteExchange("me"), list[Announcement]()
     for number in range(KEPT + 5):
         notices.tell(row(number))
     told.extend(notices.waiting)
@@ -196,7 +191,7 @@ class Crier:
 
     async def publish(self, message: Message, *_: object, **__: object) -> None:
         self.heard += 1
-        self.owner.hear(unpack(ClusterMessage, message.body, VERSION))
+        self.owner.hear(unpack(Announcement, message.body, VERSION))
 
 
 @asynccontextmanager

@@ -16,9 +16,9 @@ from msgspec.structs import astuple, replace
 from adapters.broker import partition_consumer as module
 from adapters.broker.partition_consumer import DEADLY, DOUBTED, PartitionConsumer
 from adapters.broker.payloads import VERSION, pack
+from adapters.broker.queries import ClusterHandlers
 from adapters.broker.topology import DEAD, EVENTS
 from adapters.broker.wire import Delivered, consume
-from bot.core.cluster_queries import ClusterHandlers
 from bot.core.events import AccountChanged, Event, MessageReceived, MessageWaited
 from frostagent.clock import SystemClock
 from frostagent.types.conversation import Conversation

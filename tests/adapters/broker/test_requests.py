@@ -16,20 +16,11 @@ from aio_pika.abc import AbstractExchange
 
 from adapters.broker import requests
 from adapters.broker.gateway import Gateway
+from adapters.broker.partitions import ClusterPartition, partition_of
+from adapters.broker.queries import ClusterQuery, ClusterReply, ContextQuery, ContextReply, DecisionResult, StatusQuery
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import QUESTIONS
-from bot.core.cluster_messages import ClusterPartition, partition_of
-from bot.core.cluster_queries import (
-    ClusterQuery,
-    ClusterReply,
-    ContextQuery,
-    ContextReply,
-    DecisionResult,
-    OwnerDecision,
-    PartitionStatus,
-    StatusQuery,
-)
-from bot.core.console_views import State
+from bot.core.console_views import BotStatus, OwnerDecision, State
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.settlement import Settled
 from tests.adapters.broker.conftest import PARTITIONS
@@ -42,8 +33,8 @@ WORD = OwnerDecision(ACCOUNT, "A", 3, allows=True)
 DONE = DecisionResult(Settled("done", "好了"))
 
 
-def glance(share: ClusterPartition) -> PartitionStatus:
-    return PartitionStatus(share.partition, State(active=share.partition))
+def glance(share: ClusterPartition) -> BotStatus:
+    return BotStatus(share.partition, State(active=share.partition))
 
 
 async def test_the_bot_of_the_account_is_asked_and_no_other(broker: str) -> None:
@@ -72,7 +63,7 @@ async def test_all_others_are_asked_at_once_and_it_is_not_waited_longer_than_the
         async with asyncio.timeout(20):
             told = await asker.asks.ask_all(StatusQuery())
     assert (asker.asks.count, mine.asked, [desk.asked for desk in desks]) == (2, [], [[StatusQuery()], [StatusQuery()]])
-    assert sorted(one.partition for one in told if isinstance(one, PartitionStatus)) == sorted(
+    assert sorted(one.number for one in told if isinstance(one, BotStatus)) == sorted(
         (SHARE.partition, THIRD.partition)
     )
 

@@ -15,11 +15,12 @@ from aio_pika import ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
+from adapters.broker.queries import ClusterReply
 from adapters.broker.topology import DEAD, EVENTS, PRESENCE
-from bot.core.cluster_messages import ClusterMessage, PlaceChanged, RowChanged, SubjectErased, UsageTaken
-from bot.core.cluster_queries import ClusterReply, PartitionStatus
-from bot.core.console_views import ModelState, State
+from bot.core.console_views import BotStatus, ModelState, State
+from bot.core.erasure import SubjectErased
 from bot.core.events import Event, Poked
+from bot.core.other_bots import Announcement, PlaceChanged, RowChanged, UsageTaken
 from tests.adapters.broker.street import ACCOUNT, OURS, PATIENCE, Desk, Sockets, gateway_of, next_in, said, worker_of
 from tests.cases import each_case
 from tests.fakes import until
@@ -78,20 +79,20 @@ FIRST: list[tuple[Any, Any, dict[str, Any]]] = [
         },
     ),
     (
-        ClusterMessage,
+        Announcement,
         UsageTaken(WHERE, 777, 5.0, 0.1, 1.0, 2.0),
         {"type": "taken", "where": PLACE, "who": 777, "tokens": 5.0, "cost": 0.1, "at": 1.0, "told": 2.0},
     ),
-    (ClusterMessage, RowChanged("limits", "x"), {"type": "row_set", "name": "limits", "value": "x"}),
+    (Announcement, RowChanged("limits", "x"), {"type": "row_set", "name": "limits", "value": "x"}),
     (
-        ClusterMessage,
+        Announcement,
         PlaceChanged(WHERE, "hush", "mute"),
         {"type": "place_told", "where": PLACE, "name": "hush", "value": "mute"},
     ),
-    (ClusterMessage, SubjectErased(user=7, said=1.0), {"type": "forgotten", "user": 7, "group": 0, "said": 1.0}),
+    (Announcement, SubjectErased(user=7, said=1.0), {"type": "forgotten", "user": 7, "group": 0, "said": 1.0}),
     (
         ClusterReply,
-        PartitionStatus(0, State(models=(ModelState("m", 7.0),))),
+        BotStatus(0, State(models=(ModelState("m", 7.0),))),
         {"type": "glance", "partition": 0, "state": {"models": [{"name": "m", "rests": 7.0}]}},
     ),
 ]

@@ -11,10 +11,11 @@ from pamqp.commands import Basic
 from pamqp.header import ContentHeader
 
 from adapters.broker.account_locations import AccountLocations
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.broker.payloads import HEADER_GATEWAY, Presence
 from adapters.broker.worker import INTRODUCED_WITHIN, Inbox
-from bot.core.cluster_messages import AlarmRaised, ClusterPartition, RowChanged, partition_of
 from bot.core.events import AccountChanged, Connected
+from bot.core.other_bots import AlarmRaised, RowChanged
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.street import ACCOUNT, PATIENCE, Desk, Sockets, gateway_of, said, worker_of
 from tests.fakes import ManualClock, until

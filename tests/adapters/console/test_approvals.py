@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import re
 
-from bot.core.cluster_queries import OwnerDecision
-from bot.core.console_views import AccountState, State, WaitingCall, WaitingDraft, WaitingJoinRequest
+from bot.core.console_views import AccountState, OwnerDecision, State, WaitingCall, WaitingDraft, WaitingJoinRequest
 from bot.core.settlement import Settled
 from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Led

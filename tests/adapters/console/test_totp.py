@@ -3,8 +3,7 @@ from __future__ import annotations
 from base64 import b32encode
 
 from adapters.console.logins import CODE_SECONDS, EVERY, Totp, code_of
-from bot.core.cluster_queries import OwnerDecision
-from bot.core.console_views import State, WaitingCall
+from bot.core.console_views import OwnerDecision, State, WaitingCall
 from tests.adapters.console.visiting import SAME, TOKEN, Place, visiting
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock

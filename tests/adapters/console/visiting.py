@@ -21,8 +21,8 @@ from adapters.console.server import Console
 from adapters.console.site import ROUTES, Route, build_app
 from adapters.console.sources import Sources
 from bot.commands.why import Explanations
-from bot.core.cluster_queries import OwnerDecision, PartitionStatus
 from bot.core.console_views import (
+    BotStatus,
     Chat,
     ChatLine,
     ChatRow,
@@ -30,6 +30,7 @@ from bot.core.console_views import (
     CostSum,
     Finding,
     LimitState,
+    OwnerDecision,
     PersonaState,
     State,
     ToolAnswer,
@@ -234,9 +235,9 @@ class Place:
         self.forgotten.append(where)
         return 7
 
-    async def look(self, *, with_drafts: bool = False) -> PartitionStatus:
+    async def look(self, *, with_drafts: bool = False) -> BotStatus:
         drafts = self.drafts if with_drafts else ()
-        return PartitionStatus(0, self.state, 0, drafts, 3, {one.key: one.chats for one in self.personas})
+        return BotStatus(0, self.state, 0, drafts, 3, {one.key: one.chats for one in self.personas})
 
     async def rendered(self, where: Conversation) -> list[str] | None:
         if where.platform_id == AWAY:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from adapters.broker.partitions import ClusterPartition
 from adapters.media.folder import FOLDER, UNDONE, DraftFiles, MediaFolder
-from bot.core.cluster_messages import ClusterPartition
 from frostagent.types.errors import MediaError
 
 
@@ -27,8 +27,8 @@ async def test_what_is_kept_is_found_by_the_next_process_until_it_is_not_wanted_
 
 async def test_a_share_deletes_nothing_of_anothers(tmp_path: Path) -> None:
     first, second, alone = (
-        DraftFiles(tmp_path, ClusterPartition(0, 2)),
-        DraftFiles(tmp_path, ClusterPartition(1, 2)),
+        DraftFiles(tmp_path, ClusterPartition(0, 2).suffix),
+        DraftFiles(tmp_path, ClusterPartition(1, 2).suffix),
         DraftFiles(tmp_path),
     )
     for shelf in (first, second, alone):

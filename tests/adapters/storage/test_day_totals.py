@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, select, text
 
+from adapters.broker.partitions import ClusterPartition
 from adapters.storage.batches import EntryBatches, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.database import Database
@@ -28,8 +29,8 @@ from bot.budget.limits import Cap, DayLimits, OwnLimits
 from bot.budget.meter import Meter
 from bot.budget.shared_spending import SharedSpending
 from bot.core.calendar_days import midnight
-from bot.core.cluster_messages import ClusterMessage, ClusterPartition
 from bot.core.journal import DayStanding, Entry, Found, UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import Announcement
 from bot.core.task_context import early_payer
 from bot.memory.journal_observers import ObservedStore
 from frostagent.types.errors import DaySpent
@@ -144,7 +145,7 @@ class Unheard:
 
     can_alarm = False
 
-    def tell(self, note: ClusterMessage, /) -> None:
+    def tell(self, note: Announcement, /) -> None:
         pass
 
 
@@ -170,8 +171,8 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
     clock = SteppedClock()
     early_payer.set((PRIVATE, 5))
     async with (
-        opened(postgres, clock=clock, lease=Lease(name_of(0)), share=ClusterPartition(0, 2)) as first,
-        opened(postgres, clock=clock, lease=Lease(name_of(1)), share=ClusterPartition(1, 2)) as second,
+        opened(postgres, clock=clock, lease=Lease(name_of(0)), scope=ClusterPartition(0, 2)) as first,
+        opened(postgres, clock=clock, lease=Lease(name_of(1)), scope=ClusterPartition(1, 2)) as second,
     ):
         meters = list[Meter]()
         for store, ids in ((first.store, CountingIds(0.1)), (second.store, CountingIds(0.9))):
@@ -183,7 +184,7 @@ async def test_of_requests_at_once_at_two_workers_those_are_made_that_fit(
                 owners=frozenset({999}),
                 clock=clock,
                 tell=lambda _: None,
-                neighbours=Unheard(),
+                announcer=Unheard(),
             )
             assert await spending.load()
             store.write_by(counting(spending, clock.now))

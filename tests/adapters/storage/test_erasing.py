@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import select
 
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.storage.erasure import NotErased, SqlErasing
 from adapters.storage.tables import messages, speakers, turns
-from bot.core.cluster_messages import ClusterPartition, partition_of
 from bot.core.journal import MemberNumbered, MessageObserved
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
@@ -103,7 +103,7 @@ async def test_another_workers_clock_tells_nothing_apart(url: str) -> None:
             writing=place.store._writing,
             commit=place.store.commit,
             now=Stepped().now,
-            share=theirs,
+            scope=theirs,
         )
         assert await place.store.erasing.forget_user(12345, since=0.0) == 0
         assert await erasing.forget_user(12345, since=0.0) > 0

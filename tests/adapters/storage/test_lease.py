@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, text
 
+from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.storage.claim import NAME, JournalTaken
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, Roster, holder_of_process
 from adapters.storage.url import read_url
-from bot.core.cluster_messages import ClusterPartition, partition_of
 from bot.core.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
 from bot.settings_store import NOWHERE
 from frostagent.types.conversation import Conversation
@@ -150,7 +150,7 @@ async def test_a_share_of_a_journal_is_what_its_own_accounts_left_and_have_set(t
             )
         assert await at.store.commit(PlaceSet(NOWHERE, "hush", "everybody's"))
     for share in (ClusterPartition(partition_of(account, 4), 4) for account in (BOT, other)):
-        async with opened(url, share=share) as at:
+        async with opened(url, scope=share) as at:
             ours = GROUP if share.has(BOT) else theirs
             recovery = await at.store.recover()
             assert recovery is not None

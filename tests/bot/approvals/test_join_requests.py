@@ -19,7 +19,7 @@ from bot.approvals.join_requests import (
     request_line,
     request_text,
 )
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.events import Requested
 from bot.core.group_admin import Accept, JoinRequest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.budget.limits import ALL, NOTHING, Amount, Cap, DayLimits
-from bot.core.cluster_messages import UsageTaken
+from bot.core.other_bots import UsageTaken
 from bot.core.query_results import SpentSum
 from tests.bot.budget.till import Till, opened, till_of
 from tests.cases import each_case

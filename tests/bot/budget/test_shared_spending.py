@@ -3,8 +3,8 @@ from __future__ import annotations
 from bot.budget.limits import LIFTED, Cap, DayLimits, LimitLevel, LimitOverride, OwnLimits
 from bot.budget.shared_spending import SharedSpending
 from bot.core.calendar_days import midnight
-from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import DayStanding, UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import UsageTaken
 from frostagent.types.messages import Usage
 from tests.bot.budget.till import Empty, opened
 from tests.bot.test_settings_store import Ear
@@ -30,7 +30,7 @@ class Desk:
             owners=frozenset({OWNER}),
             clock=self.clock,
             tell=lambda _: None,
-            neighbours=self.ear,
+            announcer=self.ear,
         )
         for turn_id, who in (("t1", 777), ("t2", 777), ("t5", OWNER)):
             self.spending.see(opened(turn_id, GROUP, who))

@@ -10,8 +10,8 @@ from adapters.storage.store import SqlStore, open_store
 from bot.budget.limits import ALL, NOTHING, Amount, Cap, DayLimits, LimitLevel, OwnLimits
 from bot.budget.spending import NOBODY, TURNS, Payer, Spending
 from bot.core.calendar_days import midnight
-from bot.core.cluster_messages import UsageTaken
 from bot.core.journal import UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import UsageTaken
 from bot.core.query_results import SpentSum
 from bot.memory.journal_observers import ObservedStore
 from bot.web import read_today
@@ -283,7 +283,7 @@ async def compare(spending: Spending, store: SqlStore, day: Traffic) -> None:
 
 async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_where_it_is_passed() -> None:
     ear = Ear()
-    here, there = (Till(DayLimits(all=Cap(tokens=100)), neighbours=one) for one in (ear, Ear()))
+    here, there = (Till(DayLimits(all=Cap(tokens=100)), announcer=one) for one in (ear, Ear()))
     assert await here.spending.load()
     assert await there.spending.load()
     here.takes(60)
@@ -310,7 +310,7 @@ async def test_what_is_taken_here_counts_in_every_bot_and_a_limit_is_told_of_whe
 
 
 async def test_a_mark_that_is_passed_by_what_is_under_way_here_is_not_taken_for_told_elsewhere() -> None:
-    till = Till(DayLimits(all=Cap(tokens=100)), neighbours=Ear())
+    till = Till(DayLimits(all=Cap(tokens=100)), announcer=Ear())
     assert await till.spending.load()
     till.takes(70)
     till.reserves(10, number=4)

@@ -11,8 +11,8 @@ from bot.budget.limits import Cap, DayLimits, LimitLevel, OwnLimits
 from bot.budget.shared_spending import SharedSpending
 from bot.budget.spending import Spending
 from bot.core.calendar_days import midnight
-from bot.core.cluster_messages import ClusterPeers
 from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.core.other_bots import Announcer
 from bot.core.query_results import SpentSum
 from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
@@ -50,7 +50,7 @@ class Till:
         limits: DayLimits,
         *,
         tongue: Language = Language.CHINESE,
-        neighbours: ClusterPeers | None = None,
+        announcer: Announcer | None = None,
         store: RecordingStore | None = None,
     ) -> None:
         self.clock, self.told, self.book = ManualClock(), list[str](), Empty()
@@ -60,9 +60,9 @@ class Till:
         clock, owners, tell = self.clock, frozenset({999}), read(self.told, tongue)
         self.spending = (
             Spending(limits, own=own, book=self.book, owners=owners, clock=clock, tell=tell)
-            if neighbours is None
+            if announcer is None
             else SharedSpending(
-                limits, own=own, book=self.book, owners=owners, clock=clock, tell=tell, neighbours=neighbours
+                limits, own=own, book=self.book, owners=owners, clock=clock, tell=tell, announcer=announcer
             )
         )
         self.spending.see(opened("t1", GROUP, 777))

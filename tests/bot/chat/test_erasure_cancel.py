@@ -5,7 +5,7 @@ import asyncio
 from msgspec.structs import replace
 
 from bot.chat.tasks import Task
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.events import Connected
 from bot.core.journal import TurnOpened
 from bot.policy.wake import Wake

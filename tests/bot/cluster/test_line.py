@@ -11,20 +11,19 @@ import pytest
 from pydantic import SecretStr
 
 from adapters.broker.notes import NoteExchange
+from adapters.broker.partitions import ClusterPartition
+from adapters.broker.queries import ClusterHandlers, ClusterQuery, ClusterReply
 from adapters.broker.requests import RequestExchange
 from adapters.metrics.work import Work
-from adapters.onebot.sockets import Sockets
 from adapters.storage.ahead import AheadTransactions
 from adapters.storage.day_totals import CountingTransactions
 from adapters.storage.leases import Lease
 from bot.app import open_service
 from bot.budget.shared_spending import SharedSpending
 from bot.budget.spending import Spending
-from bot.cluster.broker import BrokerLine, Seat
-from bot.cluster.line import build_line
-from bot.core.cluster_messages import ClusterMessage, ClusterPartition
-from bot.core.cluster_queries import ClusterHandlers, ClusterQuery, ClusterReply
+from bot.cluster.membership import Membership
 from bot.core.events import Event
+from bot.core.other_bots import ALONE, Announcement
 from bot.outbox.owner_alerts import StartupAlerts
 from bot.web import build_file_offers, build_metrics
 from config.settings import Settings
@@ -41,7 +40,7 @@ class Silence:
     async def durable(self) -> bool:
         raise AssertionError
 
-    async def hear(self, note: ClusterMessage | None) -> None:
+    async def hear(self, note: Announcement | None) -> None:
         raise AssertionError(note)
 
     async def answer(self, ask: ClusterQuery) -> ClusterReply:
@@ -57,13 +56,11 @@ class Silence:
         raise AssertionError(event)
 
 
-def test_the_line_follows_the_seat() -> None:
+def test_a_member_of_a_cluster_has_a_line_without_connections_at_first() -> None:
     alerts = StartupAlerts()
     clock, ids = ManualClock(), CountingIds()
-    alone = build_line(Settings(), None, None, clock=clock, ids=ids, alerts=alerts)
-    assert isinstance(alone, Sockets)
     settings = Settings(broker_url=SecretStr("amqp://queue/"))
-    seat = Seat(
+    member = Membership(
         ClusterPartition(),
         Lease(),
         build_metrics((), clock),
@@ -71,10 +68,9 @@ def test_the_line_follows_the_seat() -> None:
         RequestExchange("me", ClusterPartition()),
         Work(1),
     )
-    many = build_line(settings, seat, None, clock=clock, ids=ids, alerts=alerts)
-    assert isinstance(many, BrokerLine)
-    assert (alone.peers.accounts(), many.peers.accounts()) == ((), ())
-    assert (many.peers.refused, many.peers.reconnects) == ("the broker cannot be reached", 0)
+    line = member.build_line(settings, clock=clock, ids=ids, alerts=alerts)
+    assert line.peers.accounts() == ()
+    assert (line.peers.refused, line.peers.reconnects) == ("the broker cannot be reached", 0)
 
 
 @pytest.mark.parametrize(
@@ -85,12 +81,14 @@ async def test_that_a_broker_is_away_is_told_by_the_first_share(
 ) -> None:
     clock, ids = ManualClock(), CountingIds()
     settings = Settings(broker_url=SecretStr("amqp://127.0.0.1:1/"))
-    seat = Seat(share, Lease(), build_metrics((), clock), NoteExchange("me"), RequestExchange("me", share), Work(1))
-    alerts = StartupAlerts(speaks=seat.share.is_first)
-    line, nobody = build_line(settings, seat, None, clock=clock, ids=ids, alerts=alerts), Silence()
+    member = Membership(
+        share, Lease(), build_metrics((), clock), NoteExchange("me"), RequestExchange("me", share), Work(1)
+    )
+    alerts = StartupAlerts(speaks=member.scope.is_first)
+    line, nobody = member.build_line(settings, clock=clock, ids=ids, alerts=alerts), Silence()
     with alerts.logged_at_the_end():
         ears = ClusterHandlers(nobody.hear, nobody.answer, nobody.at_work, nobody.begin, nobody.end)
-        async with line.open(nobody, nobody.durable, lambda: ears):
+        async with line.open(nobody, nobody.durable, ears):
             await until(lambda: len(clock.slept) > 2)
     assert caplog.text.count("The broker cannot be reached") == told
 
@@ -110,16 +108,18 @@ def test_large_files_are_offered_where_somebody_listens_at_an_address_that_is_kn
 
 
 def test_a_bot_that_has_all_accounts_tells_nobody_of_them() -> None:
-    def seat_of(share: ClusterPartition) -> Seat:
+    def member_of(share: ClusterPartition) -> Membership:
         metrics = build_metrics((), ManualClock())
-        return Seat(share, Lease(), metrics, NoteExchange("me"), RequestExchange("me", share), Work(share.partitions))
+        return Membership(
+            share, Lease(), metrics, NoteExchange("me"), RequestExchange("me", share), Work(share.partitions)
+        )
 
-    one_of_two = seat_of(ClusterPartition(1, 2))
-    assert one_of_two.neighbours is one_of_two.notices
-    assert seat_of(ClusterPartition()).neighbours is None
+    one_of_two = member_of(ClusterPartition(1, 2))
+    assert one_of_two.announcer is one_of_two.notices
+    assert member_of(ClusterPartition()).announcer is ALONE
 
 
-async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp_path: Path) -> None:
+async def test_only_with_other_bots_the_journal_counts_what_all_of_them_take(tmp_path: Path) -> None:
     given = Settings.model_validate(
         {
             "store_url": f"sqlite:///{tmp_path}/bot.db",
@@ -133,10 +133,10 @@ async def test_only_with_neighbours_the_journal_counts_what_all_of_them_take(tmp
         (ClusterPartition(), Spending, AheadTransactions),
         (ClusterPartition(1, 2), SharedSpending, CountingTransactions),
     ):
-        seat = Seat(
+        member = Membership(
             share, Lease(), build_metrics((), ManualClock()), NoteExchange("me"), RequestExchange("me", share), Work(2)
         )
-        async with open_service(given, seat=seat) as service:
+        async with open_service(given, member=member) as service:
             transactions = service.app.journal._batches._transactions
             assert (type(service.app.spending), type(transactions)) == (kind, writing)
 
@@ -163,11 +163,6 @@ OF_CLUSTERS = {
     "adapters.storage.day_totals",
     "adapters.storage.leases",
     "bot.budget.shared_spending",
-    "bot.memory.wide_feed",
-    "bot.cluster.broker",
-    "bot.cluster.cluster_events",
-    "bot.cluster.partition_manager",
-    "bot.console.cluster_console",
     "bot.worker",
 }
 
@@ -179,7 +174,7 @@ def test_a_bot_alone_loads_nothing_of_a_cluster(tmp_path: Path) -> None:
     loaded = set(told.stdout.split())
     assert {"bot.app", "bot.cli.process", "adapters.storage.store", "adapters.onebot.sockets"} <= loaded
     assert all(find_spec(name) for name in OF_CLUSTERS)  # under these names they would be loaded
-    libraries = ("adapters.broker", "aio_pika", "aiormq", "pamqp")
+    libraries = ("adapters.broker", "bot.cluster", "aio_pika", "aiormq", "pamqp")
     assert {name for name in loaded if name in OF_CLUSTERS or name.startswith(libraries)} == set()
 
 

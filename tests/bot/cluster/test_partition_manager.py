@@ -12,12 +12,12 @@ from typing import cast
 
 import pytest
 
+from adapters.broker.partitions import ClusterPartition
 from adapters.metrics.work import Work
 from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
 from bot.cluster import partition_manager as module
 from bot.cluster.partition_manager import PATIENCE, PAUSE, STEPS_BACK, UNREACHED, PartitionManager
-from bot.core.cluster_messages import ClusterPartition
 from frostagent.types.errors import ConfigError, Problem
 from tests.fakes import ManualClock, until
 

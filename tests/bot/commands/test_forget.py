@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 
 from bot.commands.forget import DONE, FAILED, HOW, NOBODY, NOT_YOURS, forget_command
-from bot.core.cluster_messages import SubjectErased
 from bot.core.command import Command
+from bot.core.erasure import SubjectErased
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.speakers import Speakers

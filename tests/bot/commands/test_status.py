@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from typing import cast
+
+from adapters.broker.queries import ClusterQuery, ClusterReply, ContextReply, StatusQuery
+from adapters.broker.requests import RequestExchange
+from bot.cluster.other_bots import ClusterBots
 from bot.commands.digest import Standing
 from bot.commands.status import StatusReader
-from bot.core.cluster_queries import ClusterQuery, ClusterReply, ContextReply, PartitionStatus, StatusQuery
-from bot.core.console_views import State
+from bot.core.console_views import BotStatus, State
 from bot.core.errors import NotConnected
+from bot.core.other_bots import ALONE
 
 
 class Three:
@@ -15,10 +20,10 @@ class Three:
     async def ask_all(self, ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
         assert ask == StatusQuery()
         first, older = (
-            PartitionStatus(1, State(), waits={"call": 2, "draft": 1}),
-            PartitionStatus(2, State(), waits={"call": 5}),
+            BotStatus(1, State(), waits={"call": 2, "draft": 1}),
+            BotStatus(2, State(), waits={"call": 5}),
         )
-        return first, older, PartitionStatus(2, State(), waits={"friend": 1, "group": 4}), ContextReply(())
+        return first, older, BotStatus(2, State(), waits={"friend": 1, "group": 4}), ContextReply(())
 
     async def ask(self, account: int, ask: ClusterQuery, /) -> ClusterReply:
         raise NotConnected(f"{account} is asked {ask}")
@@ -32,7 +37,8 @@ async def test_what_waits_is_counted_everywhere_and_who_did_not_say_it_is_told()
         return 5
 
     alone, one_of_four = (
-        StatusReader(count_pending=count, free_space=free, cluster=cluster) for cluster in (None, Three())
+        StatusReader(count_pending=count, free_space=free, others=others, number=0)
+        for others in (ALONE, ClusterBots(cast("RequestExchange", Three())))
     )
     for status in (await alone.here(), await alone.everywhere(), await one_of_four.here()):
         assert status == Standing(count(), 5)

@@ -1,12 +1,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from bot.console.console_backend import decide, group_open_sends, list_calls, read_drafts
+import pytest
+
+from adapters.broker.partitions import ClusterPartition, partition_of
+from bot.console import console_backend
+from bot.console.console_backend import (
+    decide,
+    decide_anywhere,
+    group_open_sends,
+    list_calls,
+    read_drafts,
+    render_anywhere,
+)
 from bot.core.actions import SendMessage
-from bot.core.cluster_queries import OwnerDecision
-from bot.core.console_views import OutboxState
+from bot.core.console_views import OutboxState, OwnerDecision
 from bot.core.journal import SendState
+from bot.core.settlement import Settled
 from bot.outbox.sends import Send
 from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
@@ -69,3 +82,35 @@ async def test_what_is_not_delivered_is_counted_by_chat_the_oldest_first() -> No
         send(GROUP, SendState.QUEUED, 5.0),
     ]
     assert group_open_sends(sends) == (OutboxState(GROUP, 2, 1, 3.0), OutboxState(friend, 1, 0, 9.0))
+
+
+class Elsewhere:
+    """Another bot, which has done what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[OwnerDecision | Conversation] = []
+
+    async def decide(self, decision: OwnerDecision) -> Settled:
+        self.asked.append(decision)
+        return Settled("over", "there")
+
+    async def render_context(self, where: Conversation) -> tuple[str, ...]:
+        self.asked.append(where)
+        return ("there",)
+
+
+async def test_what_belongs_to_an_account_is_done_by_the_bot_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def decide_here(_: Any, decision: OwnerDecision) -> Settled:
+        return Settled("done", str(decision.account))
+
+    monkeypatch.setattr(console_backend, "decide", decide_here)
+    monkeypatch.setattr(console_backend, "render_context", lambda _, where: ("here",))
+    here, there = (next(account for account in range(1, 99) if partition_of(account, 2) == part) for part in range(2))
+    others = Elsewhere()
+    app: Any = SimpleNamespace(journal=SimpleNamespace(scope=ClusterPartition(0, 2)), others=others)
+    ours, theirs, nobodys = (OwnerDecision(account, "A", 1, allows=True) for account in (here, there, 0))
+    settled = [await decide_anywhere(app, one) for one in (ours, theirs, nobodys)]
+    assert settled == [Settled("done", str(here)), Settled("over", "there"), Settled("done", "0")]
+    places = [Conversation(account, "group", 4242) for account in (here, there)] + [Conversation(0, "private", 0)]
+    assert [await render_anywhere(app, where) for where in places] == [("here",), ("there",), ("here",)]
+    assert others.asked == [theirs, places[1]]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from frostagent.types.errors import BotError
@@ -30,7 +30,7 @@ class Place:
             cancel_join_requests=self.waiting.forget,
             now=lambda: 100.0 + len(self.order),
             then=(lambda: self.order.append("let_go"),),
-            neighbours=self.ear,
+            announcer=self.ear,
         )
 
 

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.core.actions import SendMessage
-from bot.core.cluster_messages import AlarmRaised, ClusterMessage, SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.journal import SendState
+from bot.core.other_bots import AlarmRaised, Announcement
 from bot.outbox.owner_alerts import LOST, QUIET, Owner
 from bot.outbox.sender import MAX_AGE
 from frostagent.text.masking import Mask, Quoting
@@ -240,12 +241,12 @@ class Line:
     def __init__(self) -> None:
         self.owner_replies: list[Desk] = []
         self.crier: Desk | None = None
-        self.notes: list[ClusterMessage] = []
+        self.notes: list[Announcement] = []
 
     def of(self, at: Desk) -> Ear:
         self.owner_replies.append(at)
-        at.owner._neighbours = Ear(self, at)
-        return at.owner._neighbours
+        at.owner._announcer = ear = Ear(self, at)
+        return ear
 
 
 class Ear:
@@ -258,7 +259,7 @@ class Ear:
     def can_alarm(self) -> bool:
         return self._line.crier is not None
 
-    def tell(self, note: ClusterMessage, /) -> None:
+    def tell(self, note: Announcement, /) -> None:
         assert isinstance(note, AlarmRaised)
         self._line.notes.append(note)
         for one in self._line.owner_replies:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.core.actions import SendMessage, send_prefix_of_person
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.errors import NotConnected
 from bot.outbox.pacing import APART
 from bot.outbox.sender import MAX_WAITING

@@ -15,8 +15,8 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
 from bot.budget.limits import NOTHING, Amount
-from bot.core.cluster_messages import SubjectErased
 from bot.core.console_views import CostSum
+from bot.core.erasure import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Source, TrialLimits, TrialLine, TrialOptions
 from bot.trial import simulated_trial

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.core.calendar_days import midnight
-from bot.core.cluster_messages import SubjectErased
+from bot.core.erasure import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Source, Trial, TrialLimits, TrialOptions
 from bot.trial import trial_manager as module

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from bot.core.cluster_messages import partition_of
+from adapters.broker.partitions import partition_of
 from tests.bench import cluster
 from tests.bench.cluster import ONE, PARTITIONS, SEVERAL, Backlog, Outcome, accounts, faults_in, measure_cluster, told
 from tests.bench.driver import Driver

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from sqlalchemy import Connection, create_engine
 
 from adapters.broker import status as module
+from adapters.broker.partitions import ClusterPartition
 from adapters.broker.payloads import AccountPresence, Presence
 from adapters.broker.status import BrokerStatus, BrokerUnreachable, PartitionStatus
 from adapters.fetching.client import HttpxWeb
@@ -19,7 +20,6 @@ from adapters.storage.url import read_url
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.cluster import check_cluster, online_anywhere
 from bot.cli.doctor.run import probes
-from bot.core.cluster_messages import ClusterPartition
 from config.settings import Settings
 from frostagent.clock import RandomIds
 from frostagent.types.errors import ConfigError, Problem

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from adapters.broker.payloads import VERSION, pack, unpack
-from bot.core.cluster_messages import ClusterMessage, PlaceChanged, RowChanged, SubjectErased, UsageTaken
+from bot.core.erasure import SubjectErased
+from bot.core.other_bots import Announcement, PlaceChanged, RowChanged, UsageTaken
 from tests.cases import each_case
 from tests.fakes import GROUP
 
@@ -18,5 +19,5 @@ from tests.fakes import GROUP
         SubjectErased(user=777, since=5.0),
     ],
 )
-def test_a_note_is_read_as_it_was_told(note: ClusterMessage) -> None:
-    assert unpack(ClusterMessage, pack(note), VERSION) == note
+def test_a_note_is_read_as_it_was_told(note: Announcement) -> None:
+    assert unpack(Announcement, pack(note), VERSION) == note

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from bot.cluster.other_bots import WATCHED, WideFeed
 from bot.core.console_views import News, TurnQuery, TurnRow, TurnRows
 from bot.memory.newest import Newest
-from bot.memory.wide_feed import WATCHED, WideFeed
 from frostagent.cancellation import background
 from frostagent.types.conversation import Conversation
 from tests.fakes import GROUP, SteppedClock

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bot.core.cluster_messages import WHOLE, ClusterPartition, partition_of
+from adapters.broker.partitions import ClusterPartition, partition_of
+from bot.core.other_bots import EVERY_ACCOUNT
 from bot.settings_store import NOWHERE
 from frostagent.types.conversation import Conversation
 
@@ -31,5 +32,5 @@ def test_a_share_has_its_accounts_with_their_places_and_what_belongs_to_nobody()
 
 
 def test_a_bot_alone_has_all_of_them() -> None:
-    assert WHOLE.is_first
-    assert all(WHOLE.has(account) for account in range(100))
+    assert EVERY_ACCOUNT.is_first
+    assert all(EVERY_ACCOUNT.has(account) for account in range(100))

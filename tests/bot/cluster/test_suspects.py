@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from bot.cluster.handlers import Suspects
 from bot.core.journal import PlaceSet
-from bot.memory.suspects import Suspects
 from bot.settings_store import NOWHERE
 from tests.fakes import RecordingStore
 

@@ -1,45 +1,35 @@
-"""A console shows all bots of a cluster as one, says who is missing, and passes on a word to whom it concerns."""
+"""All bots of a cluster are shown as one, with who is missing, and a word is passed on to whom it concerns."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
 
-from bot.console import cluster_console, console_backend
-from bot.console.cluster_console import FAILURES, ClusterConsole, merge_statuses
-from bot.console.console_backend import DRAFTS, answer_query
-from bot.core.cluster_messages import ClusterPartition, partition_of
-from bot.core.cluster_queries import (
-    ClusterQuery,
-    ClusterReply,
-    ContextQuery,
-    ContextReply,
-    DecisionResult,
-    OwnerDecision,
-    PartitionStatus,
-    StatusQuery,
-)
+from adapters.broker.partitions import partition_of
+from adapters.broker.queries import ClusterQuery, ClusterReply, ContextQuery, ContextReply, DecisionResult, StatusQuery
+from adapters.broker.requests import RequestExchange
+from bot.cluster.other_bots import FAILURES, ClusterBots, merge_statuses
+from bot.console.console_backend import DRAFTS
 from bot.core.console_views import (
     AccountState,
+    BotStatus,
     Failure,
     ModelState,
     OutboxState,
+    OwnerDecision,
     State,
     WaitingCall,
     WaitingDraft,
     WaitingJoinRequest,
 )
 from bot.core.errors import ActionUnanswered, NotConnected
+from bot.core.other_bots import ALONE
 from bot.core.query_results import Ignored
 from bot.core.settlement import Settled
-from bot.memory.newest import Newest
 from frostagent.types.conversation import Conversation
-from tests.fakes import SteppedClock
 
-SHARE = ClusterPartition(0, 2)
 HERE, THERE = (next(account for account in range(1, 99) if partition_of(account, 2) == part) for part in range(2))
 AT_HERE, AT_THERE = Conversation(HERE, "group", 4242), Conversation(THERE, "group", 4242)
 
@@ -68,8 +58,8 @@ def drafts(account: int, *expire: float) -> tuple[WaitingDraft, ...]:
     return tuple(WaitingDraft(number, where, "x", "hi", "ho", at) for number, at in enumerate(expire))
 
 
-OWN = PartitionStatus(0, state(HERE, 5.0, cooldown=0.0), 2, drafts(HERE, 1.0, 3.0), 4, {"": (), "cat": ("a", "1")})
-ELSEWHERE = PartitionStatus(
+OWN = BotStatus(0, state(HERE, 5.0, cooldown=0.0), 2, drafts(HERE, 1.0, 3.0), 4, {"": (), "cat": ("a", "1")})
+ELSEWHERE = BotStatus(
     1, state(THERE, 4.5, cooldown=7.0), 5, drafts(THERE, 2.0, *[0.5] * DRAFTS), 1, {"cat": ("b", "1"), "dog": ("c",)}
 )
 
@@ -113,57 +103,27 @@ class Others:
         return self.says
 
 
-def seen(others: Others) -> Any:
-    journal = SimpleNamespace(share=SHARE, shown=None)
-    return SimpleNamespace(journal=journal, others=others, newest=Newest(), clock=SteppedClock())
+def asking(others: Others) -> ClusterBots:
+    return ClusterBots(cast("RequestExchange", others))
 
 
-@pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch) -> list[ClusterQuery]:
-    """This bot shows that, and keeps what it is to do."""
-    done: list[ClusterQuery] = []
-
-    async def read_status(_backend: Any, *, with_drafts: bool) -> PartitionStatus:
-        done.append(StatusQuery(with_drafts))
-        return OWN
-
-    async def decide(_rooms: Any, decision: OwnerDecision) -> Settled:
-        done.append(decision)
-        return Settled("done", "here")
-
-    def render_context(_rooms: Any, where: Conversation) -> tuple[str, ...]:
-        done.append(ContextQuery(where))
-        return ("here",)
-
-    monkeypatch.setattr(cluster_console, "read_status", read_status)
-    monkeypatch.setattr(console_backend, "read_status", read_status)
-    monkeypatch.setattr(console_backend, "decide", decide)
-    monkeypatch.setattr(console_backend, "render_context", render_context)
-    monkeypatch.setattr(cluster_console, "count_decisions", lambda _rooms: 2)
-    return done
-
-
-async def test_all_are_asked_and_who_says_nothing_is_counted(own: list[ClusterQuery]) -> None:
+async def test_all_are_asked_and_who_says_nothing_is_counted() -> None:
     others = Others(ELSEWHERE, count=3)
-    shown = ClusterConsole(seen(others))
-    assert shown.count_waiting() == 2
-    found = await shown.look(with_drafts=True)
-    assert found == merge_statuses((OWN, ELSEWHERE), absent=2)
-    assert (others.asked, own) == ([(0, StatusQuery(with_drafts=True))], [StatusQuery(with_drafts=True)])
-    assert shown.count_waiting() == 2 + 5
+    bots = asking(others)
+    assert bots.waiting == 0
+    assert await bots.add_statuses(OWN, with_drafts=True) == merge_statuses((OWN, ELSEWHERE), absent=2)
+    assert others.asked == [(0, StatusQuery(with_drafts=True))]
+    assert bots.waiting == 5
     others.says = DecisionResult(Settled("done", ""))  # no answer to that question
-    assert (await shown.look()).state.absent == 3
-    assert shown.count_waiting() == 2
+    assert (await bots.add_statuses(OWN)).state.absent == 3
+    assert bots.waiting == 0
 
 
-async def test_a_word_is_carried_out_by_who_has_the_account(own: list[ClusterQuery]) -> None:
-    there, here = (OwnerDecision(account, "A", 1, allows=True) for account in (THERE, HERE))
+async def test_a_word_is_passed_on_with_its_account() -> None:
+    there = OwnerDecision(THERE, "A", 1, allows=True)
     others = Others(DecisionResult(Settled("over", "there")))
-    shown = ClusterConsole(seen(others))
-    assert await shown.decide(here) == Settled("done", "here")
-    assert (own, others.asked) == ([here], [])
-    assert await shown.decide(there) == Settled("over", "there")
-    assert (own, others.asked) == ([here], [(THERE, there)])
+    assert await asking(others).decide(there) == Settled("over", "there")
+    assert others.asked == [(THERE, there)]
 
 
 @pytest.mark.parametrize(
@@ -179,40 +139,26 @@ async def test_a_word_is_carried_out_by_who_has_the_account(own: list[ClusterQue
 async def test_what_comes_of_it_where_that_does_not_go_well(
     says: ClusterReply | Exception, kind: str, parts: tuple[str, ...] | None
 ) -> None:
-    shown = ClusterConsole(seen(Others(says)))
-    assert (await shown.decide(OwnerDecision(THERE, "A", 1, allows=True))).kind == kind
-    assert await shown.render_context(AT_THERE) == parts
+    bots = asking(Others(says))
+    assert (await bots.decide(OwnerDecision(THERE, "A", 1, allows=True))).kind == kind
+    assert await bots.render_context(AT_THERE) == parts
 
 
-async def test_the_prompt_of_a_chat_is_told_by_who_has_its_account(own: list[ClusterQuery]) -> None:
-    others, anywhere = Others(ContextReply(("there",))), Conversation(0, "private", 0)
-    shown = ClusterConsole(seen(others))
-    assert [await shown.render_context(where) for where in (AT_HERE, AT_THERE, anywhere)] == [
-        ("here",),
-        ("there",),
-        ("here",),
-    ]
-    assert (own, others.asked) == ([ContextQuery(AT_HERE), ContextQuery(anywhere)], [(THERE, ContextQuery(AT_THERE))])
+async def test_the_prompt_of_a_chat_is_told_by_who_has_its_account() -> None:
+    others = Others(ContextReply(("there",)))
+    assert await asking(others).render_context(AT_THERE) == ("there",)
+    assert others.asked == [(THERE, ContextQuery(AT_THERE))]
 
 
-async def test_another_bots_questions_are_answered_as_the_pages_own_are(own: list[ClusterQuery]) -> None:
-    bot, word = seen(Others(None)), OwnerDecision(HERE, "D", 1, allows=False)
-    assert await answer_query(bot, StatusQuery(with_drafts=True)) == OWN
-    assert await answer_query(bot, word) == DecisionResult(Settled("done", "here"))
-    assert await answer_query(bot, ContextQuery(AT_HERE)) == ContextReply(("here",))
-    assert own == [StatusQuery(with_drafts=True), word, ContextQuery(AT_HERE)]
-
-
-async def test_a_bot_alone_looks_at_nobody_else() -> None:
-    shown = ClusterConsole(seen(alone := Others(None, count=0)))
-    async with shown.open():
-        assert (await shown.look()).state == OWN.state
-        assert shown.feed.number == 0
-    assert alone.asked == [(0, StatusQuery())]
+async def test_with_no_other_bot_the_status_is_the_bots_own() -> None:
+    assert await asking(Others(None, count=0)).add_statuses(OWN) == merge_statuses((OWN,))
+    assert await ALONE.add_statuses(OWN, with_drafts=True) == OWN
+    assert ALONE.waiting == 0
+    assert not ALONE.can_alarm
 
 
 async def test_who_answers_for_a_partition_that_another_has_by_now_is_shown_once() -> None:
     stale = replace(OWN, waiting=50)
-    found = await ClusterConsole(seen(Others(ELSEWHERE, 2, ELSEWHERE, stale))).look()
+    found = await asking(Others(ELSEWHERE, 2, ELSEWHERE, stale)).add_statuses(OWN)
     assert [one.account for one in found.state.accounts] == [HERE, THERE]
     assert (found.waiting, found.state.absent) == (7, 1)

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from adapters.broker.payloads import VERSION, pack, unpack
-from bot.core.cluster_queries import (
-    ClusterQuery,
-    ClusterReply,
-    ContextQuery,
-    ContextReply,
-    DecisionResult,
-    OwnerDecision,
-    PartitionStatus,
-    StatusQuery,
-)
+from adapters.broker.queries import ClusterQuery, ClusterReply, ContextQuery, ContextReply, DecisionResult, StatusQuery
 from bot.core.console_views import (
     AccountState,
+    BotStatus,
     Failure,
     ModelState,
     OutboxState,
+    OwnerDecision,
     State,
     WaitingCall,
     WaitingDraft,
@@ -62,7 +55,7 @@ def test_a_question_comes_as_it_was(ask: ClusterQuery) -> None:
 @each_case(
     "told",
     [
-        PartitionStatus(3, STATE, 5, (DRAFT,), 2, {"": (), "cat": ("10001:group:1",)}),
+        BotStatus(3, STATE, 5, (DRAFT,), 2, {"": (), "cat": ("10001:group:1",)}),
         DecisionResult(Settled("refused", "QQ 没有接受")),
         ContextReply(("one", "两")),
     ],

@@ -10,13 +10,14 @@ from pydantic import SecretStr
 from adapters.broker.account_locations import AccountLocations
 from adapters.broker.calls import GatewayCalls
 from adapters.broker.link import BrokerLink
+from adapters.broker.partitions import ClusterPartition
 from adapters.broker.payloads import AccountPresence, CallEnd, GatewayCall, Presence
 from adapters.onebot.accounts import Account
 from adapters.onebot.protocol import ActionReply
 from adapters.onebot.sockets import Sockets
-from bot.cluster.broker import RemoteCalls, RemotePeers, build_gateway
-from bot.core.cluster_messages import WHOLE
+from bot.cluster.membership import RemoteCalls, RemotePeers
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.gateway import build_gateway
 from config.settings import Settings
 from tests.fakes import CountingIds, ManualClock
 
@@ -56,7 +57,7 @@ async def test_every_other_end_is_the_error_that_it_was() -> None:
 
 
 def test_the_accounts_of_gateways_are_shown_as_our_own_would_be() -> None:
-    where = AccountLocations(share=WHOLE, clock=ManualClock())
+    where = AccountLocations(share=ClusterPartition(), clock=ManualClock())
     where.update(Presence("a", (AccountPresence(10001, True, "NapCat", 2),), "10009: a wrong token", 4))
     link = BrokerLink("amqp://queue/", clock=ManualClock(), trouble=lambda _: None)
     peers = RemotePeers(where, link)

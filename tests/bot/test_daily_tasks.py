@@ -8,11 +8,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.app import open_service
-from bot.cluster.singletons import list_daily_tasks, run_singletons
+from adapters.broker.partitions import ClusterPartition
+from bot.app import list_daily_tasks, open_service
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK, Standing
-from bot.core.cluster_messages import WHOLE, ClusterPartition
+from bot.console.console import open_console
+from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.core.query_results import DaySum
 from bot.memory.newest import Newest
 from bot.runtime.background import run_background
@@ -33,8 +34,8 @@ async def nothing_waits() -> Standing:
 class Journal:
     """Knows of no logins; asking it for anything else fails."""
 
-    def __init__(self, share: ClusterPartition) -> None:
-        self.books, self.share, self.shown = self, share, None
+    def __init__(self, share: AccountScope) -> None:
+        self.books, self.scope, self.shown = self, share, None
         self.asked: list[str] = []
 
     async def settings(self, name: str) -> dict[Any, str]:
@@ -43,9 +44,10 @@ class Journal:
 
 
 @each_case(
-    ("share", "asked"), [(WHOLE, ["console"]), (ClusterPartition(0, 8), ["console"]), (ClusterPartition(3, 8), [])]
+    ("share", "asked"),
+    [(EVERY_ACCOUNT, ["console"]), (ClusterPartition(0, 8), ["console"]), (ClusterPartition(3, 8), [])],
 )
-async def test_the_first_share_alone_has_the_console(share: ClusterPartition, asked: list[str]) -> None:
+async def test_the_first_share_alone_has_the_console(share: AccountScope, asked: list[str]) -> None:
     journal = Journal(share)
     app: Any = SimpleNamespace(
         journal=journal,
@@ -57,13 +59,11 @@ async def test_the_first_share_alone_has_the_console(share: ClusterPartition, as
         spending=SimpleNamespace(alerts=SimpleNamespace(take_people=None)),
         status=SimpleNamespace(here=None, everywhere=None),
         clock=SteppedClock(),
-        others=None,
-        newest=Newest(),
     )
     settings = Settings(
         console_port=free_port(), console_host="127.0.0.1", console_token=SecretStr("s" * 32), bot_digest=None
     )
-    async with run_singletons(settings, app, mask=Mask(()), open_service=open_service) as link:
+    async with open_console(settings, app, mask=Mask(()), feed=Newest(), open_service=open_service) as link:
         assert (link is not None) == share.is_first
         assert journal.asked == asked
 
@@ -71,7 +71,7 @@ async def test_the_first_share_alone_has_the_console(share: ClusterPartition, as
 async def test_with_no_time_for_it_nothing_is_looked_at() -> None:
     clock, store = SteppedClock(), RecordingStore()
     nothing: Any = SimpleNamespace(
-        journal=SimpleNamespace(books=None, share=WHOLE),
+        journal=SimpleNamespace(books=None, scope=EVERY_ACCOUNT),
         store=store,
         lanes=SimpleNamespace(in_progress=dict),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=None),
@@ -89,7 +89,7 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     told: list[str] = []
     clock = SteppedClock()
     app: Any = SimpleNamespace(
-        journal=SimpleNamespace(books=PaperBooks(), share=WHOLE),
+        journal=SimpleNamespace(books=PaperBooks(), scope=EVERY_ACCOUNT),
         store=RecordingStore(),
         lanes=SimpleNamespace(in_progress=lambda: {"a turn": GROUP}),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=lambda kind, _line: told.append(kind)),
@@ -105,9 +105,9 @@ async def test_owners_hear_of_people_near_their_limits_of_new_groups_and_of_a_tu
     assert told[:2] == ["nearly all", "new groups"]
 
 
-@each_case(("share", "asks"), [(WHOLE, True), (ClusterPartition(0, 8), True), (ClusterPartition(3, 8), False)])
+@each_case(("share", "asks"), [(EVERY_ACCOUNT, True), (ClusterPartition(0, 8), True), (ClusterPartition(3, 8), False)])
 async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alone(
-    share: ClusterPartition, asks: bool
+    share: AccountScope, asks: bool
 ) -> None:
     asked: list[float] = []
 
@@ -123,7 +123,7 @@ async def test_what_is_told_of_all_accounts_is_looked_for_by_the_first_share_alo
         return {}
 
     app: Any = SimpleNamespace(
-        journal=SimpleNamespace(books=Asked(), share=share),
+        journal=SimpleNamespace(books=Asked(), scope=share),
         store=RecordingStore(),
         lanes=SimpleNamespace(in_progress=in_progress),
         owner=SimpleNamespace(tongue=Language.CHINESE, tell=lambda *_: None, is_reachable=True, post=lambda _: None),

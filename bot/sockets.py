@@ -1,0 +1,25 @@
+"""The OneBot sockets of a process, as the settings want them."""
+
+from __future__ import annotations
+
+from adapters.onebot.sockets import Sockets
+from adapters.web.file_offers import FileOffers
+from config.settings import Settings
+from frostagent.types.ports import Clock, Ids
+
+
+def build_sockets(
+    settings: Settings, offers: FileOffers | None = None, *, clock: Clock, ids: Ids
+) -> Sockets:
+    """Sockets that are not open yet. Media too large for a frame are put on `offers`, if given."""
+    return Sockets(
+        host=settings.onebot_host,
+        port=settings.onebot_port,
+        url=settings.onebot_url if settings.onebot_mode == "forward" else "",
+        token=settings.access_tokens.common,
+        account_tokens=settings.access_tokens.accounts,
+        pass_urls=settings.media_urls == "pass",
+        offers=offers,
+        clock=clock,
+        ids=ids,
+    )
