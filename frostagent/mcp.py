@@ -33,10 +33,11 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.message import SessionMessage
 from msgspec.structs import replace
 
-from frostagent.cancellation import background
+from frostagent.cancellation import BROKEN, isolate
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.external_tools import foreign_tool
-from frostagent.text.masking import one_line
+from frostagent.engine.server_tools import connected
+from frostagent.text.masking import Mask, one_line, server_secrets
 from frostagent.text.visible_text import visible_text
 from frostagent.types.errors import ConfigError, Problem, ToolFailed, ToolUnavailable
 from frostagent.types.ports import Clock, Ids
@@ -44,7 +45,11 @@ from frostagent.types.results import SHOWN_KINDS, Image, ToolResult, shorten
 from frostagent.types.tools import Declarations, Tool, ToolContext
 from frostagent.types.traits import Audience, Permission, SideEffects
 
+__all__ = ["MCPServer", "ServerState", "Trust", "connected"]
+
 logger = logging.getLogger(__name__)
+# It logs each line that is no message, with a traceback: what a stranger writes fills no log.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 Trust: TypeAlias = Literal["ask", "read", "full"]
 """How far a server's tools are trusted: each call needs an approval; they only read and run
@@ -61,10 +66,14 @@ MOST_PAGES = 50
 LONGEST_DESCRIPTION = 2_000  # characters
 LONGEST_SCHEMA = 20_000  # characters of JSON
 LONGEST_RESULT = 100_000  # characters
+MOST_READ = 2 * LONGEST_RESULT  # characters that are looked at
+MOST_BLOCKS = 200
 MOST_PICTURES = 4
 LARGEST_PICTURE = 4 * 2**20  # bytes
 LARGEST_EVENT = 8 * 2**20  # bytes of one event over HTTP
 STDERR_LINES = 20
+LATE = 5.0  # seconds that the SDK waits for a call longer than we do, who tell the server
+RELIST_PAUSE = 1.0  # seconds between two looks at a list that changes all the time
 
 SESSION_GONE = "Session terminated"  # the SDK's words for HTTP 404 within a session
 LEGACY_PING = "2025-11-25"
@@ -73,11 +82,11 @@ LEGACY_PING = "2025-11-25"
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """How a server is. `reason` is empty while it is connected; `skipped` has a line for each tool
-    of its that is not offered, and `tokens` is about what the schemas of the others take in a
-    request.
+    of its that is not offered. `error` is what went wrong last, also if that is over.
     """
 
     reason: str
+    error: str = ""
     tools: tuple[Tool, ...] = ()
     skipped: tuple[str, ...] = ()
     version: str = ""
@@ -123,7 +132,8 @@ class MCPServer:
                 )
             )
         self.name = name
-        self.secrets = (*(env or {}).values(), *(headers or {}).values())
+        self.secrets = server_secrets(env=env, headers=headers, texts=(url, *args))
+        self._mask = Mask(self.secrets)
         self.on_change: Callable[[], None] = lambda: None
         self._command = command
         self._args = list(args)
@@ -141,10 +151,8 @@ class MCPServer:
         self._offers: dict[str, Tool] = {}
         self._skipped: tuple[str, ...] = ()
         self._reason = "is not connected yet"
-        self._tried = asyncio.Event()
-        self._back = asyncio.Event()
-        self._lost = asyncio.Event()
-        self._relist = asyncio.Event()
+        self._error = ""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._calls = self._failures = 0
 
@@ -156,6 +164,7 @@ class MCPServer:
         client = self._client
         return ServerState(
             reason=self._reason,
+            error=self._error,
             tools=self.offered(),
             skipped=self._skipped,
             version="" if client is None else client.protocol_version,
@@ -171,29 +180,51 @@ class MCPServer:
 
     async def first_try(self) -> None:
         """Return once it is connected, or could not be at the first try."""
+        self._enter_loop()
         await self._tried.wait()
 
     async def run(self) -> None:
         """Stay connected until this is cancelled; a try that fails is followed by another, at most
-        a minute later.
+        a minute later. A second one goes on where the first one is cancelled.
         """
+        self._enter_loop()
+        async with self._turn:
+            await self._stay_connected()
+
+    def _enter_loop(self) -> None:
+        """Events belong to a loop; a script may run one after the other."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        self._loop = loop
+        self._turn = asyncio.Lock()
+        self._tried = asyncio.Event()
+        self._back = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._relist = asyncio.Event()
+
+    async def _stay_connected(self) -> None:
         pause = FIRST_PAUSE
         while True:
             try:
                 async with self._connected() as client:
                     pause = FIRST_PAUSE
                     await self._watch(client)
-                reason = "has closed the connection"
+                reason = "it has closed the connection"
             except TimeoutError:
-                reason = f"did not answer within {CONNECTING:g} s"
-            except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
+                reason = f"it did not answer within {CONNECTING:g} s"
+            except BROKEN as error:  # whatever a stranger's program makes of it
+                isolate(error)
                 reason = self._told(error)
             finally:
                 self._client = None
+                self._reason = "is not connected"
                 self._back.clear()
                 self._tried.set()
+            is_known, self._error = reason == self._error, reason
             self._reason = f"cannot be reached: {reason}"
-            logger.warning("MCP server %s %s", self.name, self._reason)
+            level = logging.DEBUG if is_known else logging.WARNING
+            logger.log(level, "MCP server %s %s", self.name, self._reason)
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -202,7 +233,7 @@ class MCPServer:
         self._lost.clear()
         client = Client(
             self._transport(),
-            read_timeout_seconds=self._timeout,
+            read_timeout_seconds=self._timeout + LATE,
             message_handler=self._hear,
             client_info=types.Implementation(name="frostagent", version="1"),
             cache=None,
@@ -275,10 +306,16 @@ class MCPServer:
 
     async def _follow_changes(self, client: Client) -> None:
         """Hear of changed tools where a server tells only who listens for it."""
-        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-            async with client.listen(tools_list_changed=True) as changes:
-                async for _ in changes:
-                    self._relist.set()
+        while True:
+            with suppress(SubscriptionLost, TimeoutError):
+                try:
+                    async with client.listen(tools_list_changed=True) as changes:
+                        async for _ in changes:
+                            self._relist.set()
+                except (ListenNotSupportedError, MCPError):
+                    return
+            await self._clock.sleep(CHECKING)
+            self._relist.set()  # it may have changed meanwhile
 
     async def _hear(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
@@ -292,7 +329,9 @@ class MCPServer:
                 async with asyncio.timeout(CONNECTING):
                     await self._list(client)
             except (TimeoutError, MCPError, ValueError) as error:
-                logger.warning("MCP server %s: its tools are as before: %s", self.name, error)
+                self._error = self._told(error)
+                logger.warning("MCP server %s: its tools are as before: %s", self.name, self._error)
+            await self._clock.sleep(RELIST_PAUSE)
 
     async def _list(self, client: Client) -> None:
         listed: list[types.Tool] = []
@@ -321,9 +360,16 @@ class MCPServer:
             offers[made.name] = made
         known = {each.name for each in listed}
         skipped += [f"{name}: it has no such tool" for name in sorted(self._wanted - known)]
-        self._offers, self._skipped = offers, tuple(skipped)
-        for line in skipped:
+        for name, made in offers.items():
+            before = self._offers.get(name)
+            if before is not None and before.description != made.description:
+                logger.warning("MCP server %s describes %s differently now", self.name, name)
+            if before is not None and before.spec == made.spec:
+                offers[name] = before  # requests begin as they did
+        skipped = [self._mask(line) for line in skipped]
+        for line in set(skipped).difference(self._skipped):
             logger.warning("MCP server %s: %s", self.name, line)
+        self._offers, self._skipped = offers, tuple(skipped)
         self.on_change()
 
     def _tool(self, listed: types.Tool) -> Tool:
@@ -332,7 +378,7 @@ class MCPServer:
         if len(json.dumps(schema)) > LONGEST_SCHEMA:
             raise ValueError(f"its schema has more than {LONGEST_SCHEMA} characters")
         description = shorten(
-            visible_text(listed.description or listed.title or listed.name).strip(),
+            self._mask(visible_text(listed.description or listed.title or listed.name)).strip(),
             LONGEST_DESCRIPTION,
         )
 
@@ -350,7 +396,7 @@ class MCPServer:
         made = foreign_tool(
             f"{self.name}_{listed.name}", description, schema, execute, raw_input=False, **declared
         )
-        return replace(made, origin=f"{self.name}/{listed.name}")
+        return replace(made, origin=f"{self.name}/{listed.name}", server=self.name)
 
     # --- its calls --------------------------------------------------------------------------------
 
@@ -366,50 +412,55 @@ class MCPServer:
 
     async def _ask(self, name: str, context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
-            words = one_line(visible_text(message or ""), 200)
+            words = self._mask(one_line(visible_text(message or ""), 200))
             context.progress(words, progress=progress, total=total)
 
         for is_last in (False, True):
+            if self._client is None and not self._error:
+                await self._until_back()  # another run that had it connected is over
             client = self._client
             if client is None:
                 raise ToolUnavailable(f"the server {self.name} {self._reason}. Do without it.")
             try:
-                told = await client.call_tool(name, arguments, self._timeout, tell)
-                return result_of(told)
+                told = await client.call_tool(name, arguments, self._timeout + LATE, tell)
+                result = result_of(told)
+                return replace(result, content=self._mask(result.content))
             except MCPError as error:
                 if error.message == SESSION_GONE and not is_last:  # it did not run the call
                     self._back.clear()
+                    self._client = None
                     self._lost.set()
                     await self._until_back()
                     continue
                 if error.code == types.CONNECTION_CLOSED:
                     self._lost.set()
-                raise ToolFailed(
-                    f"the server {self.name} says: {one_line(error.message, 300)}"
-                ) from error
+                raise self._failed("says", self._told(error, error.message)) from None
             except (httpx2.HTTPError, OSError) as error:
                 self._lost.set()
-                raise ToolFailed(
-                    f"the server {self.name} cannot be reached any more. Do without it."
-                ) from error
+                raise self._failed("cannot be reached any more", self._told(error)) from None
             except (ValueError, RuntimeError) as error:
-                words = one_line(str(error), 200)
-                raise ToolFailed(
-                    f"the server {self.name} gave no proper result: {words}"
-                ) from error
+                raise self._failed("gave no proper result", self._told(error)) from None
         raise AssertionError("the second try returns or raises")
+
+    def _failed(self, what: str, why: str) -> ToolFailed:
+        self._error = why
+        return ToolFailed(f"the server {self.name} {what}: {why}")
 
     async def _until_back(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(COMING_BACK):
                 await self._back.wait()
 
-    def _told(self, error: BaseException) -> str:
-        """Why it could not be reached, with the last line a program of ours wrote."""
+    def _told(self, error: BaseException, words: str = "") -> str:
+        """What went wrong, without secrets; if the server could not be reached, with the last line
+        that a program of ours wrote.
+        """
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        words = one_line(f"{error}" or type(error).__name__, 200)
-        return one_line(f"{words} ({self._stderr[-1]})", 300) if self._stderr else words
+        told = one_line(self._mask(visible_text(words or f"{error}" or type(error).__name__)), 200)
+        if words or not self._stderr or self._client is not None:
+            return told
+        return one_line(f"{told} ({self._mask(self._stderr[-1])})", 300)
 
 
 class Watched:
@@ -470,10 +521,10 @@ def rights(trust: Trust, hints: types.ToolAnnotations | None) -> Declarations:
 def result_of(told: types.CallToolResult) -> ToolResult:
     """A server's result as one of ours: words, pictures, and a note for what cannot be shown."""
     words, images = list[str](), list[Image]()
-    for block in told.content:
+    for block in told.content[:MOST_BLOCKS]:
         match block:
             case types.TextContent(text=text):
-                words.append(text)
+                words.append(text[:MOST_READ])
             case types.ImageContent(data=data, mime_type=kind) if len(images) < MOST_PICTURES:
                 image = picture_of(data, kind)
                 if image is None:
@@ -483,14 +534,14 @@ def result_of(told: types.CallToolResult) -> ToolResult:
             case types.ResourceLink(uri=uri, name=name):
                 words.append(f"({name}: {uri})")
             case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
-                words.append(text)
+                words.append(text[:MOST_READ])
             case types.EmbeddedResource(resource=resource):
                 words.append(f"({resource.uri}: it is no text)")
             case _:
                 words.append(f"(something of the kind {block.type}: it cannot be shown)")
     if not words and not images and told.structured_content is not None:
         words.append(json.dumps(told.structured_content, ensure_ascii=False))
-    text = shorten(visible_text("\n".join(words)), LONGEST_RESULT)
+    text = shorten(visible_text("\n".join(words)[:MOST_READ]), LONGEST_RESULT)
     return ToolResult(text, tuple(images), is_error=told.is_error, tainted=True)
 
 
@@ -534,12 +585,3 @@ async def read_lines(take: Callable[[str], object]) -> AsyncIterator[Any]:
         finally:
             transport.close()
             task.cancel()
-
-
-@asynccontextmanager
-async def connected(servers: Sequence[MCPServer]) -> AsyncIterator[None]:
-    """All servers, connected side by side while the block runs; it begins once each was tried."""
-    async with background(*(server.run() for server in servers)):
-        for server in servers:
-            await server.first_try()
-        yield
