@@ -108,6 +108,7 @@ from bot.core.ports import (
     Web,
 )
 from bot.core.server_clock import ServerClock
+from bot.mcp_servers import McpServers
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.drafts import FORGOTTEN, Drafts
@@ -201,6 +202,7 @@ class App:
     ports: Mapping[type, object]
     decoder: DecoderProcess
     web_clients: Sequence[LazyWeb]
+    servers: McpServers
     senses: Senses
     reloads: Mapping[str, Reload]
     # memory
@@ -361,6 +363,14 @@ def build_app(
     games.check()
     words = None if settings.words_file is None else WordFile(settings.words_file)
     toolset = build_toolset(settings, found.tools, clock=clock)
+    servers = McpServers(
+        settings,
+        toolset=toolset,
+        owners=owners,
+        masks=(mask,),
+        clock=clock,
+        ids=ids,
+    )
     subagents = SubagentRegistry(settings, model_at=models.at, toolset=toolset, clock=clock)
     common_ports = build_ports(
         settings, subagents=subagents.subagents, media=media, web=web, games=games, clock=clock
@@ -441,7 +451,8 @@ def build_app(
     )
     history_room = history_room_of(
         models.main,
-        longest_head_of_all(personas.cast, toolset),
+        lambda: longest_head_of_all(personas.cast, toolset),
+        version=lambda: toolset.version,
         most=settings.bot_history_tokens,
     )
 
@@ -640,6 +651,7 @@ def build_app(
         ports=ports,
         turn_budget=turn_budget,
         ids=ids,
+        withheld=servers.withheld,
     )
     turns = Turns(
         engine=engine,
@@ -1004,6 +1016,8 @@ def build_app(
         reloads["the table of games"] = games.reload
     if settings.subagents_file is not None:
         reloads["the file of subagents"] = subagents.reload
+    if settings.mcp_file is not None:
+        reloads["the file of MCP servers"] = servers.reload
     if words is not None:
         reloads["the word list"] = words.reload
 
@@ -1020,6 +1034,7 @@ def build_app(
         ports=common_ports,
         decoder=decoder,
         web_clients=(web, received, sent),
+        servers=servers,
         senses=senses,
         reloads=reloads,
         store=store,

@@ -33,7 +33,6 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.message import SessionMessage
 from msgspec.structs import replace
 
-from frostagent.cancellation import BROKEN, isolate
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.external_tools import foreign_tool
 from frostagent.engine.server_tools import connected
@@ -48,8 +47,10 @@ from frostagent.types.traits import Audience, Permission, SideEffects
 __all__ = ["MCPServer", "ServerState", "Trust", "connected"]
 
 logger = logging.getLogger(__name__)
-# It logs each line that is no message, with a traceback: what a stranger writes fills no log.
+# The SDK logs each line that is no message, with a traceback, and its HTTP client the whole urls.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
+for name in ("httpx2", "httpcore2"):
+    logging.getLogger(name).setLevel(logging.WARNING)
 
 Trust: TypeAlias = Literal["ask", "read", "full"]
 """How far a server's tools are trusted: each call needs an approval; they only read and run
@@ -151,7 +152,7 @@ class MCPServer:
         self._offers: dict[str, Tool] = {}
         self._skipped: tuple[str, ...] = ()
         self._reason = "is not connected yet"
-        self._error = ""
+        self._error = self._version = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._calls = self._failures = 0
@@ -161,13 +162,12 @@ class MCPServer:
     @property
     def state(self) -> ServerState:
         """How it is now."""
-        client = self._client
         return ServerState(
             reason=self._reason,
             error=self._error,
             tools=self.offered(),
             skipped=self._skipped,
-            version="" if client is None else client.protocol_version,
+            version=self._version,
             calls=self._calls,
             failures=self._failures,
         )
@@ -204,29 +204,43 @@ class MCPServer:
         self._relist = asyncio.Event()
 
     async def _stay_connected(self) -> None:
+        """Each connection has a task of its own: only so a cancellation of ours can be told from
+        one that leaks out of the SDK's scopes.
+        """
         pause = FIRST_PAUSE
         while True:
             try:
-                async with self._connected() as client:
-                    pause = FIRST_PAUSE
-                    await self._watch(client)
-                reason = "it has closed the connection"
-            except TimeoutError:
-                reason = f"it did not answer within {CONNECTING:g} s"
-            except BROKEN as error:  # whatever a stranger's program makes of it
-                isolate(error)
-                reason = self._told(error)
+                async with asyncio.TaskGroup() as group:
+                    connection = group.create_task(self._hold_connection())
             finally:
                 self._client = None
                 self._reason = "is not connected"
                 self._back.clear()
                 self._tried.set()
+            reason, was_connected = "it broke off", False
+            if not connection.cancelled():
+                reason, was_connected = connection.result()
             is_known, self._error = reason == self._error, reason
             self._reason = f"cannot be reached: {reason}"
             level = logging.DEBUG if is_known else logging.WARNING
             logger.log(level, "MCP server %s %s", self.name, self._reason)
+            pause = FIRST_PAUSE if was_connected else pause
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _hold_connection(self) -> tuple[str, bool]:
+        """Connect, and return once that failed or is over: why, and whether it was connected."""
+        was_connected = False
+        try:
+            async with self._connected() as client:
+                was_connected = True
+                await self._watch(client)
+        except TimeoutError:
+            if not was_connected:
+                return f"it did not answer within {CONNECTING:g} s", False
+        except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
+            return self._told(error), was_connected
+        return "it has closed the connection", was_connected
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
@@ -242,10 +256,14 @@ class MCPServer:
             await self._list(client)
             deadline.reschedule(None)
             self._client, self._reason = client, ""
+            self._version = client.protocol_version
             self._tried.set()
             self._back.set()
             logger.info("MCP server %s offers %d tools", self.name, len(self._offers))
-            yield client
+            try:
+                yield client
+            finally:
+                self._client, self._reason = None, "is not connected"
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
@@ -310,12 +328,12 @@ class MCPServer:
             with suppress(SubscriptionLost, TimeoutError):
                 try:
                     async with client.listen(tools_list_changed=True) as changes:
+                        self._relist.set()  # it may have changed meanwhile
                         async for _ in changes:
                             self._relist.set()
                 except (ListenNotSupportedError, MCPError):
                     return
             await self._clock.sleep(CHECKING)
-            self._relist.set()  # it may have changed meanwhile
 
     async def _hear(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):

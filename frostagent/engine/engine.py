@@ -27,9 +27,9 @@ from frostagent.engine.answer_filter import (
 )
 from frostagent.engine.budget import Room
 from frostagent.engine.call_executor import CallExecutor
+from frostagent.engine.offered_tools import opened_servers
 from frostagent.engine.registry import Registry
 from frostagent.engine.run_state import Run, RunState, close_interrupted
-from frostagent.engine.server_tools import opened_servers
 from frostagent.engine.step_calls import StepCalls, metadata_of_run
 from frostagent.engine.tool_execution import consult
 from frostagent.models.tokens import estimate, estimate_message

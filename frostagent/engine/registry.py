@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from frostagent.engine.authority import is_sufficient
 from frostagent.engine.call_checks import CallChecks
 from frostagent.engine.external_tools import as_tool
-from frostagent.engine.server_tools import USE_TOOLS, choose_tools, describe_servers
+from frostagent.engine.offered_tools import USE_TOOLS, choose_tools, describe_servers
 from frostagent.engine.tool_execution import unavailable_reason
 from frostagent.types.errors import ConfigError, Problem, ToolNotFound
 from frostagent.types.messages import ToolSpec

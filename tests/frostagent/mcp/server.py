@@ -51,6 +51,7 @@ def break_off() -> str:
 @server.tool()
 async def hang(file: str) -> str:
     """Never ends; leaves a file when it is cancelled."""
+    Path(f"{file}.begun").touch()  # noqa: ASYNC240  # it ends
     try:
         await asyncio.sleep(600)
     except asyncio.CancelledError:
@@ -82,7 +83,7 @@ async def learn(context: Context) -> str:
         return str(left * right)
 
     server.add_tool(multiply)
-    await context.session.send_tool_list_changed()
+    await context.notify_tools_changed()
     return "learnt"
 
 
