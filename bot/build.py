@@ -363,6 +363,12 @@ def build_app(
     games.check()
     words = None if settings.words_file is None else WordFile(settings.words_file)
     toolset = build_toolset(settings, found.tools, clock=clock)
+    subagents = SubagentRegistry(settings, model_at=models.at, toolset=toolset, clock=clock)
+
+    def tools_changed() -> None:
+        subagents.refresh()
+        metrics.know_tools(tool.name for tool in toolset.list())
+
     servers = McpServers(
         settings,
         toolset=toolset,
@@ -370,8 +376,8 @@ def build_app(
         masks=(mask,),
         clock=clock,
         ids=ids,
+        on_change=tools_changed,
     )
-    subagents = SubagentRegistry(settings, model_at=models.at, toolset=toolset, clock=clock)
     common_ports = build_ports(
         settings, subagents=subagents.subagents, media=media, web=web, games=games, clock=clock
     )

@@ -102,7 +102,11 @@ class McpServers:
         for name, row in rows.items():
             if name not in self._running:
                 server = build_server(name, row, clock=self._clock, ids=self._ids)
-                self._running[name] = row, server, ServerTools(self._toolset, server)
+                self._running[name] = (
+                    row,
+                    server,
+                    ServerTools(self._toolset, server, self._on_change),
+                )
         self._changed.set()
 
     async def run(self) -> None:

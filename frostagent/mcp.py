@@ -580,7 +580,7 @@ async def read_lines(take: Callable[[str], object]) -> AsyncIterator[Any]:
     characters.
     """
     if os.name != "posix":  # its event loop reads no plain pipe
-        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:  # noqa: ASYNC230
+        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:  # noqa: ASYNC230  # it is no file
             yield nowhere
         return
     reading, writing = os.pipe()

@@ -51,11 +51,15 @@ def is_server(source: object) -> TypeGuard[ToolServer]:
 
 class ServerTools:
     """Keeps the tools of a server in a registry as the server lists them. `clashes` has a line for
-    each that is left out since the registry has another of its name.
+    each that is left out since the registry has another of its name. `changed` is called after each
+    change of the registry.
     """
 
-    def __init__(self, registry: Registry, server: ToolServer) -> None:
+    def __init__(
+        self, registry: Registry, server: ToolServer, changed: Callable[[], None] = lambda: None
+    ) -> None:
         self.clashes: tuple[str, ...] = ()
+        self._changed = changed
         self._registry = registry
         self._server = server
         self._names: set[str] = set()
@@ -66,6 +70,7 @@ class ServerTools:
         """Take over the server's list."""
         registry, own, clashes = self._registry, set[str](), list[str]()
         offered = {tool.name: tool for tool in self._server.offered()}
+        before = registry.version
         for name in self._names - offered.keys():
             registry.remove(name)
         for name, tool in offered.items():
@@ -80,6 +85,8 @@ class ServerTools:
         if new := set(clashes).difference(self.clashes):
             logger.warning("server %s: left out: %s", self._server.name, "; ".join(sorted(new)))
         self._names, self.clashes = own, tuple(clashes)
+        if registry.version != before:
+            self._changed()
 
     def withdraw(self) -> None:
         """Take its tools out of the registry, for good."""
