@@ -17,6 +17,7 @@ from bot.core.console_views import (
     Finding,
     LimitState,
     PersonaState,
+    ServerState,
     ToolAnswer,
     ToolState,
     WakeExplainer,
@@ -80,6 +81,7 @@ class Sources:
     trying: TrialRuns
     first: str = "/"
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
+    servers: Callable[[], Sequence[ServerState]] = tuple
 
 
 SOURCES: Final = web.AppKey("sources", Sources)

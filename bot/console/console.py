@@ -12,7 +12,7 @@ from bot.build import App
 from bot.commands.why import Explanations
 from bot.console.console_backend import list_personas
 from bot.console.limits_page import list_limits
-from bot.console.tools_page import call_tool, list_tools
+from bot.console.tools_page import call_tool, list_servers, list_tools
 from bot.core.console_views import Doctor, Finding
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
@@ -201,6 +201,7 @@ def build_sources(
         look_with_drafts=lambda: cluster.look(with_drafts=True),
         limits=lambda: list_limits(settings, app.spending.own),
         tools=lambda: list_tools(app),
+        servers=lambda: list_servers(app),
         call=lambda name, arguments: call_tool(app, name, arguments),
         personas=lambda: list_personas(personas),
         rendered=cluster.render_context,

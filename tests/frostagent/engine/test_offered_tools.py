@@ -10,7 +10,7 @@ from frostagent.engine.offered_tools import MOST_NAMED, MOST_SCHEMAS, USE_TOOLS,
 from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import Toolset
 from frostagent.testing.scripted_model import ScriptedModel, call
-from frostagent.types.messages import AssistantMessage, ToolCall
+from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage
 from frostagent.types.runs import Terms
 from frostagent.types.tools import Tool
 from tests.cases import each_case
@@ -113,7 +113,7 @@ async def test_a_run_brings_the_tools_of_a_server() -> None:
     assert "b_t001" not in held[0]
     assert "b_t001" in held[1]
     assert result.text == "done"
-    told = [message.content for message in result.messages if hasattr(message, "call_id")]
+    told = [message.content for message in result.messages if isinstance(message, ToolMessage)]
     assert told[1] == "b 1"
     assert "there is no server c here; there is a, b." in told[2]
 
