@@ -1,15 +1,18 @@
 """The MCP servers that MCP_FILE names: connected beside everything else, their tools in the
 registry as they come and go.
 
-`frostagent.mcp` and the SDK under it are imported with the first server.
+`frostagent.mcp` and the SDK under it are imported with the first server, in a thread: they take as
+long as all the rest of the start.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from config.mcp_servers import ServerRow, read_servers
@@ -29,6 +32,9 @@ if TYPE_CHECKING:  # it loads the SDK
     from frostagent.mcp import MCPServer
 
 logger = logging.getLogger(__name__)
+
+SDK_HOME = "frostagent.mcp"
+NOT_YET = "is not connected yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +105,6 @@ class McpServers:
             if rows.get(name) != row:
                 tools.withdraw()
                 del self._running[name]
-        for name, row in rows.items():
-            if name not in self._running:
-                server = build_server(name, row, clock=self._clock, ids=self._ids)
-                self._running[name] = (
-                    row,
-                    server,
-                    ServerTools(self._toolset, server, self._on_change),
-                )
         self._changed.set()
 
     async def run(self) -> None:
@@ -118,6 +116,9 @@ class McpServers:
             while True:
                 await self._changed.wait()
                 self._changed.clear()
+                if self._rows and SDK_HOME not in sys.modules:
+                    await asyncio.to_thread(import_module, SDK_HOME)
+                self._build_missing()
                 wanted = [server for _, server, _ in self._running.values()]
                 for server in [each for each in tasks if each not in wanted]:
                     tasks.pop(server).cancel()
@@ -126,6 +127,13 @@ class McpServers:
                         tasks[server] = group.create_task(
                             self._keep(server), name=f"MCP server {server.name}"
                         )
+
+    def _build_missing(self) -> None:
+        for name, row in self._rows.items():
+            if name not in self._running:
+                server = build_server(name, row, clock=self._clock, ids=self._ids)
+                tools = ServerTools(self._toolset, server, self._on_change)
+                self._running[name] = row, server, tools
 
     async def _keep(self, server: MCPServer) -> None:
         while True:
@@ -154,7 +162,10 @@ class McpServers:
     def statuses(self) -> tuple[ServerStatus, ...]:
         """Each server, in the order of the file."""
         return tuple(
-            describe(name, *self._running[name]) for name in self._rows if name in self._running
+            describe(name, *self._running[name])
+            if name in self._running
+            else describe_unbuilt(name, row)
+            for name, row in self._rows.items()
         )
 
     def is_one_of_theirs(self, name: str) -> bool:
@@ -185,6 +196,23 @@ def build_server(name: str, row: ServerRow, *, clock: Clock, ids: Ids) -> MCPSer
         timeout=row.timeout,
         clock=clock,
         ids=ids,
+    )
+
+
+def describe_unbuilt(name: str, row: ServerRow) -> ServerStatus:
+    """A server that nobody has tried to reach yet."""
+    return ServerStatus(
+        name=name,
+        trust=row.trust,
+        audience=row.audience,
+        groups=tuple(row.groups),
+        reason=NOT_YET,
+        error="",
+        tools=(),
+        skipped=(),
+        tokens=0,
+        calls=0,
+        failures=0,
     )
 
 
