@@ -814,7 +814,13 @@ def build_app(
     )
 
     async def measure(where: Conversation) -> ContextSize:
-        return await measure_context(history, where, head=prompt_head(where), room=history_room())
+        return await measure_context(
+            history,
+            where,
+            head=prompt_head(where),
+            room=history_room(),
+            servers=servers.tokens_in(where),
+        )
 
     commands = Commands(
         with_help(

@@ -157,6 +157,15 @@ class McpServers:
             if row.groups and not (where.is_group and where.session_id in row.groups)
         )
 
+    def tokens_in(self, where: Conversation) -> tuple[tuple[str, int], ...]:
+        """The servers whose tools may be in a request there, and what all of those take."""
+        withheld = self.withheld(where)
+        return tuple(
+            (one.name, one.tokens)
+            for one in self.statuses()
+            if one.name not in withheld and one.tokens and not one.reason
+        )
+
     # --- what people see --------------------------------------------------------------------------
 
     def statuses(self) -> tuple[ServerStatus, ...]:
