@@ -282,6 +282,7 @@ def list_background(
         Background("unconfirmed sends", app.unconfirmed_checker.run),
         Background("group probe", app.group_probe.run),
         Background("expiry of approvals", app.active_work.expire_approvals),
+        Background("MCP servers", app.servers.run),
         *list_daily_tasks(settings, app),
         Background("startup alerts", lambda: alerts.pass_on(app.owner), needs_account=True),
     )

@@ -110,6 +110,7 @@ from bot.core.ports import (
     Web,
 )
 from bot.core.server_clock import ServerClock
+from bot.mcp_servers import McpServers
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
 from bot.memory.drafts import FORGOTTEN, Drafts
@@ -197,6 +198,7 @@ class App:
     ports: Mapping[type, object]
     decoder: DecoderProcess
     web_clients: Sequence[LazyWeb]
+    servers: McpServers
     senses: Senses
     reloads: Mapping[str, Reload]
     # memory
@@ -357,6 +359,20 @@ def build_app(
     words = None if settings.words_file is None else WordFile(settings.words_file)
     toolset = build_toolset(settings, found.tools, clock=clock)
     subagents = SubagentRegistry(settings, model_at=models.at, toolset=toolset, clock=clock)
+
+    def tools_changed() -> None:
+        subagents.refresh()
+        metrics.know_tools(tool.name for tool in toolset.list())
+
+    servers = McpServers(
+        settings,
+        toolset=toolset,
+        owners=owners,
+        masks=(mask,),
+        clock=clock,
+        ids=ids,
+        on_change=tools_changed,
+    )
     common_ports = build_ports(
         settings, subagents=subagents.subagents, media=media, web=web, games=games, clock=clock
     )
@@ -434,7 +450,8 @@ def build_app(
     )
     history_room = history_room_of(
         models.main,
-        longest_head_of_all(personas.cast, toolset),
+        lambda: longest_head_of_all(personas.cast, toolset),
+        version=lambda: toolset.version,
         most=settings.bot_history_tokens,
     )
 
@@ -633,6 +650,7 @@ def build_app(
         ports=ports,
         turn_budget=turn_budget,
         ids=ids,
+        withheld=servers.withheld,
     )
     turns = Turns(
         engine=engine,
@@ -793,7 +811,13 @@ def build_app(
     )
 
     async def measure(where: Conversation) -> ContextSize:
-        return await measure_context(history, where, head=prompt_head(where), room=history_room())
+        return await measure_context(
+            history,
+            where,
+            head=prompt_head(where),
+            room=history_room(),
+            servers=servers.tokens_in(where),
+        )
 
     commands = Commands(
         with_help(
@@ -979,6 +1003,8 @@ def build_app(
         reloads["the table of games"] = games.reload
     if settings.subagents_file is not None:
         reloads["the file of subagents"] = subagents.reload
+    if settings.mcp_file is not None:
+        reloads["the file of MCP servers"] = servers.reload
     if words is not None:
         reloads["the word list"] = words.reload
 
@@ -995,6 +1021,7 @@ def build_app(
         ports=common_ports,
         decoder=decoder,
         web_clients=(web, received, sent),
+        servers=servers,
         senses=senses,
         reloads=reloads,
         store=store,

@@ -9,7 +9,9 @@ import tools
 from bot.core.group_admin import Chair, Topic
 from bot.core.memories import Notebook
 from bot.core.ports import ChatLog, Looking, Web
+from bot.mcp_servers import belongs_to_server
 from bot.runtime.tool_discovery import Discovered, FoundTools, PackagedTools, ToolFolder, discover
+from config.mcp_servers import read_servers
 from config.secrets import secrets_of
 from config.settings import KNOWN, Settings
 from frostagent.engine.toolset import Toolset
@@ -80,7 +82,9 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
 def unknown_tools(settings: Settings, toolset: Toolset) -> list[str]:
     """The names in TOOLS_DENY, TOOLS_APPROVE and TOOLS_AUDIENCE that no tool has."""
     own = {name for name in settings.tools_audience if toolset.get(name) is None}
-    return sorted(own.union(toolset.unknown_names()))
+    servers, _ = read_servers(settings.mcp_file, settings.mcp_keys)
+    unknown = own.union(toolset.unknown_names())
+    return sorted(name for name in unknown if not belongs_to_server(name, servers))
 
 
 def build_ports(

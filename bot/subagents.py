@@ -8,9 +8,11 @@ from difflib import get_close_matches
 
 from pydantic import SecretStr
 
+from bot.mcp_servers import belongs_to_server
 from bot.prompt.wording_en import EN
 from config import values
 from config.endpoints import Endpoint, in_order
+from config.mcp_servers import read_servers
 from config.settings import Settings
 from config.tables import (
     CODER,
@@ -58,22 +60,42 @@ class SubagentRegistry:
         rows, problems = self._read()
         if problems:
             raise ConfigError(*problems)
-        for problem in strange_tools(rows, toolset):
+        for problem in self._strange_tools(rows):
             logger.warning("%s", problem)
         self._replace_all(rows)
 
     def reload(self) -> tuple[Problem, ...]:
         """Read the file again and return its problems; with any problem, nothing changes."""
         rows, problems = self._read()
-        problems = (*problems, *strange_tools(rows, self.toolset))
+        problems = (*problems, *self._strange_tools(rows))
         if not problems:
             self._replace_all(rows)
         return problems
+
+    def refresh(self) -> None:
+        """Give each the tools of its list that there are now: those of servers come and go."""
+        servers, _ = read_servers(self._settings.mcp_file, self._settings.mcp_keys)
+        if any(belongs_to_server(name, servers) for row in self._rows for name in row.tools):
+            self._replace_all(self._rows)
+
+    def _strange_tools(self, rows: tuple[SubagentRow, ...]) -> tuple[Problem, ...]:
+        """The problems of names that no tool has; one of a server may come later."""
+        servers, _ = read_servers(self._settings.mcp_file, self._settings.mcp_keys)
+        known = [
+            row.model_copy(
+                update={
+                    "tools": [name for name in row.tools if not belongs_to_server(name, servers)]
+                }
+            )
+            for row in rows
+        ]
+        return tuple(strange_tools(known, self.toolset))
 
     def _read(self) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
         return read_subagents(self._settings.subagents_file, self._settings.subagent_keys)
 
     def _replace_all(self, rows: tuple[SubagentRow, ...]) -> None:
+        self._rows = rows
         has_coder = any(row.is_coder for row in rows)
         everybody = rows if has_coder else (SubagentRow(name=CODER), *rows)
         self.subagents.replace_all([self._build(row) for row in everybody])

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from config import sources, values
+from config.mcp_servers import read_servers
 from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
 from config.tables import read_groups, read_subagents
@@ -73,6 +74,7 @@ def cross_check(
     yield from _check_file("GAMES_FILE", settings.games_file, "docs/games.md")
     yield from _check_file("WORDS_FILE", settings.words_file, "docs/safety.md")
     yield from _check_subagents(settings)
+    yield from _check_servers(settings)
     yield from _check_file("LLM_PRICES", settings.llm_prices, "docs/models.md")
     yield from _check_qweather(settings)
 
@@ -306,6 +308,12 @@ def _in_zh(page: str) -> str:
 
 def _check_subagents(settings: Settings) -> Iterator[Problem]:
     _, problems = read_subagents(settings.subagents_file, settings.subagent_keys)
+    if problems:
+        yield _in_one(problems)
+
+
+def _check_servers(settings: Settings) -> Iterator[Problem]:
+    _, problems = read_servers(settings.mcp_file, settings.mcp_keys)
     if problems:
         yield _in_one(problems)
 

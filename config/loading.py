@@ -12,6 +12,7 @@ from pydantic import SecretStr, ValidationError
 
 from config import sources, values
 from config.checks import cross_check, find_doubts
+from config.mcp_servers import read_servers, variables_in
 from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.tables import field_complaint, key_names
 from frostagent.text.language import Bilingual
@@ -38,7 +39,14 @@ def load_settings(
     settings, problems = _validate(given)
     named = sources.gather(environ, lines, key_names(settings.subagents_file))
     keys = {name: SecretStr(value.text) for name, value in named.items()}
-    settings = settings.model_copy(update={"subagent_keys": keys})
+    named = sources.gather(environ, lines, variables_in(settings.mcp_file))
+    mcp_keys = {name: SecretStr(value.text) for name, value in named.items()}
+    servers, _ = read_servers(settings.mcp_file, mcp_keys)
+    secrets = tuple(SecretStr(one) for row in servers.values() for one in row.secrets)
+    settings = settings.model_copy(
+        update={"subagent_keys": keys, "mcp_keys": mcp_keys, "mcp_secrets": secrets}
+    )
+    keys |= mcp_keys
     for problem in cross_check(settings, given, wrong=frozenset(problems), service=service):
         problems.setdefault(problem.name, problem)
     typed = {name: value.name for name, value in given.items()}

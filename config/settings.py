@@ -166,6 +166,9 @@ class Settings(BaseSettings):
     games_file: FilePath | None = None
     subagents_file: FilePath | None = None
     subagent_keys: dict[str, SecretStr] = Field(default_factory=dict, exclude=True)
+    mcp_file: FilePath | None = None
+    mcp_keys: dict[str, SecretStr] = Field(default_factory=dict, exclude=True)
+    mcp_secrets: tuple[SecretStr, ...] = Field(default=(), exclude=True)
 
     tools_contact: Annotated[str, AfterValidator(values.contact)] = ""
     qweather_host: Annotated[str, AfterValidator(values.api_host)] = ""
@@ -264,8 +267,8 @@ class Settings(BaseSettings):
 
 
 KNOWN = tuple(name.upper() for name, field in Settings.model_fields.items() if not field.exclude)
-"""Every variable, in the order of the fields. `subagent_keys` is none: it holds those that
-SUBAGENTS_FILE names.
+"""Every variable, in the order of the fields. `subagent_keys` and `mcp_keys` are none: they hold
+those that SUBAGENTS_FILE and MCP_FILE name; `mcp_secrets` are all that stand in MCP_FILE.
 """
 
 

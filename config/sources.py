@@ -25,6 +25,7 @@ FAMILIES = (
     "WEB_",
     "CONSOLE_",
     "CODER_",
+    "MCP_",
     "MEDIA_",
     "LOG_",
     "QWEATHER_",

@@ -43,6 +43,7 @@ from frostagent.engine.budget import NO_LIMITS, Budget, Limits
 from frostagent.engine.call_executor import MAX_CALLS, CallExecutor
 from frostagent.engine.engine import Engine, OnLimit, RunState
 from frostagent.engine.external_tools import as_tool
+from frostagent.engine.server_tools import ServerTools, ToolServer, connected, is_server
 from frostagent.engine.subagents import MARGIN, NamedSubagents, Subagent
 from frostagent.engine.toolset import (
     ApprovalHandler,
@@ -74,8 +75,8 @@ MAX_STEPS = 20
 DEADLINE = 300.0
 
 ToolLike: TypeAlias = object
-"""A `Tool`, a typed function, an object with name, description, parameters and execute, or a
-`Toolset`."""
+"""A `Tool`, a typed function, an object with name, description, parameters and execute, a
+`Toolset`, or a server (`frostagent.mcp.MCPServer`)."""
 
 
 class RunOptions(TypedDict, total=False):
@@ -158,7 +159,10 @@ class Agent:
         refuse_unfit(chat_model, memory, send_hook)
         clock = clock or SystemClock()
         self.name, self._approver = name, as_approver(approver)
+        tools, self._servers = part_servers(tools)
         self.tools = gather(tools, hooks=hooks, configured=configured, clock=clock)
+        for server in self._servers:
+            ServerTools(self.tools, server)
         self._ports: dict[type[Any], object] = {Media: PlainMedia(), **(deps or ports or {})}
         self._subscribers = Subscribers(observer)
         self._limits = usage_limits
@@ -222,8 +226,8 @@ class Agent:
     # --- running ----------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        """Keep the connections to the model while the block runs. Raises RuntimeError if they are
-        kept already.
+        """Keep the connections to the model and the servers while the block runs. Raises
+        RuntimeError if they are kept already.
         """
         if self._kept is not None:
             raise RuntimeError(f"agent {self.name} is entered twice: one block keeps it connected")
@@ -398,14 +402,19 @@ class Agent:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[ChatModel | None]:
-        """The model of an endpoint, connected while the block runs; None if the agent has its
-        own.
+        """The model of an endpoint, connected while the block runs as the servers are; None if the
+        agent has its own.
         """
-        if self._endpoint is None or self._kept is not None:
-            yield None if self._kept is None else self._kept[1]
+        if self._kept is not None:
+            yield self._kept[1]
             return
-        async with self._endpoint.connected() as model:
-            yield model
+        async with AsyncExitStack() as stack:
+            if self._servers:
+                await stack.enter_async_context(connected(self._servers))
+            if self._endpoint is None:
+                yield None
+            else:
+                yield await stack.enter_async_context(self._endpoint.connected())
 
     # --- asking -----------------------------------------------------------------------------------
 
@@ -587,6 +596,17 @@ def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
             )
     if send_hook is not None and not callable(send_hook):
         raise TypeError(f"a send hook is a function, not {type(send_hook).__name__}")
+
+
+def part_servers(
+    tools: Iterable[ToolLike] | Toolset,
+) -> tuple[Iterable[ToolLike] | Toolset, tuple[ToolServer, ...]]:
+    """The tools, and the servers among them."""
+    if isinstance(tools, Toolset):
+        return tools, ()
+    given = tuple(tools)
+    servers = tuple(each for each in given if is_server(each))
+    return [each for each in given if not is_server(each)], servers
 
 
 def gather(

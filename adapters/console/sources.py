@@ -18,6 +18,7 @@ from bot.core.console_views import (
     LimitState,
     OwnerDecision,
     PersonaState,
+    ServerState,
     ToolAnswer,
     ToolState,
     WakeExplainer,
@@ -79,6 +80,7 @@ class Sources:
     trying: TrialRuns
     first: str = "/"
     doctor: Callable[[], Awaitable[Sequence[Finding]]] | None = None
+    servers: Callable[[], Sequence[ServerState]] = tuple
 
 
 SOURCES: Final = web.AppKey("sources", Sources)

@@ -125,7 +125,15 @@ async def show_tools(request: web.Request) -> web.Response:
 
     told = [(one, used.get(one.name), tone(one)) for one in sorted(sources.tools(), key=place)]
     mask = sources.mask  # before what is long is cut
-    return render(request, "tools", tools=told, is_away=found is None, mask=mask, most=MAX_ERROR)
+    return render(
+        request,
+        "tools",
+        tools=told,
+        servers=sources.servers(),
+        is_away=found is None,
+        mask=mask,
+        most=MAX_ERROR,
+    )
 
 
 async def show_tool(request: web.Request) -> web.Response:

@@ -132,6 +132,13 @@ class VitalsCollector(Collector):
             for key, count in counts.items():
                 family.add_metric([key], count)
             yield family
+        if vitals.servers:
+            servers = GaugeMetricFamily(
+                "frostagent_mcp_up", "MCP servers: 1 if connected.", labels=["server"]
+            )
+            for name, is_up in vitals.servers.items():
+                servers.add_metric([name], float(is_up))
+            yield servers
         if vitals.today is not None:
             yield from _figures_of(vitals.today)
 

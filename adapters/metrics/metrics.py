@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final, Generic, TypeVar, assert_never, get_args
 
@@ -208,6 +208,10 @@ class Metrics:
         }
         self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
 
+    def know_tools(self, names: Iterable[str]) -> None:
+        """Count these by their names from now on, too."""
+        self._tools_known |= frozenset(names)
+
     # --- facts ------------------------------------------------------------------------------------
 
     def notice(self, event: RunEvent) -> None:
@@ -349,7 +353,8 @@ class Vitals:
     """How the bot is now. `duplicates`, `overflow`, `reconnects` and `withheld` are since the
     start; `waiting` is how much of each kind waits for an owner's word. Since the start, `ended`
     counts calls that did by outcome, `commands` those that were taken by name. `today` is None
-    until what an earlier process took is known.
+    until what an earlier process took is known. `servers` are those for MCP, and whether each is
+    connected.
     """
 
     lanes: int
@@ -364,6 +369,7 @@ class Vitals:
     ended: Mapping[str, int]
     commands: Mapping[str, int]
     today: Today | None
+    servers: Mapping[str, bool] = field(default_factory=dict)
 
 
 def together(bots: Sequence[Vitals]) -> Vitals:
@@ -383,6 +389,7 @@ def together(bots: Sequence[Vitals]) -> Vitals:
         ended=_summed(one.ended for one in bots),
         commands=_summed(one.commands for one in bots),
         today=next((one.today for one in bots if one.today is not None), None),
+        servers={name: is_up for one in bots for name, is_up in one.servers.items()},
     )
 
 

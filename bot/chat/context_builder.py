@@ -83,14 +83,26 @@ def longest_head_of_all(cast: Cast, toolset: Toolset) -> ModelRequest:
     return max((longest_head(who, toolset) for who in every), key=estimate)
 
 
-def history_room_of(model: Failover, head: ModelRequest, *, most: int) -> Callable[[], float]:
+def history_room_of(
+    model: Failover,
+    head: Callable[[], ModelRequest],
+    *,
+    version: Callable[[], int] = int,
+    most: int,
+) -> Callable[[], float]:
     """A function that returns how many estimated tokens of a conversation the next prompt has room
-    for after this head: `most`, or less if the model's window is small.
+    for after the head: `most`, or less if the model's window is small. The head is made anew when
+    its `version` has changed.
     """
-    size = estimate(head)
+    measured, first = version(), head()
+    size = estimate(first)
 
     def room() -> float:
-        upstream = model.first(head)
+        nonlocal measured, first, size
+        if measured != (now := version()):
+            measured, first = now, head()
+            size = estimate(first)
+        upstream = model.first(first)
         return history_room(most, window=upstream.window, scale=upstream.scale.factor, around=size)
 
     return room
@@ -346,6 +358,7 @@ class ContextBuilder:
         ports: Mapping[type, object],
         turn_budget: TurnBudget,
         ids: Ids,
+        withheld: Callable[[Conversation], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._perception = perception
         self._prompt_context = prompt_context
@@ -356,6 +369,7 @@ class ContextBuilder:
         self._ports = ports
         self._turn_budget = turn_budget
         self._ids = ids
+        self._withheld = withheld
 
     async def begin(
         self,
@@ -460,7 +474,10 @@ class ContextBuilder:
         alike.
         """
         return Terms(
-            who.denied, self._personas.audiences(where), highest_authority(where, self._owners)
+            who.denied,
+            self._personas.audiences(where),
+            highest_authority(where, self._owners),
+            self._withheld(where),
         )
 
     async def seeing(self, turn: Turn) -> Run:

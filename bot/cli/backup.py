@@ -36,6 +36,7 @@ NAMED: Final = (
     "tools_dir",
     "games_file",
     "subagents_file",
+    "mcp_file",
     "llm_prices",
     "media_dir",
 )

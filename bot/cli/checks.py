@@ -50,6 +50,7 @@ IN_CHINESE: Final = {
     "gateways": "gateway",
     "leases": "租约",
     "limits": "额度",
+    "mcp": "MCP 服务器",
     "media url": "大文件",
     "model": "模型",
     "model tools": "模型调用工具",

@@ -259,6 +259,59 @@ def tools_call(
     raise SystemExit(result.is_error)
 
 
+def mcp_list(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """The MCP servers of MCP_FILE: whether each can be reached, and what it offers. Connects to
+    them for this.
+    """
+    if context.invoked_subcommand is None:
+        _list_servers(as_json=as_json)
+
+
+def mcp_list_named(as_json: AsJson = False) -> None:
+    """The same as `mcp` alone."""
+    _list_servers(as_json=as_json)
+
+
+def _list_servers(*, as_json: bool) -> None:
+    from bot.cli.mcp_commands import list_servers, servers_to_data, servers_to_text
+    from bot.cli.past_runs import to_json
+
+    settings = configure(service=False)
+    logging.disable()
+    try:
+        statuses = list_servers(settings)
+    except ConfigError as error:
+        exit_with(error)
+    print(to_json(servers_to_data(statuses)) if as_json else servers_to_text(statuses))
+
+
+def mcp_try(
+    server: Annotated[str, Argument(help="Its name in MCP_FILE.")],
+    tool: Annotated[str, Argument(help="One of its tools, to call it.")] = "",
+    arguments: Annotated[str, Argument(help="As the model would write them: '{\"a\": 1}'.")] = "{}",
+    as_json: AsJson = False,
+) -> None:
+    """What one MCP server offers; with a tool, call it on an owner's authority; exit code 1 where
+    its result is an error.
+    """
+    from bot.cli.inspection import result_to_json, result_to_text
+    from bot.cli.mcp_commands import try_server
+
+    settings, ask = configure(service=False), input if sys.stdin.isatty() else None
+    logging.disable()
+    try:
+        result = asyncio.run(try_server(settings, server, tool, arguments, ask=ask))
+    except ConfigError as error:
+        exit_with(error)
+    except KeyboardInterrupt:
+        exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
+    if isinstance(result, str):
+        print(result)
+        return
+    print(result_to_json(result) if as_json else result_to_text(result))
+    raise SystemExit(result.is_error)
+
+
 def version() -> None:
     """The version."""
     print_version(True)
@@ -291,6 +344,7 @@ COMMANDS: Final[Mapping[str, Callable[..., None] | typer.Typer]] = {
     "init": init,
     "version": version,
     "tools": group(tools_list, {"call": tools_call}),
+    "mcp": group(mcp_list, {"list": mcp_list_named, "try": mcp_try}),
     "persona": group(personas, {"try": persona_try}, needs_command=True),
     "export": export,
     "forget": forget,

@@ -15,6 +15,7 @@ from frostagent.types.messages import ModelRequest, UserMessage
 
 PERSONA_AND_RULES = Phrase("人设和规则", "persona and rules")
 TOOLS = Phrase("工具说明", "tools")
+SERVERS = Phrase("{tools}（其中 MCP {servers}）", "{tools} (of them MCP {servers})")
 SUMMARY = Phrase("摘要", "summary")
 ROUNDS = Phrase("对话 {number} 轮", "{number} rounds")
 OVERHEARD = Phrase("旁听未读 {overheard} 行", "{overheard} lines overheard")
@@ -29,6 +30,7 @@ CATALOGUE.register(__name__, globals())
 class ContextSize:
     """Tokens by our estimate: of the system prompt, the tools, the summary, the rounds that are
     told (`number` of them), what was `overheard` since (lines); and the `room` rounds may take.
+    `servers` are those for MCP whose tools may be there, with what all of those take.
     """
 
     system: float
@@ -38,6 +40,7 @@ class ContextSize:
     number: int
     overheard: int
     room: float
+    servers: tuple[tuple[str, int], ...] = ()
 
     @property
     def whole(self) -> float:
@@ -45,7 +48,12 @@ class ContextSize:
 
 
 async def measure_context(
-    history: History, where: Conversation, *, head: ModelRequest, room: float
+    history: History,
+    where: Conversation,
+    *,
+    head: ModelRequest,
+    room: float,
+    servers: tuple[tuple[str, int], ...] = (),
 ) -> ContextSize:
     """How much the next prompt of a conversation would hold after this `head`."""
     await history.load(where)
@@ -59,6 +67,7 @@ async def measure_context(
         number=sum(isinstance(message, UserMessage) for message in rounds),
         overheard=len(history.unread(where)),
         room=room,
+        servers=servers,
     )
 
 
@@ -70,9 +79,13 @@ def context_command(measure: Callable[[Conversation], Awaitable[ContextSize]]) -
     )
     async def context(asked: Asked) -> str:
         size = await measure(asked.where)
+        tools = TOOLS.format(asked.language)
+        if size.servers:
+            each = ", ".join(f"{name} {tokens(number)}" for name, number in size.servers)
+            tools = SERVERS.format(asked.language, tools=tools, servers=each)
         blocks = (
             (PERSONA_AND_RULES.format(asked.language), size.system),
-            (TOOLS.format(asked.language), size.tools),
+            (tools, size.tools),
             (SUMMARY.format(asked.language), size.summary),
             (ROUNDS.format(asked.language, number=size.number), size.rounds),
         )

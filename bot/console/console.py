@@ -19,7 +19,7 @@ from bot.console.console_backend import (
     render_anywhere,
 )
 from bot.console.limits_page import list_limits
-from bot.console.tools_page import call_tool, list_tools
+from bot.console.tools_page import call_tool, list_servers, list_tools
 from bot.core.console_views import Doctor, Feed, Finding
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
@@ -209,6 +209,7 @@ def build_sources(
         look_with_drafts=lambda: read_all(app, with_drafts=True),
         limits=lambda: list_limits(settings, app.spending.own),
         tools=lambda: list_tools(app),
+        servers=lambda: list_servers(app),
         call=lambda name, arguments: call_tool(app, name, arguments),
         personas=lambda: list_personas(personas),
         rendered=lambda where: render_anywhere(app, where),

@@ -7,7 +7,7 @@ from typing import Final
 
 from bot.build import App
 from bot.configured_tools import TOOL_PORTS
-from bot.core.console_views import ToolAnswer, ToolState
+from bot.core.console_views import ServerState, ToolAnswer, ToolState
 from frostagent.engine.toolset import NOWHERE
 from frostagent.types.errors import ToolDenied, ToolTimeout
 from frostagent.types.ports import Subagents
@@ -44,6 +44,27 @@ def list_tools(app: App) -> tuple[ToolState, ...]:
             )
         )
     return tuple(states)
+
+
+def list_servers(app: App) -> tuple[ServerState, ...]:
+    """The MCP servers, those that are away first."""
+    states = [
+        ServerState(
+            name=one.name,
+            trust=one.trust,
+            audience=one.audience,
+            groups=one.groups,
+            reason=one.reason,
+            error=one.error,
+            tools=len(one.tools),
+            tokens=one.tokens,
+            skipped=one.skipped,
+            calls=one.calls,
+            failures=one.failures,
+        )
+        for one in app.servers.statuses()
+    ]
+    return tuple(sorted(states, key=lambda one: not one.reason))
 
 
 def why_not_callable(app: App, tool: Tool) -> str:

@@ -57,6 +57,25 @@ class ToolState(Struct, frozen=True, kw_only=True):
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
+class ServerState(Struct, frozen=True, kw_only=True):
+    """An MCP server now: why it is away (empty if it is connected), what went wrong last, how many
+    tools it offers and about how many tokens they take in a request, and a line for each tool that
+    is left out.
+    """
+
+    name: str
+    trust: str
+    audience: str
+    groups: tuple[int, ...]
+    reason: str
+    error: str
+    tools: int
+    tokens: int
+    skipped: tuple[str, ...]
+    calls: int
+    failures: int
+
+
 class ToolAnswer(Struct, frozen=True):
     """The result of a call from a page, as a model would read it: its `code` is `ok` or that of its
     failure; how many seconds it took, and how many pictures came with it.

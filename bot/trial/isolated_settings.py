@@ -67,6 +67,8 @@ def trial_settings(settings: Settings, folder: str, tools: frozenset[str]) -> di
         "stt_api_key": SecretStr(""),
         "tools_group": False,
         "tools_dir": None,
+        "mcp_file": None,
+        "mcp_keys": {},
         "tools_deny": tuple(name for name in settings.tools_deny if name in tools),
         "tools_approve": tuple(name for name in settings.tools_approve if name in tools),
         "tools_audience": {

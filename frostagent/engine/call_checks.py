@@ -220,8 +220,9 @@ class CallChecks:
         if not may_call(context.asker, audience, where=context.conversation):
             raise ToolDenied(ONLY_FOR.format(name=tool.name, who=audience.value.replace("_", " ")))
 
-    def _refuse_denied(self, _: CallState, tool: Tool, __: CallTotals) -> None:
-        if self.permission(tool) is Permission.DENY:
+    def _refuse_denied(self, state: CallState, tool: Tool, __: CallTotals) -> None:
+        withheld = tool.server in state.context.terms.withheld
+        if withheld or self.permission(tool) is Permission.DENY:
             raise ToolDenied(DENIED.format(name=tool.name))
 
     def permission(self, tool: Tool) -> Permission:

@@ -27,6 +27,7 @@ from frostagent.engine.answer_filter import (
 )
 from frostagent.engine.budget import Room
 from frostagent.engine.call_executor import CallExecutor
+from frostagent.engine.offered_tools import opened_servers
 from frostagent.engine.registry import Registry
 from frostagent.engine.run_state import Run, RunState, close_interrupted
 from frostagent.engine.step_calls import StepCalls, metadata_of_run
@@ -177,7 +178,9 @@ class Engine:
             if now.model is not run.model:
                 model = now.model or model
             run, state.model = now, now.model
-            specs = state.shown = self._toolset.definitions(run.ports, run.terms)
+            specs = state.shown = self._toolset.definitions(
+                run.ports, run.terms, opened_servers(state.messages)
+            )
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
                 state.cause = ToolUnavailable(f"{lost.name} cannot be used: it {lost.reason}")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+
+from msgspec.structs import replace
 
 from frostagent.engine.authority import is_sufficient
 from frostagent.engine.call_checks import CallChecks
 from frostagent.engine.external_tools import as_tool
+from frostagent.engine.offered_tools import USE_TOOLS, choose_tools, describe_servers
 from frostagent.engine.tool_execution import unavailable_reason
 from frostagent.types.errors import ConfigError, Problem, ToolNotFound
 from frostagent.types.messages import ToolSpec
@@ -32,7 +35,8 @@ class Registry:
         self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
         # of them, those that lack nothing and are allowed; by the ports and the terms of a run
         self._allowed: dict[Hashable, tuple[Tool, ...]] = {}
-        self._definitions: dict[tuple[str, ...], tuple[ToolSpec, ...]] = {}
+        self._definitions: dict[Hashable, tuple[ToolSpec, ...]] = {}
+        self.version = 0  # rises with each change
         # tools of which the log knows that something they require is not configured
         self._missed: set[str] = set()
         self._at_hand: frozenset[type] | None = None  # the capabilities its agents have
@@ -57,7 +61,7 @@ class Registry:
                 )
             )
         self._tools[tool.name] = tool
-        self._reset()
+        self._changed()
 
     def replace(self, source: object) -> None:
         """Put a tool in the place of the one of its name. Raises KeyError if there is none, else as
@@ -71,7 +75,7 @@ class Registry:
     def remove(self, name: str) -> Tool:
         """Take a tool out, and return it: it is offered and called no more. Raises KeyError."""
         tool = self._tools.pop(name)
-        self._reset()
+        self._changed()
         return tool
 
     def __len__(self) -> int:
@@ -91,8 +95,9 @@ class Registry:
         """The tool of this name. Raises KeyError."""
         return self._tools[name]
 
-    def _reset(self) -> None:
+    def _changed(self) -> None:
         """Work out anew what is offered."""
+        self.version += 1
         self._offered = tuple(
             tool
             for tool in self._tools.values()
@@ -133,15 +138,19 @@ class Registry:
         return tuple(sorted(self.checks.named.difference(self._tools)))
 
     def definitions(
-        self, ports: Collection[type] = (), terms: Terms = EVERYWHERE
+        self,
+        ports: Collection[type] = (),
+        terms: Terms = EVERYWHERE,
+        opened: tuple[str, ...] = (),
     ) -> tuple[ToolSpec, ...]:
         """The definitions for the model: the tools that can be used with these ports now, are not
-        denied, and that somebody there may have called.
+        denied, and that somebody there may have called. Tools of servers for which there is no room
+        are only named, by `use_tools`; those of `opened` servers come first.
 
         The same object for the same tools, so that adapters may remember how they wrote it.
         """
         audiences = tuple(terms.audiences.items())
-        there = tuple(ports), terms.denied, terms.highest, audiences
+        there = tuple(ports), terms.denied, terms.highest, audiences, terms.withheld
         if (allowed := self._allowed.get(there)) is None:
             allowed = self._allowed[there] = self._allowed_with(ports, terms)
             self._tell_of_missed()
@@ -152,11 +161,26 @@ class Registry:
                 if tool.available is None or not unavailable_reason(tool)
             ]
         )
-        if (definitions := self._definitions.get(names)) is None:
-            definitions = self._definitions[names] = tuple(
-                tool.spec for tool in allowed if tool.name in names
-            )
+        key = names, opened
+        if (definitions := self._definitions.get(key)) is None:
+            known = frozenset(names)
+            definitions = self._specs([tool for tool in allowed if tool.name in known], opened)
+            self._definitions[key] = definitions
         return definitions
+
+    def _specs(self, tools: Sequence[Tool], opened: Sequence[str]) -> tuple[ToolSpec, ...]:
+        shown, named = choose_tools(tools, opened)
+        return tuple(
+            replace(tool.spec, description=describe_servers(tool.description, named))
+            if named and tool.name == USE_TOOLS
+            else tool.spec
+            for tool in shown
+        )
+
+    def usable(self, ports: Collection[type] = (), terms: Terms = EVERYWHERE) -> tuple[Tool, ...]:
+        """The tools that can be used with these ports now, as in `definitions`, by name."""
+        allowed = self._allowed_with(ports, terms)
+        return tuple(tool for tool in allowed if not unavailable_reason(tool))
 
     def _allowed_with(self, ports: Collection[type], terms: Terms) -> tuple[Tool, ...]:
         """The tools that are there on these terms as long as they are available, by name."""
@@ -166,12 +190,15 @@ class Registry:
             if tool.function is not None
             and not self.checks.lacks(tool, ports)
             and tool.name not in terms.denied
+            and tool.server not in terms.withheld
             and is_sufficient(terms.highest, terms.audience(tool.name, tool.audience))
         )
 
     def all_definitions(self) -> tuple[ToolSpec, ...]:
-        """Every tool as a model would see it, whether it can be used or not, sorted by name."""
-        return tuple(tool.spec for tool in self.list())
+        """Every tool as a model would see it, whether it can be used or not, sorted by name; of
+        those of servers as many as a request holds.
+        """
+        return self._specs(self.list(), ())
 
     def check_availability(self, ports: Collection[type] | None = None) -> tuple[ToolStatus, ...]:
         """Whether each tool can be used now, sorted by name. Without `ports` it is judged with the

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -37,6 +37,40 @@ def one_line(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
+PLAIN: Final = re.compile(
+    r"(?:\.{0,2}|~|[A-Za-z]:)[/\\].* | [A-Za-z][\w+.-]*://[^@?]* | \d{1,5} | utf-?8"
+    r" | true | false | yes | no | on | off | none | debug | info | warning | error | production"
+    r" | development | test | stdio | https? | (?:application|text)/[\w.+-]+(?:;.*)? | \*/\*",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Values of an environment or a header that are no secrets: paths, addresses, switches, kinds."""
+
+SAYS_SECRET: Final = re.compile(
+    r"pass|secret|token|key|auth|credential|cookie|session", re.IGNORECASE
+)
+
+
+def server_secrets(
+    *,
+    env: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    texts: Iterable[str] = (),
+) -> tuple[str, ...]:
+    """The secrets among what a server is started or asked with: every value that is not obviously
+    plain or is called a secret, what stands behind `Bearer`, and in `texts` what looks like one.
+    """
+    found = dict[str, None]()
+    for name, value in {**(env or {}), **(headers or {})}.items():
+        if PLAIN.fullmatch(value) and not SAYS_SECRET.search(name):
+            continue
+        scheme, _, rest = value.partition(" ")
+        found |= dict.fromkeys((value, rest if scheme.isalpha() and rest else value))
+    for text in (*texts, *(env or {}).values()):
+        for match in KEYS.finditer(text):
+            found[match[0][len(match["before"] or "") :]] = None
+    return tuple(filter(None, found))
+
+
 class Quoting(str):
     """A text with a vendor's words in brackets, who may repeat what people said: for the owner, not
     for the log.
@@ -54,7 +88,13 @@ class Mask:
     """Puts `***` in the place of every secret: `mask(text)`."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._spellings: tuple[str, ...] = ()
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Hide these, too, from now on."""
         spellings = {spelling for secret in secrets for spelling in _spellings(secret)}
+        spellings.update(self._spellings)
         # The longest first: one secret may be the beginning of another.
         patterns = [
             _pattern(spelling)

@@ -48,12 +48,14 @@ class Asker(Struct, frozen=True):
 
 class Terms(Struct, frozen=True):
     """Who may call what somewhere: tools of `denied` names nobody; one in `audiences` those,
-    whatever it declares. Nobody there has more authority than `highest`.
+    whatever it declares. Nobody there has more authority than `highest`. Tools of the servers in
+    `withheld` do not exist there.
     """
 
     denied: frozenset[str] = frozenset()
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     highest: Audience = Audience.OWNER
+    withheld: frozenset[str] = frozenset()
 
     def audience(self, name: str, declared: Audience) -> Audience:
         """For whom the tool of this name is there."""

@@ -149,10 +149,11 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
     `check` turns plain arguments into the body's; `shape` is that by which they are mended first
     (by `parameters` where it is left out). `timeout` is in seconds. `label` and `summary` are for
     people, and so is `type`: a word of `ToolType`, or one that a foreign tool has for itself.
-    `origin` is the name a foreign tool has at home. `alone`: it runs in no step with other calls.
-    `trusted_result`: it tells our own data, nobody's words. `stays_here`: its effects stay in the
-    conversation, or it asks by itself for what goes beyond. `packed` names the body's only
-    parameter, if the arguments are the fields of it. `is_method`: the body still lacks its `self`.
+    `origin` is the name a foreign tool has at home, `server` that of the server that runs it.
+    `alone`: it runs in no step with other calls. `trusted_result`: it tells our own data, nobody's
+    words. `stays_here`: its effects stay in the conversation, or it asks by itself for what goes
+    beyond. `packed` names the body's only parameter, if the arguments are the fields of it.
+    `is_method`: the body still lacks its `self`.
     A tool without a `function` can be registered, but not run.
     """
 
@@ -185,6 +186,7 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
     label: str = ""
     summary: str = ""
     origin: str = ""
+    server: str = ""
     prepare: Prepare | None = None
     guards: tuple[Guard, ...] = ()
     available: Available | None = None

@@ -347,10 +347,10 @@ async def test_where_nobody_knows_the_price_nobody_knows_the_cost() -> None:
 
 async def test_a_conversation_is_told_as_long_as_the_operator_pays_for_where_the_model_takes_so_much() -> None:
     async with open_house((hello,)) as house:
-        room = history_room_of(house.models.main, REQUEST, most=12_000)
+        room = history_room_of(house.models.main, lambda: REQUEST, most=12_000)
         assert room() == 12_000
     async with open_house((hello,), llm_context=8192) as house:
-        room = history_room_of(house.models.main, REQUEST, most=12_000)
+        room = history_room_of(house.models.main, lambda: REQUEST, most=12_000)
         small = room()
         assert 2900 < small < 3072  # 8192, without the answer's 2048, and half of the rest is for the question
         await house.models.main.complete(REQUEST)  # it counts a million tokens, three times ours at most is believed

@@ -122,9 +122,12 @@ def test_every_variable_arrives_in_its_field(tmp_path: Path) -> None:
     persona.write_text("You are a fox.")
     rows = tmp_path / "subagents.toml"
     rows.touch()
+    servers = tmp_path / "mcp.json"
+    servers.write_text('{"mcpServers": {}}')
     table = TYPED | {
         **dict.fromkeys(("LLM_PRICES", "BOT_PERSONA", "GAMES_FILE", "LOG_RUNS"), (str(persona), persona)),
         **dict.fromkeys(("SUBAGENTS_FILE", "GROUPS_FILE", "WORDS_FILE"), (str(rows), rows)),
+        "MCP_FILE": (str(servers), servers),
         **dict.fromkeys(("TOOLS_DIR", "PERSONAS_DIR", "MEDIA_DIR"), (str(tmp_path), tmp_path)),
     }
     assert set(table) == set(KNOWN) - {"SYSTEM_PROMPT"}

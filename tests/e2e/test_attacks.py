@@ -32,6 +32,7 @@ from bot.commands.commands import Commands
 from bot.core.command import Asked, Command
 from bot.core.events import MessageReceived
 from frostagent.types.messages import ToolMessage
+from tests.e2e.scenarios import servers
 from tests.e2e.scenarios.laws import broken_by
 from tests.e2e.scenarios.loop import ScriptedLoop
 from tests.e2e.scenarios.model import read_answer
@@ -147,10 +148,11 @@ def whisperers(stage: Stage) -> set[int]:
 def done() -> list[str]:
     """The ledger of effects, in whatever module the bot has loaded the tools."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("tools_dir_")]
-    return [one for module in modules for one in getattr(module, "DONE", ())]
+    return [*(one for module in modules for one in getattr(module, "DONE", ())), *servers.DONE]
 
 
 def clear() -> None:
+    servers.DONE.clear()
     for name, module in list(sys.modules.items()):
         if name.startswith("tools_dir_") and hasattr(module, "DONE"):
             module.DONE.clear()

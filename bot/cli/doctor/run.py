@@ -30,6 +30,7 @@ from bot.cli.doctor.models import (
 from bot.cli.doctor.onebot import check_forward, check_media_url, check_ports, check_reverse
 from bot.cli.doctor.storage import check_folders, check_privacy, check_store
 from bot.cli.doctor.tools import check_games, check_tools, check_versions, check_weather
+from bot.cli.mcp_commands import check_servers
 from bot.configured_tools import weather_keys
 from bot.core.console_views import Finding
 from bot.core.language import CATALOGUE
@@ -139,6 +140,8 @@ def probes(
         Probe("games", partial(asyncio.to_thread, check_games, settings, clock=clock)),
         Probe("tools", partial(asyncio.to_thread, check_tools, settings)),
     ]
+    if settings.mcp_file is not None:
+        found.append(Probe("mcp", partial(check_servers, settings)))
     if settings.media_url:
         found.append(Probe("media url", partial(check_media_url, settings)))
     if settings.has_broker:

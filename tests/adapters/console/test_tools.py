@@ -5,7 +5,7 @@ import re
 
 from msgspec.structs import replace
 
-from bot.core.console_views import ToolAnswer, ToolState, ToolUse
+from bot.core.console_views import ServerState, ToolAnswer, ToolState, ToolUse
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, SECRET, visiting
 from tests.fakes import until
@@ -42,6 +42,40 @@ async def test_tools_say_whether_they_can_be_used_for_whom_and_what_failed() -> 
         assert not re.search(r"<script>|<img|x{9}", text)
         place.journal.lines = None
         assert "cannot be read" in (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+
+
+async def test_servers_say_whether_they_are_there_and_what_they_take() -> None:
+    good = ServerState(
+        name="files",
+        trust="read",
+        audience="owner",
+        groups=(77,),
+        reason="",
+        error=HOSTILE,
+        tools=12,
+        tokens=900,
+        skipped=(HOSTILE,),
+        calls=5,
+        failures=2,
+    )
+    async with visiting() as place:
+        await place.log_in()
+        assert "MCP" not in (await place.ask("GET", "/tools", headers=ENGLISH))[1]
+        away = replace(good, name="gone", trust="ask", reason=f"cannot be reached: {SECRET}", groups=(), skipped=())
+        place.servers = (away, good)
+        _, text, _ = await place.ask("GET", "/tools", headers=ENGLISH)
+        for words in (
+            "away: it cannot be reached: ***",
+            "owners are asked about each call",
+            "connected: 12 tools, about 900 tokens in a request",
+            "in group 77",
+            "5 calls since the start, 2 failed",
+        ):
+            assert words in text, words
+        assert text.count("alert(1)") == 2
+        assert SECRET not in text
+        assert not re.search(r"<script>|<img", text)
+        assert "连不上" in (await place.ask("GET", "/tools", headers={"Accept-Language": "zh"}))[1]
 
 
 async def test_a_tool_that_fails_each_time_is_red_and_tells_its_last_error() -> None:

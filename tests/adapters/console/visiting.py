@@ -32,6 +32,7 @@ from bot.core.console_views import (
     LimitState,
     OwnerDecision,
     PersonaState,
+    ServerState,
     State,
     ToolAnswer,
     ToolState,
@@ -155,6 +156,7 @@ class Place:
     state: State = field(default_factory=State)
     limits: tuple[LimitState, ...] = ()
     drafts: tuple[WaitingDraft, ...] = ()
+    servers: tuple[ServerState, ...] = ()
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
 
@@ -170,6 +172,7 @@ class Place:
             look_with_drafts=lambda: self.look(with_drafts=True),
             limits=lambda: self.limits,
             tools=lambda: self.tools,
+            servers=lambda: self.servers,
             call=self.call,
             personas=lambda: self.personas,
             rendered=self.rendered,

@@ -26,7 +26,7 @@ def room(window: int | None, *, most: int = 5000) -> float:
     """How many tokens of a conversation are told, with one tool, by a model of this window."""
     with ScriptedModel() as model:
         failover = Failover([Upstream(model, window=window)], clock=SystemClock(), ids=RandomIds())
-        return history_room_of(failover, longest_head(WHO, Toolset([look])), most=most)()
+        return history_room_of(failover, lambda: longest_head(WHO, Toolset([look])), most=most)()
 
 
 @each_case("window", [None, 1_000_000])

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from adapters.simulator import actions
 from adapters.simulator.faults import parse_fault
 from adapters.simulator.world import Person, event_of
+from tests.e2e.scenarios import servers
 from tests.e2e.scenarios.parts import Written, segments_of
 from tests.e2e.scenarios.stage import GROUP, SECOND, Stage
 
@@ -191,7 +192,19 @@ async def promote(stage: Stage, roles: Mapping[str, Any]) -> None:
         stage.group.members[number] = replace(stage.group.members[number], role=role)
 
 
+async def away(_: Stage, name: str) -> None:
+    """A server breaks off and cannot be reached."""
+    await servers.leave(name)
+
+
+async def there(_: Stage, name: str) -> None:
+    """A server can be reached again."""
+    servers.AWAY.discard(name)
+
+
 DOINGS: Mapping[str, Doing] = {
+    "away": away,
+    "there": there,
     "recall": recall,
     "mute": mute,
     "lift": lift,

@@ -16,6 +16,7 @@ from adapters.media.decoder_process import DecoderProcess
 from adapters.media.formats import describe, picture_kind
 from adapters.simulator.call import Gesture, SentMessage
 from frostagent.types.errors import MediaError
+from tests.e2e.scenarios import servers
 from tests.e2e.scenarios.doings import DOINGS, do, say
 from tests.e2e.scenarios.laws import broken_by
 from tests.e2e.scenarios.loop import ScriptedLoop
@@ -155,6 +156,24 @@ class Play:
         seen = self._request(line).count("<picture>")
         return [] if seen == wanted else [f"{wanted} pictures in the request, not {seen}"]
 
+    def offered(self, wanted: list[str], line: Line) -> list[str]:
+        """Of tools of servers, and of what brings them, exactly these."""
+        found = [name for name in self._tools(line) if name.startswith(("x_", "y_", "use_tools"))]
+        return [] if found == wanted else [f"{wanted} should have been offered, not {found}"]
+
+    def named(self, wanted: list[str], line: Line) -> list[str]:
+        """The description of what brings tools has these words, and none where that is none."""
+        text = self._tools(line).get("use_tools", "")
+        return [f"{words!r} is not in: {text}" for words in wanted if words not in text]
+
+    def done(self, wanted: list[str], _: Line) -> list[str]:
+        """Tools of servers did exactly this, ever."""
+        return [] if wanted == servers.DONE else [f"{wanted} should have been done, not {servers.DONE}"]
+
+    def _tools(self, line: Line) -> dict[str, str]:
+        request = self.stage.model.requests[line.get("request", 0) - 1]
+        return {spec.name: spec.description for spec in request.tools}
+
     def _request(self, line: Line) -> str:
         requests = self.stage.model.requests
         number = line.get("request", len(requests))
@@ -206,6 +225,9 @@ CHECKS: Mapping[str, Callable[[Play, Any, Line], list[str]]] = {
     "hidden": Play.hidden,
     "asked": Play.asked,
     "pictures": Play.pictures,
+    "offered": Play.offered,
+    "named": Play.named,
+    "done": Play.done,
     "request": lambda *_: [],
 }
 

@@ -20,7 +20,7 @@ NUMBERED = 100  # the scenarios of the specification have numbers up to this
 TOPICS = ("summary", "memory", "persona", "command")  # of part (b) of the conversation's specification
 EXPECTATIONS = {
     "sent", "count", "gestures", "requests", "cancelled", "shown", "hidden", "request", "asked", "pictures",
-    "fetched", "heard",
+    "fetched", "heard", "offered", "named", "done",
 }  # fmt: skip
 TIMES = {"at", "after", "repeat", "every"}
 

@@ -27,6 +27,7 @@ from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.model import Named, StageModel
 from tests.e2e.scenarios.parts import quoted_in, text_of
 from tests.e2e.scenarios.script import Scenario
+from tests.e2e.scenarios.servers import servers_in_memory
 from tests.e2e.scenarios.shelf import Shelf
 
 T = TypeVar("T")
@@ -158,6 +159,8 @@ class Stage:
     async def __aenter__(self) -> Self:
         if not any("stand_still" in line for line in self.scenario.lines):
             self._stack.enter_context(patch.object(Watchdog, "run", unwatched))
+        if "MCP_FILE" in self.scenario.settings:
+            self._stack.enter_context(servers_in_memory())
         await self._stack.enter_async_context(self.simulator)
         await self._stack.enter_async_context(self.shelf)
         self._url = await self.simulator.serve()

@@ -1,0 +1,162 @@
+"""MCP servers as an operator looks at them: which there are and what they offer, and one call. Each
+is connected for the command alone, beside those of a running bot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from bot.cli.checks import Check, ok, warning
+from bot.cli.inspection import Ask, TerminalApprover
+from bot.cli.past_runs import columns
+from bot.core.language import CATALOGUE
+from bot.mcp_servers import ServerStatus, build_server, describe
+from config.mcp_servers import ServerRow, read_servers
+from config.settings import Settings
+from frostagent.cancellation import background
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.engine.server_tools import ServerTools
+from frostagent.engine.toolset import NOWHERE, Toolset
+from frostagent.text.language import Phrase
+from frostagent.types.errors import ConfigError, Problem
+from frostagent.types.ports import Approver
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import Asker
+from frostagent.types.tools import ToolContext
+
+PATIENCE: Final = 20.0  # seconds until each has connected
+CHECKED_WITHIN: Final = 12.0  # seconds of them in the doctor
+
+OFFERS: Final = Phrase(
+    "{server}：{count} 个工具，约 {tokens} token", "{server}: {count} tools, about {tokens} tokens"
+)
+AWAY: Final = Phrase("{server} 连不上：{why}", "{server} {why}")
+LEFT_OUT: Final = Phrase("{server} 有工具没用上：{what}", "{server}: left out: {what}")
+SEE_MCP: Final = Phrase(
+    "用 python -m bot mcp try {server} 再看；写法见 docs/zh/mcp.md",
+    "See python -m bot mcp try {server}; docs/mcp.md says how it is written",
+)
+CATALOGUE.register(__name__, globals())
+
+
+def rows_of(settings: Settings) -> Mapping[str, ServerRow]:
+    """The servers of MCP_FILE. Raises ConfigError."""
+    rows, problems = read_servers(settings.mcp_file, settings.mcp_keys)
+    if problems:
+        raise ConfigError(*problems)
+    return rows
+
+
+async def look_at(rows: Mapping[str, ServerRow], *, seconds: float) -> list[ServerStatus]:
+    """Connect to all side by side, for so long at most, and say how each is."""
+    clock, ids = SystemClock(), RandomIds()
+    made = [
+        (name, row, build_server(name, row, clock=clock, ids=ids)) for name, row in rows.items()
+    ]
+    tools = Toolset()
+    kept = [(name, row, server, ServerTools(tools, server)) for name, row, server in made]
+    async with background(*(server.run() for _, _, server in made)):
+        async with asyncio.TaskGroup() as group:
+            tries = [group.create_task(server.first_try()) for _, _, server in made]
+            _, waiting = await asyncio.wait(tries, timeout=seconds) if tries else ((), ())
+            for each in waiting:
+                each.cancel()
+        return [describe(*each) for each in kept]
+
+
+def list_servers(settings: Settings) -> list[ServerStatus]:
+    """Each server of MCP_FILE, connected for this. Raises ConfigError."""
+    return asyncio.run(look_at(rows_of(settings), seconds=PATIENCE))
+
+
+def servers_to_text(statuses: Sequence[ServerStatus]) -> str:
+    """A line for each server in columns, and its tools."""
+    heads = ("SERVER", "TRUST", "AUDIENCE", "GROUPS", "TOOLS", "TOKENS", "STATE")
+    rows = [
+        (
+            one.name,
+            one.trust,
+            one.audience,
+            ",".join(map(str, one.groups)) or "all",
+            str(len(one.tools)),
+            str(one.tokens),
+            one.reason or "connected",
+        )
+        for one in statuses
+    ]
+    lines = [columns([heads, *rows])]
+    for one in statuses:
+        lines += [f"{one.name}: left out: {why}" for why in one.skipped]
+    return "\n".join(lines)
+
+
+def servers_to_data(statuses: Sequence[ServerStatus]) -> list[dict[str, Any]]:
+    """The same as data."""
+    return [asdict(one) for one in statuses]
+
+
+async def try_server(
+    settings: Settings, name: str, tool: str, arguments: str, *, ask: Ask | None
+) -> str | ToolResult:
+    """What a server offers, a line a tool; with a `tool`, its result, on an owner's authority.
+    Raises ConfigError for a server that is not in the file or cannot be reached.
+    """
+    rows = rows_of(settings)
+    if name not in rows:
+        there = ", ".join(rows) or "none"
+        raise ConfigError(
+            Problem("MCP_FILE", f"there is no server {name[:32]}", f"There is: {there}")
+        )
+    server = build_server(name, rows[name], clock=SystemClock(), ids=RandomIds())
+    tools = Toolset()
+    kept = ServerTools(tools, server)
+    async with background(server.run()):
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await server.first_try()
+        except TimeoutError:
+            pass
+        status = describe(name, rows[name], server, kept)
+        if not tool and not status.reason:
+            lines = [
+                (each.name, str(each.permission), each.description.partition("\n")[0][:100])
+                for each in tools.list()
+                if each.server
+            ]
+            left_out = [f"left out: {why}" for why in status.skipped]
+            return "\n".join([columns(lines) if lines else "no tools", *left_out])
+        if not status.reason:
+            full = tool if tools.get(tool) is not None else f"{name}_{tool}"
+            ports: dict[type, object] = {} if ask is None else {Approver: TerminalApprover(ask)}
+            context = ToolContext(
+                run_id="mcp",
+                step=1,
+                call_id="call",
+                conversation=NOWHERE,
+                asker=Asker(0, "operator", is_owner=True),
+                deadline=SystemClock().monotonic() + rows[name].timeout,
+                ports=ports,
+            )
+            return await tools.execute(full, arguments, context)
+    raise ConfigError(Problem(name, status.reason, "See its own documentation"))
+
+
+async def check_servers(settings: Settings) -> list[Check]:
+    """A line for each server of MCP_FILE; nothing where there is none."""
+    rows, problems = read_servers(settings.mcp_file, settings.mcp_keys)
+    if problems:
+        return [warning("mcp", problem.what, problem.mend) for problem in problems]
+    checks = []
+    for one in await look_at(rows, seconds=CHECKED_WITHIN) if rows else ():
+        fix = SEE_MCP.fill(server=one.name)
+        if one.reason:
+            checks.append(warning("mcp", AWAY, fix, server=one.name, why=one.reason))
+            continue
+        checks.append(ok("mcp", OFFERS, server=one.name, count=len(one.tools), tokens=one.tokens))
+        if one.skipped:
+            what = "; ".join(one.skipped[:3])
+            checks.append(warning("mcp", LEFT_OUT, fix, server=one.name, what=what))
+    return checks

@@ -1,0 +1,99 @@
+"""Which tools a request holds: never more than MOST_SCHEMAS with those of servers.
+
+Where there are more, whole servers are left out and named in the description of `use_tools`, with a
+line for each tool. A call of it brings the tools of a server for the rest of the run: which servers
+a run has opened stands in its own messages, so that it is known after a wait as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from frostagent.text.masking import one_line
+from frostagent.types.messages import AssistantMessage, Message
+from frostagent.types.tools import Tool
+
+MOST_SCHEMAS: Final = 40
+MOST_NAMED: Final = 60  # tools of a server that is only named
+LONGEST_LINE: Final = 80  # characters about such a tool
+USE_TOOLS: Final = "use_tools"
+
+
+def servers_of(tools: Iterable[Tool]) -> dict[str, list[Tool]]:
+    """The tools of each server."""
+    found: dict[str, list[Tool]] = {}
+    for tool in tools:
+        if tool.server:
+            found.setdefault(tool.server, []).append(tool)
+    return found
+
+
+def choose_tools(
+    tools: Sequence[Tool], opened: Sequence[str]
+) -> tuple[Sequence[Tool], Mapping[str, Sequence[Tool]]]:
+    """The tools whose schemas a request holds, in the order given, and by server those that are
+    only named.
+
+    Those of no server are always held. Then come the servers that were opened, the latest first,
+    then the others in the order of their names, each whole or not at all; only of an opened one
+    that alone is too large a part is held.
+    """
+    by_server = servers_of(tools)
+    own = [tool for tool in tools if not tool.server]
+    plain = [tool for tool in own if tool.name != USE_TOOLS]
+    if not by_server:
+        return plain, {}
+    if len(plain) + sum(map(len, by_server.values())) <= MOST_SCHEMAS or len(plain) == len(own):
+        return [tool for tool in tools if tool.name != USE_TOOLS], {}
+    room = max(0, MOST_SCHEMAS - len(own))
+    held = set[str]()
+    named = dict[str, Sequence[Tool]]()
+    first = [server for server in dict.fromkeys(reversed(opened)) if server in by_server]
+    for server in (*first, *sorted(by_server.keys() - set(first))):
+        of_it = by_server[server]
+        if len(of_it) <= room:
+            part = len(of_it)
+        else:
+            part = room if server in first else 0
+            named[server] = of_it[part:]
+        held.update(tool.name for tool in of_it[:part])
+        room -= part
+    return [tool for tool in tools if not tool.server or tool.name in held], named
+
+
+def describe_servers(description: str, named: Mapping[str, Sequence[Tool]]) -> str:
+    """The description of `use_tools`, with the servers and tools that it can bring."""
+    lines = [description]
+    for server, tools in sorted(named.items()):
+        lines.append(f"server {server}:")
+        lines += [f"- {tool.name}: {first_line(tool)}" for tool in tools[:MOST_NAMED]]
+        if len(tools) > MOST_NAMED:
+            lines.append(f"- and {len(tools) - MOST_NAMED} more")
+    return "\n".join(lines)
+
+
+def first_line(tool: Tool) -> str:
+    """What the tool is for, in a line."""
+    return one_line(tool.description.strip().partition("\n")[0], LONGEST_LINE)
+
+
+def opened_servers(messages: Iterable[Message]) -> tuple[str, ...]:
+    """The servers whose tools a run has asked for, in order."""
+    calls = (
+        call
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for call in message.tool_calls
+        if call.name == USE_TOOLS
+    )
+    return tuple(filter(None, (_server_in(call.arguments) for call in calls)))
+
+
+def _server_in(arguments: str) -> str:
+    try:
+        server = json.loads(arguments)["server"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return server if isinstance(server, str) else ""

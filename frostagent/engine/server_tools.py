@@ -1,0 +1,135 @@
+"""Tools of servers, kept in a registry as the server lists them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Final, Protocol, TypeGuard
+
+from frostagent.cancellation import background
+from frostagent.engine.offered_tools import LONGEST_LINE, USE_TOOLS, servers_of
+from frostagent.engine.registry import Registry
+from frostagent.text.masking import one_line
+from frostagent.types.errors import ToolFailed
+from frostagent.types.tools import Tool, ToolContext, make_tool
+from frostagent.types.traits import SideEffects
+
+logger = logging.getLogger(__name__)
+
+ABOUT_USE_TOOLS: Final = (
+    "Brings the tools of a server, which can be called from the next step on. Call it before you "
+    "need one of them."
+)
+BROUGHT: Final = "The tools of {server} can be called now: {names}."
+NO_SUCH_SERVER: Final = "there is no server {server} here; there is {servers}."
+
+
+class ToolServer(Protocol):
+    """A process that offers tools, which may change. `on_change` is called then."""
+
+    name: str
+    on_change: Callable[[], None]
+
+    def offered(self) -> tuple[Tool, ...]: ...
+
+    async def first_try(self) -> None:
+        """Return once it is connected, or could not be at the first try."""
+        ...
+
+    async def run(self) -> None:
+        """Stay connected until this is cancelled."""
+        ...
+
+
+def is_server(source: object) -> TypeGuard[ToolServer]:
+    """Whether this is a server rather than a tool."""
+    return not isinstance(source, type) and all(
+        callable(getattr(source, name, None)) for name in ("offered", "first_try", "run")
+    )
+
+
+class ServerTools:
+    """Keeps the tools of a server in a registry as the server lists them. `clashes` has a line for
+    each that is left out since the registry has another of its name. `changed` is called after each
+    change of the registry.
+    """
+
+    def __init__(
+        self, registry: Registry, server: ToolServer, changed: Callable[[], None] = lambda: None
+    ) -> None:
+        self.clashes: tuple[str, ...] = ()
+        self._changed = changed
+        self._registry = registry
+        self._server = server
+        self._names: set[str] = set()
+        server.on_change = self.update
+        self.update()
+
+    def update(self) -> None:
+        """Take over the server's list."""
+        registry, own, clashes = self._registry, set[str](), list[str]()
+        offered = {tool.name: tool for tool in self._server.offered()}
+        before = registry.version
+        for name in self._names - offered.keys():
+            registry.remove(name)
+        for name, tool in offered.items():
+            if name not in self._names and registry.get(name) is not None:
+                clashes.append(f"{name}: there is another tool of this name")
+                continue
+            if registry.get(name) is not tool:
+                registry.register(tool, replace=True)
+            own.add(name)
+        if own and registry.get(USE_TOOLS) is None:
+            registry.register(use_tools(registry))
+        if new := set(clashes).difference(self.clashes):
+            logger.warning("server %s: left out: %s", self._server.name, "; ".join(sorted(new)))
+        self._names, self.clashes = own, tuple(clashes)
+        if registry.version != before:
+            self._changed()
+
+    def withdraw(self) -> None:
+        """Take its tools out of the registry, for good."""
+        self._server.on_change = lambda: None
+        for name in self._names:
+            self._registry.remove(name)
+        self._names.clear()
+
+
+@asynccontextmanager
+async def connected(servers: Iterable[ToolServer]) -> AsyncIterator[None]:
+    """All servers, connected side by side while the block runs; it begins once each was tried."""
+    servers = tuple(servers)
+    raised: Exception | None = None
+    async with background(*(server.run() for server in servers)):
+        for server in servers:
+            await server.first_try()
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  # it is raised again, in no group
+            raised = error
+    if raised is not None:
+        raise raised
+
+
+def use_tools(registry: Registry) -> Tool:
+    """The tool that brings the tools of a server. Its result is names, in our own alphabet."""
+
+    async def bring(context: ToolContext, server: str) -> str:
+        by_server = servers_of(registry.usable(context.ports, context.terms))
+        if server not in by_server:
+            servers = ", ".join(by_server) or "none"
+            raise ToolFailed(
+                NO_SUCH_SERVER.format(server=one_line(server, LONGEST_LINE), servers=servers)
+            )
+        names = ", ".join(tool.name for tool in by_server[server])
+        return BROUGHT.format(server=server, names=names)
+
+    return make_tool(
+        bring,
+        name=USE_TOOLS,
+        description=ABOUT_USE_TOOLS,
+        side_effects=SideEffects.READ,
+        trusted_result=True,
+        idempotent=True,
+    )

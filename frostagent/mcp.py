@@ -1,0 +1,605 @@
+"""Tools of MCP servers, over stdio or streamable HTTP. Needs the extra `mcp`.
+
+    files = MCPServer("files", command="npx", args=["-y", "some-server", "."])
+    async with Agent(model=model, tools=[files]) as agent:
+        print((await agent.run("Which files are there?")).output)
+
+A server is a stranger's program. What it says is tainted, its annotations can only make a tool
+stricter, and it gets nothing of ours: no model (sampling), no person (elicitation), no folder
+(roots). It cannot stop whoever uses it: connecting, listing and calling have deadlines, what it
+sends is capped, and one that is away makes its tools unavailable until it is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import logging
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias
+
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.message import SessionMessage
+from msgspec.structs import replace
+
+from frostagent.clock import RandomIds, SystemClock
+from frostagent.engine.external_tools import foreign_tool
+from frostagent.engine.server_tools import connected
+from frostagent.text.masking import Mask, one_line, server_secrets
+from frostagent.text.visible_text import visible_text
+from frostagent.types.errors import ConfigError, Problem, ToolFailed, ToolUnavailable
+from frostagent.types.ports import Clock, Ids
+from frostagent.types.results import SHOWN_KINDS, Image, ToolResult, shorten
+from frostagent.types.tools import Declarations, Tool, ToolContext
+from frostagent.types.traits import Audience, Permission, SideEffects
+
+__all__ = ["MCPServer", "ServerState", "Trust", "connected"]
+
+logger = logging.getLogger(__name__)
+# The SDK logs each line that is no message, with a traceback, and its HTTP client the whole urls.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+for name in ("httpx2", "httpcore2"):
+    logging.getLogger(name).setLevel(logging.WARNING)
+
+Trust: TypeAlias = Literal["ask", "read", "full"]
+"""How far a server's tools are trusted: each call needs an approval; they only read and run
+freely; they run freely whatever they do."""
+
+CONNECTING = 30.0  # seconds to connect and to list the tools
+CALLING = 60.0  # seconds for a call
+CHECKING = 30.0  # seconds between two looks whether a server over HTTP is still there
+COMING_BACK = 5.0  # seconds a call waits for a server that has forgotten its session
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds until the next try to connect
+
+MOST_TOOLS = 200
+MOST_PAGES = 50
+LONGEST_DESCRIPTION = 2_000  # characters
+LONGEST_SCHEMA = 20_000  # characters of JSON
+LONGEST_RESULT = 100_000  # characters
+MOST_READ = 2 * LONGEST_RESULT  # characters that are looked at
+MOST_BLOCKS = 200
+MOST_PICTURES = 4
+LARGEST_PICTURE = 4 * 2**20  # bytes
+LARGEST_EVENT = 8 * 2**20  # bytes of one event over HTTP
+STDERR_LINES = 20
+LATE = 5.0  # seconds that the SDK waits for a call longer than we do, who tell the server
+RELIST_PAUSE = 1.0  # seconds between two looks at a list that changes all the time
+
+SESSION_GONE = "Session terminated"  # the SDK's words for HTTP 404 within a session
+LEGACY_PING = "2025-11-25"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """How a server is. `reason` is empty while it is connected; `skipped` has a line for each tool
+    of its that is not offered. `error` is what went wrong last, also if that is over.
+    """
+
+    reason: str
+    error: str = ""
+    tools: tuple[Tool, ...] = ()
+    skipped: tuple[str, ...] = ()
+    version: str = ""
+    calls: int = 0
+    failures: int = 0
+
+
+class MCPServer:
+    """A server and the connection to it. `command`, `args`, `env` and `cwd` start a program that
+    speaks over stdio; `url` and `headers` name a server over HTTP.
+
+    `tools` are the names of those that are wanted, all if it is empty. `trust` says how far they
+    are trusted; `audience` who may have them called. `timeout` is in seconds for a call. Its tools
+    are named `name_tool`. The connection lasts as long as `run` (see `connected`). `on_change` is
+    told when its tools have changed.
+
+    Raises ConfigError unless it has either a command or a url.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        command: str = "",
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        cwd: str = "",
+        url: str = "",
+        headers: Mapping[str, str] | None = None,
+        tools: Sequence[str] = (),
+        trust: Trust = "ask",
+        audience: Audience = Audience.EVERYONE,
+        timeout: float = CALLING,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+    ) -> None:
+        if bool(command) == bool(url):
+            raise ConfigError(
+                Problem(
+                    f"MCP server {name}",
+                    "needs either a command or a url",
+                    "Give the command that starts it, or the url where it listens.",
+                )
+            )
+        self.name = name
+        self.secrets = server_secrets(env=env, headers=headers, texts=(url, *args))
+        self._mask = Mask(self.secrets)
+        self.on_change: Callable[[], None] = lambda: None
+        self._command = command
+        self._args = list(args)
+        self._env = dict(env or {})
+        self._cwd = cwd
+        self._url = url
+        self._headers = dict(headers or {})
+        self._wanted = frozenset(tools)
+        self._trust = trust
+        self._audience = audience
+        self._timeout = timeout
+        self._clock = clock or SystemClock()
+        self._ids = ids or RandomIds()
+        self._client: Client | None = None
+        self._offers: dict[str, Tool] = {}
+        self._skipped: tuple[str, ...] = ()
+        self._reason = "is not connected yet"
+        self._error = self._version = ""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
+        self._calls = self._failures = 0
+
+    # --- what it offers ---------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ServerState:
+        """How it is now."""
+        return ServerState(
+            reason=self._reason,
+            error=self._error,
+            tools=self.offered(),
+            skipped=self._skipped,
+            version=self._version,
+            calls=self._calls,
+            failures=self._failures,
+        )
+
+    def offered(self) -> tuple[Tool, ...]:
+        """Its tools, as it listed them last: unavailable while it is away."""
+        return tuple(self._offers.values())
+
+    # --- its connection ---------------------------------------------------------------------------
+
+    async def first_try(self) -> None:
+        """Return once it is connected, or could not be at the first try."""
+        self._enter_loop()
+        await self._tried.wait()
+
+    async def run(self) -> None:
+        """Stay connected until this is cancelled; a try that fails is followed by another, at most
+        a minute later. A second one goes on where the first one is cancelled.
+        """
+        self._enter_loop()
+        async with self._turn:
+            await self._stay_connected()
+
+    def _enter_loop(self) -> None:
+        """Events belong to a loop; a script may run one after the other."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        self._loop = loop
+        self._turn = asyncio.Lock()
+        self._tried = asyncio.Event()
+        self._back = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._relist = asyncio.Event()
+
+    async def _stay_connected(self) -> None:
+        """Each connection has a task of its own: only so a cancellation of ours can be told from
+        one that leaks out of the SDK's scopes.
+        """
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    connection = group.create_task(self._hold_connection())
+            finally:
+                self._client = None
+                self._reason = "is not connected"
+                self._back.clear()
+                self._tried.set()
+            reason, was_connected = "it broke off", False
+            if not connection.cancelled():
+                reason, was_connected = connection.result()
+            is_known, self._error = reason == self._error, reason
+            self._reason = f"cannot be reached: {reason}"
+            level = logging.DEBUG if is_known else logging.WARNING
+            logger.log(level, "MCP server %s %s", self.name, self._reason)
+            pause = FIRST_PAUSE if was_connected else pause
+            await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _hold_connection(self) -> tuple[str, bool]:
+        """Connect, and return once that failed or is over: why, and whether it was connected."""
+        was_connected = False
+        try:
+            async with self._connected() as client:
+                was_connected = True
+                await self._watch(client)
+        except TimeoutError:
+            if not was_connected:
+                return f"it did not answer within {CONNECTING:g} s", False
+        except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
+            return self._told(error), was_connected
+        return "it has closed the connection", was_connected
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Client]:
+        self._lost.clear()
+        client = Client(
+            self._transport(),
+            read_timeout_seconds=self._timeout + LATE,
+            message_handler=self._hear,
+            client_info=types.Implementation(name="frostagent", version="1"),
+            cache=None,
+        )
+        async with asyncio.timeout(CONNECTING) as deadline, client:
+            await self._list(client)
+            deadline.reschedule(None)
+            self._client, self._reason = client, ""
+            self._version = client.protocol_version
+            self._tried.set()
+            self._back.set()
+            logger.info("MCP server %s offers %d tools", self.name, len(self._offers))
+            try:
+                yield client
+            finally:
+                self._client, self._reason = None, "is not connected"
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[Any]:
+        async with self._streams() as (incoming, outgoing):
+            yield Watched(incoming, self._lost.set), outgoing
+
+    @asynccontextmanager
+    async def _streams(self) -> AsyncIterator[Any]:
+        if self._url:
+            timeout = httpx2.Timeout(CONNECTING, read=max(self._timeout, CHECKING) + CONNECTING)
+            async with (
+                httpx2.AsyncClient(headers=self._headers, timeout=timeout) as http,
+                streamable_http_client(
+                    self._url, http_client=http, max_sse_event_size=LARGEST_EVENT
+                ) as streams,
+            ):
+                yield streams
+            return
+        program = StdioServerParameters(
+            command=self._command,
+            args=self._args,
+            env=self._env,
+            cwd=self._cwd or None,
+            encoding_error_handler="replace",
+        )
+        self._stderr.clear()
+        async with (
+            read_lines(self._stderr.append) as errlog,
+            stdio_client(program, errlog) as streams,
+        ):
+            yield streams
+
+    async def _watch(self, client: Client) -> None:
+        """Return once the connection is lost; list the tools anew when they have changed."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._follow_changes(client)),
+                group.create_task(self._list_again(client)),
+            ]
+            while not self._lost.is_set():
+                try:
+                    async with asyncio.timeout(CHECKING):
+                        await self._lost.wait()
+                except TimeoutError:
+                    await self._check(client)
+            for task in tasks:
+                task.cancel()
+
+    async def _check(self, client: Client) -> None:
+        if client.protocol_version > LEGACY_PING:
+            return  # such a connection is one request long
+        try:
+            async with asyncio.timeout(CONNECTING):
+                await client.session.send_ping()
+        except (TimeoutError, MCPError, httpx2.HTTPError) as error:
+            if not (isinstance(error, MCPError) and error.code == types.METHOD_NOT_FOUND):
+                self._lost.set()
+
+    async def _follow_changes(self, client: Client) -> None:
+        """Hear of changed tools where a server tells only who listens for it."""
+        while True:
+            with suppress(SubscriptionLost, TimeoutError):
+                try:
+                    async with client.listen(tools_list_changed=True) as changes:
+                        self._relist.set()  # it may have changed meanwhile
+                        async for _ in changes:
+                            self._relist.set()
+                except (ListenNotSupportedError, MCPError):
+                    return
+            await self._clock.sleep(CHECKING)
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._relist.set()
+
+    async def _list_again(self, client: Client) -> None:
+        while True:
+            await self._relist.wait()
+            self._relist.clear()
+            try:
+                async with asyncio.timeout(CONNECTING):
+                    await self._list(client)
+            except (TimeoutError, MCPError, ValueError) as error:
+                self._error = self._told(error)
+                logger.warning("MCP server %s: its tools are as before: %s", self.name, self._error)
+            await self._clock.sleep(RELIST_PAUSE)
+
+    async def _list(self, client: Client) -> None:
+        listed: list[types.Tool] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            listed += page.tools
+            cursor = page.next_cursor
+            if not cursor or len(listed) > MOST_TOOLS:
+                break
+        offers, skipped = dict[str, Tool](), list[str]()
+        for each in listed:
+            if self._wanted and each.name not in self._wanted:
+                continue
+            if len(offers) == MOST_TOOLS:
+                skipped.append(f"it has more than {MOST_TOOLS} tools: the others are left out")
+                break
+            try:
+                made = self._tool(each)
+            except (ValueError, TypeError) as error:
+                skipped.append(one_line(f"{each.name}: {error}", 200))
+                continue
+            if made.name in offers:
+                skipped.append(f"{one_line(each.name, 64)}: there is another {made.name}")
+                continue
+            offers[made.name] = made
+        known = {each.name for each in listed}
+        skipped += [f"{name}: it has no such tool" for name in sorted(self._wanted - known)]
+        for name, made in offers.items():
+            before = self._offers.get(name)
+            if before is not None and before.description != made.description:
+                logger.warning("MCP server %s describes %s differently now", self.name, name)
+            if before is not None and before.spec == made.spec:
+                offers[name] = before  # requests begin as they did
+        skipped = [self._mask(line) for line in skipped]
+        for line in set(skipped).difference(self._skipped):
+            logger.warning("MCP server %s: %s", self.name, line)
+        self._offers, self._skipped = offers, tuple(skipped)
+        self.on_change()
+
+    def _tool(self, listed: types.Tool) -> Tool:
+        """A tool of the server as one of ours. Raises ValueError, TypeError."""
+        schema = listed.input_schema
+        if len(json.dumps(schema)) > LONGEST_SCHEMA:
+            raise ValueError(f"its schema has more than {LONGEST_SCHEMA} characters")
+        description = shorten(
+            self._mask(visible_text(listed.description or listed.title or listed.name)).strip(),
+            LONGEST_DESCRIPTION,
+        )
+
+        async def execute(context: ToolContext, **arguments: Any) -> ToolResult:
+            return await self._call(listed.name, context, arguments)
+
+        declared: Declarations = {
+            "timeout": self._timeout,
+            "audience": self._audience,
+            "label": one_line(listed.title or listed.name, 64),
+            "type": "mcp",
+            "available": lambda: self._reason,
+            **rights(self._trust, listed.annotations),
+        }
+        made = foreign_tool(
+            f"{self.name}_{listed.name}", description, schema, execute, raw_input=False, **declared
+        )
+        return replace(made, origin=f"{self.name}/{listed.name}", server=self.name)
+
+    # --- its calls --------------------------------------------------------------------------------
+
+    async def _call(self, name: str, context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
+        self._calls += 1
+        try:
+            result = await self._ask(name, context, arguments)
+        except BaseException:
+            self._failures += 1
+            raise
+        self._failures += result.is_error
+        return result
+
+    async def _ask(self, name: str, context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            words = self._mask(one_line(visible_text(message or ""), 200))
+            context.progress(words, progress=progress, total=total)
+
+        for is_last in (False, True):
+            if self._client is None and not self._error:
+                await self._until_back()  # another run that had it connected is over
+            client = self._client
+            if client is None:
+                raise ToolUnavailable(f"the server {self.name} {self._reason}. Do without it.")
+            try:
+                told = await client.call_tool(name, arguments, self._timeout + LATE, tell)
+                result = result_of(told)
+                return replace(result, content=self._mask(result.content))
+            except MCPError as error:
+                if error.message == SESSION_GONE and not is_last:  # it did not run the call
+                    self._back.clear()
+                    self._client = None
+                    self._lost.set()
+                    await self._until_back()
+                    continue
+                if error.code == types.CONNECTION_CLOSED:
+                    self._lost.set()
+                raise self._failed("says", self._told(error, error.message)) from None
+            except (httpx2.HTTPError, OSError) as error:
+                self._lost.set()
+                raise self._failed("cannot be reached any more", self._told(error)) from None
+            except (ValueError, RuntimeError) as error:
+                raise self._failed("gave no proper result", self._told(error)) from None
+        raise AssertionError("the second try returns or raises")
+
+    def _failed(self, what: str, why: str) -> ToolFailed:
+        self._error = why
+        return ToolFailed(f"the server {self.name} {what}: {why}")
+
+    async def _until_back(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COMING_BACK):
+                await self._back.wait()
+
+    def _told(self, error: BaseException, words: str = "") -> str:
+        """What went wrong, without secrets; if the server could not be reached, with the last line
+        that a program of ours wrote.
+        """
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        told = one_line(self._mask(visible_text(words or f"{error}" or type(error).__name__)), 200)
+        if words or not self._stderr or self._client is not None:
+            return told
+        return one_line(f"{told} ({self._mask(self._stderr[-1])})", 300)
+
+
+class Watched:
+    """A stream of a transport that says when the other side has ended it."""
+
+    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
+        self._stream = stream
+        self._ended = ended
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message. Raises anyio's errors for a stream that is over."""
+        try:
+            received: SessionMessage | Exception = await self._stream.receive()
+        except Exception:
+            self._ended()
+            raise
+        return received
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            received: SessionMessage | Exception = await self._stream.__anext__()
+        except Exception:
+            self._ended()
+            raise
+        return received
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: object) -> bool | None:
+        answer: bool | None = await self._stream.__aexit__(*exception)
+        return answer
+
+    def __getattr__(self, name: str) -> Any:  # `last_context` of some
+        return getattr(self._stream, name)
+
+
+def rights(trust: Trust, hints: types.ToolAnnotations | None) -> Declarations:
+    """What a tool may do. A server's hints make it stricter, never freer."""
+    writes = hints is not None and (hints.read_only_hint is False or bool(hints.destructive_hint))
+    match trust:
+        case "full":
+            effects = SideEffects.EXTERNAL
+        case "read" if not writes:
+            effects = SideEffects.READ
+        case _:
+            return {"permission": Permission.REQUIRE_APPROVAL, "side_effects": SideEffects.EXTERNAL}
+    return {"permission": Permission.ALLOW, "side_effects": effects}
+
+
+def result_of(told: types.CallToolResult) -> ToolResult:
+    """A server's result as one of ours: words, pictures, and a note for what cannot be shown."""
+    words, images = list[str](), list[Image]()
+    for block in told.content[:MOST_BLOCKS]:
+        match block:
+            case types.TextContent(text=text):
+                words.append(text[:MOST_READ])
+            case types.ImageContent(data=data, mime_type=kind) if len(images) < MOST_PICTURES:
+                image = picture_of(data, kind)
+                if image is None:
+                    words.append(f"(a picture, {one_line(kind, 40)}: it cannot be shown)")
+                else:
+                    images.append(image)
+            case types.ResourceLink(uri=uri, name=name):
+                words.append(f"({name}: {uri})")
+            case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+                words.append(text[:MOST_READ])
+            case types.EmbeddedResource(resource=resource):
+                words.append(f"({resource.uri}: it is no text)")
+            case _:
+                words.append(f"(something of the kind {block.type}: it cannot be shown)")
+    if not words and not images and told.structured_content is not None:
+        words.append(json.dumps(told.structured_content, ensure_ascii=False))
+    text = shorten(visible_text("\n".join(words)[:MOST_READ]), LONGEST_RESULT)
+    return ToolResult(text, tuple(images), is_error=told.is_error, tainted=True)
+
+
+def picture_of(data: str, kind: str) -> Image | None:
+    """The picture, if it is one that models read and not too large."""
+    name = kind.removeprefix("image/").lower()
+    if name not in SHOWN_KINDS or len(data) * 3 // 4 > LARGEST_PICTURE:
+        return None
+    try:
+        return Image.of(base64.b64decode(data, validate=True), kind=name)
+    except binascii.Error:
+        return None
+
+
+@asynccontextmanager
+async def read_lines(take: Callable[[str], object]) -> AsyncIterator[Any]:
+    """A file that a program may write its complaints to; each line of them is taken, cut to 300
+    characters.
+    """
+    if os.name != "posix":  # its event loop reads no plain pipe
+        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:  # noqa: ASYNC230  # it is no file
+            yield nowhere
+        return
+    reading, writing = os.pipe()
+    reader = asyncio.StreamReader(limit=2**16)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb")
+    )
+
+    async def take_all() -> None:
+        while chunk := await reader.read(2**12):
+            for line in chunk.decode(errors="replace").splitlines():
+                if words := one_line(visible_text(line), 300):
+                    take(words)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(take_all())
+        try:
+            with os.fdopen(writing, "w", encoding="utf-8") as file:
+                yield file
+        finally:
+            transport.close()
+            task.cancel()

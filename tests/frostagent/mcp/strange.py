@@ -1,0 +1,105 @@
+"""An MCP server that behaves as none should, over stdio: `python strange.py MODE`. It speaks the protocol of 2025-06-18
+by hand, so that it can lie.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+OBJECT = {"type": "object", "properties": {}}
+
+
+def tool(name: str, schema: Any = OBJECT, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": f"Does {name}.", "inputSchema": schema, **more}
+
+
+LISTS: dict[str, list[dict[str, Any]]] = {
+    "schemas": [
+        tool("fine"),
+        tool("broken", {"type": "object", "properties": {"a": {"type": "nonsense"}}}),
+        tool("loop", {"type": "object", "properties": {"a": {"$ref": "#/properties/a"}}}),
+        tool("huge", {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(2000)}}),
+        tool("!!!"),
+        tool("getWeather"),
+        tool("get_weather"),
+        tool("long", description="x" * 5000),
+        tool("hidden", description="Reads\u202e it.\x00"),
+    ],
+    "no-schema": [{"name": "bare", "description": "Has no schema."}, tool("fine")],
+    "output": [
+        tool("lie", outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    ],
+    "many": [tool(f"t{number}") for number in range(300)],
+    "change": [tool("first")],
+    "hang": [tool("fine")],
+    "hung-list": [],
+    "hints": [
+        tool("reads", annotations={"readOnlyHint": True}),
+        tool("destroys", annotations={"readOnlyHint": True, "destructiveHint": True}),
+        tool("writes", annotations={"readOnlyHint": False}),
+        tool("plain"),
+    ],
+}
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def page(mode: str, cursor: str | None) -> dict[str, Any]:
+    """Of `many`, a hundred a page; of `endless` every page has a next one."""
+    if mode == "endless":
+        return {"tools": [], "nextCursor": "again"}
+    tools = LISTS[mode]
+    begin = int(cursor or 0)
+    result: dict[str, Any] = {"tools": tools[begin : begin + 100]}
+    if begin + 100 < len(tools):
+        result["nextCursor"] = str(begin + 100)
+    return result
+
+
+def answer(mode: str, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    match method:
+        case "initialize":
+            capabilities = {"tools": {"listChanged": True}}
+            info = {"name": "strange", "version": "1"}
+            return {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": info}
+        case "tools/list":
+            return None if mode == "hung-list" else page(mode, params.get("cursor"))
+        case "tools/call" if mode == "output":
+            return {"content": [{"type": "text", "text": "x"}], "structuredContent": {"n": "many"}}
+        case "tools/call" if mode == "change":
+            LISTS["change"][:] = [tool("second")]
+            send({"method": "notifications/tools/list_changed"})
+            return {"content": [{"type": "text", "text": "changed"}]}
+        case "tools/call":
+            return {"content": [{"type": "text", "text": "done"}]}
+        case "ping":
+            return {}
+        case _:
+            raise LookupError(method)
+
+
+def main(mode: str) -> None:
+    if mode == "garbage":
+        sys.stdout.write("this is no JSON\n" * 50)
+        sys.stdout.flush()
+        mode = "hang"
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "id" not in message or mode == "silent":
+            continue
+        try:
+            result = answer(mode, message["method"], message.get("params") or {})
+        except LookupError:
+            send({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
+            continue
+        if result is not None:
+            send({"id": message["id"], "result": result})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
