@@ -72,7 +72,8 @@ class ServerTools:
         offered = {tool.name: tool for tool in self._server.offered()}
         before = registry.version
         for name in self._names - offered.keys():
-            registry.remove(name)
+            if name in registry:
+                registry.remove(name)
         for name, tool in offered.items():
             if name not in self._names and registry.get(name) is not None:
                 clashes.append(f"{name}: there is another tool of this name")
@@ -92,7 +93,8 @@ class ServerTools:
         """Take its tools out of the registry, for good."""
         self._server.on_change = lambda: None
         for name in self._names:
-            self._registry.remove(name)
+            if name in self._registry:
+                self._registry.remove(name)
         self._names.clear()
 
 
