@@ -11,9 +11,6 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
-from frostagent import Agent
 from tests.conformance.vendor import Body, serving
 from tests.documents import ROOT, Block, blocks
 
@@ -33,9 +30,7 @@ print(json.dumps(told))
 
 
 def examples() -> list[Block]:
-    """Those of the English page that this version can run."""
-    found = blocks(PAGES[0], "python")
-    return [block for block in found if hasattr(Agent, "stream") or "agent.stream(" not in block.text]
+    return blocks(PAGES[0], "python")
 
 
 def write_examples(folder: Path, *, url: str = VENDOR) -> dict[str, list[str]]:
@@ -88,9 +83,3 @@ async def test_every_example_prints_what_it_says(tmp_path: Path) -> None:
 def test_both_pages_have_the_same_examples() -> None:
     english, chinese = ([block.text for block in blocks(page, "python")] for page in PAGES)
     assert english == chinese
-
-
-@pytest.mark.skipif(hasattr(Agent, "stream"), reason="streaming is there")
-def test_an_example_that_cannot_run_yet_is_the_one_of_streaming() -> None:
-    left_out = [block for block in blocks(PAGES[0], "python") if block not in examples()]
-    assert [block.text.count("agent.stream(") for block in left_out] == [1]

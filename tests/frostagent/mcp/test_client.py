@@ -27,6 +27,8 @@ from tests.frostagent.mcp.servers import HOUSE, free_port, house, offering, over
 
 SECRET = "sesame-open-4711"
 
+pytestmark = pytest.mark.system  # a minute: each test starts servers in processes of their own
+
 
 def names(server: MCPServer) -> list[str]:
     return [tool.name for tool in server.offered()]
