@@ -17,17 +17,15 @@ import base64
 import binascii
 import json
 import logging
-import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 import httpx2
 import mcp_types as types
-from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp.shared.message import SessionMessage
@@ -36,6 +34,7 @@ from msgspec.structs import replace
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.external_tools import foreign_tool
 from frostagent.engine.server_tools import connected
+from frostagent.mcp_stdio import open_program
 from frostagent.text.masking import Mask, one_line, server_secrets
 from frostagent.text.visible_text import visible_text
 from frostagent.types.errors import ConfigError, Problem, ToolFailed, ToolUnavailable
@@ -282,19 +281,16 @@ class MCPServer:
             ):
                 yield streams
             return
-        program = StdioServerParameters(
-            command=self._command,
-            args=self._args,
-            env=self._env,
-            cwd=self._cwd or None,
-            encoding_error_handler="replace",
-        )
         self._stderr.clear()
-        async with (
-            read_lines(self._stderr.append) as errlog,
-            stdio_client(program, errlog) as streams,
-        ):
+        async with open_program(
+            self._command, self._args, env=self._env, cwd=self._cwd, complain=self._take_complaints
+        ) as streams:
             yield streams
+
+    def _take_complaints(self, said: str) -> None:
+        for line in said.splitlines():
+            if words := one_line(visible_text(line), 300):
+                self._stderr.append(words)
 
     async def _watch(self, client: Client) -> None:
         """Return once the connection is lost; list the tools anew when they have changed."""
@@ -572,34 +568,3 @@ def picture_of(data: str, kind: str) -> Image | None:
         return Image.of(base64.b64decode(data, validate=True), kind=name)
     except binascii.Error:
         return None
-
-
-@asynccontextmanager
-async def read_lines(take: Callable[[str], object]) -> AsyncIterator[Any]:
-    """A file that a program may write its complaints to; each line of them is taken, cut to 300
-    characters.
-    """
-    if os.name != "posix":  # its event loop reads no plain pipe
-        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:  # noqa: ASYNC230  # it is no file
-            yield nowhere
-        return
-    reading, writing = os.pipe()
-    reader = asyncio.StreamReader(limit=2**16)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb")
-    )
-
-    async def take_all() -> None:
-        while chunk := await reader.read(2**12):
-            for line in chunk.decode(errors="replace").splitlines():
-                if words := one_line(visible_text(line), 300):
-                    take(words)
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(take_all())
-        try:
-            with os.fdopen(writing, "w", encoding="utf-8") as file:
-                yield file
-        finally:
-            transport.close()
-            task.cancel()

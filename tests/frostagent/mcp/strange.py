@@ -34,6 +34,7 @@ LISTS: dict[str, list[dict[str, Any]]] = {
     "many": [tool(f"t{number}") for number in range(300)],
     "change": [tool("first")],
     "hang": [tool("fine")],
+    "endless-line": [tool("fine")],
     "hung-list": [],
     "hints": [
         tool("reads", annotations={"readOnlyHint": True}),
@@ -75,6 +76,9 @@ def answer(mode: str, method: str, params: dict[str, Any]) -> dict[str, Any] | N
             LISTS["change"][:] = [tool("second")]
             send({"method": "notifications/tools/list_changed"})
             return {"content": [{"type": "text", "text": "changed"}]}
+        case "tools/call" if mode == "endless-line":
+            while True:
+                sys.stdout.write("x" * 2**16)
         case "tools/call":
             return {"content": [{"type": "text", "text": "done"}]}
         case "ping":

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frostagent import mcp
+from frostagent import mcp, mcp_stdio
 from frostagent.agent import Agent
 from frostagent.engine.server_tools import ServerTools, connected
 from frostagent.engine.toolset import Toolset
@@ -237,6 +237,16 @@ async def test_a_program_that_speaks_something_else_is_no_harm(caplog: pytest.Lo
     async with offering(server) as tools:
         assert (await run(tools, "odd_fine")).content == "done"
     assert "this is no JSON" not in caplog.text
+
+
+async def test_a_line_without_end_ends_its_server_and_not_the_memory_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_stdio, "LONGEST_LINE", 2**20)
+    server = strange("endless-line")
+    async with offering(server) as tools:
+        told = await run(tools, "odd_fine")
+        assert told.is_error
+        await until(lambda: not server.state.reason, seconds=30)  # it was started anew
+    assert server.state.failures == 1
 
 
 # --- secrets --------------------------------------------------------------------------------------

@@ -1,0 +1,136 @@
+"""MCP over the standard streams of a program of our own, with a bound on the length of a line.
+
+The SDK's transport gathers a line without any end, so a server that never writes a newline would
+take all memory. Here such a server is ended like one that closed the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+
+logger = logging.getLogger(__name__)
+
+LONGEST_LINE = 16 * 2**20  # bytes; a result of 5 MB with pictures fits
+GRACE = 2.0  # seconds a program has to end once its input is closed, and again once it is told to
+LOOK = 0.02  # seconds between two looks whether it has ended
+
+
+@asynccontextmanager
+async def open_program(
+    command: str,
+    args: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    complain: Callable[[str], object],
+) -> AsyncIterator[tuple[Any, Any]]:
+    """Start the program; the streams of messages from it and to it, while the block runs. It gets
+    the few variables that the SDK passes on, and `env`. `complain` is told what it writes to its
+    error output, in pieces of at most 4 KiB. At the end it is ended with all its children.
+
+    Raises OSError if it cannot be started.
+    """
+    environment = {**get_default_environment(), **env}
+    process = await asyncio.create_subprocess_exec(
+        *(shutil.which(command, path=environment.get("PATH")) or command, *args),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment,
+        cwd=cwd or None,
+        limit=LONGEST_LINE,
+        start_new_session=True,
+    )
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    if stdin is None or stdout is None or stderr is None:
+        raise OSError(f"{command} has no standard streams")
+    to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+    async with anyio.create_task_group() as group:
+        group.start_soon(_read, stdout, to_session)
+        group.start_soon(_write, stdin, from_session)
+        group.start_soon(_read_errors, stderr, complain)
+        try:
+            yield incoming, outgoing
+        finally:
+            with anyio.CancelScope(shield=True):  # else a cancelled caller would leave it running
+                outgoing.close()
+                incoming.close()
+                await _end(process)
+            group.cancel_scope.cancel()
+
+
+async def _read(stdout: asyncio.StreamReader, to_session: Any) -> None:
+    async with to_session:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+            while line := await _read_line(stdout):
+                try:
+                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError as error:
+                    await to_session.send(error)
+                else:
+                    await to_session.send(SessionMessage(message))
+
+
+async def _read_line(stream: asyncio.StreamReader) -> bytes:
+    """The next line, empty at the end, and for one that is too long: then nothing else counts."""
+    try:
+        return await stream.readline()
+    except ValueError:
+        logger.warning("an MCP server wrote a line beyond %d bytes: it is ended", LONGEST_LINE)
+        return b""
+
+
+async def _write(stdin: asyncio.StreamWriter, from_session: Any) -> None:
+    async with from_session:
+        with suppress(ConnectionError):
+            async for sent in from_session:
+                line = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+                stdin.write(line.encode() + b"\n")
+                await stdin.drain()
+
+
+async def _read_errors(stderr: asyncio.StreamReader, complain: Callable[[str], object]) -> None:
+    with suppress(ConnectionError):
+        while chunk := await stderr.read(2**12):
+            complain(chunk.decode(errors="replace"))
+
+
+async def _end(process: Process) -> None:
+    """Close its input, and if that does not end it, tell its whole group to end, then kill it."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for last_word in (signal.SIGTERM, KILL, None):
+        with suppress(TimeoutError), anyio.fail_after(GRACE):
+            while process.returncode is None:  # noqa: ASYNC110  # `wait` waits for its pipes, too
+                await anyio.sleep(LOOK)
+        if process.returncode is not None or last_word is None:
+            break
+        with suppress(ProcessLookupError):
+            _signal(process, last_word)
+    transport = getattr(process, "_transport", None)
+    if transport is not None:  # the pipes, which a child of its may still hold
+        transport.close()
+
+
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the one only
+
+
+def _signal(process: Process, word: int) -> None:
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, word)
+    else:
+        process.terminate()
