@@ -52,6 +52,8 @@ SECRETS: dict[str, Any] = {
     "console_token": "5E5AME-console-is-32-letters-long",
     "console_totp": "5E5AMETOTPOFTHECONSOLEABCDEFGHIJ",
     "subagent_keys": {"Poet": "sk-5E5AME-poet"},
+    "mcp_keys": {"FILES_KEY": "sk-5E5AME-files"},
+    "mcp_secrets": ("sk-5E5AME-search",),
 }
 PROXY = "http://bot:5E5AME%2Fproxy@127.0.0.1"
 
@@ -81,7 +83,15 @@ def test_a_secret_planted_in_any_setting_is_masked_in_the_log_of_every_layer(
     assert secret == set(SECRETS), "plant one in the new setting too"
     given = settings("http://127.0.0.1:9/v1", tmp_path, log_level="DEBUG", **SECRETS)
     secrets = {secret for secret in SECRETS.values() if isinstance(secret, str)}
-    secrets |= {"5E5AME-store", "sk-5E5AME-other", "sk-5E5AME-poet", f"{PROXY}:3128", "5E5AME/proxy"}
+    secrets |= {
+        "5E5AME-store",
+        "sk-5E5AME-other",
+        "sk-5E5AME-poet",
+        "sk-5E5AME-files",
+        "sk-5E5AME-search",
+        f"{PROXY}:3128",
+        "5E5AME/proxy",
+    }
     count = 0
     with logs(given, style=style) as stream:
         for logger in {logger.name: logger for logger in loggers()}.values():
