@@ -5,6 +5,8 @@ by hand, so that it can lie.
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from typing import Any
 
@@ -35,6 +37,7 @@ LISTS: dict[str, list[dict[str, Any]]] = {
     "change": [tool("first")],
     "hang": [tool("fine")],
     "endless-line": [tool("fine")],
+    "stubborn": [tool("fine")],
     "hung-list": [],
     "hints": [
         tool("reads", annotations={"readOnlyHint": True}),
@@ -76,6 +79,8 @@ def answer(mode: str, method: str, params: dict[str, Any]) -> dict[str, Any] | N
             LISTS["change"][:] = [tool("second")]
             send({"method": "notifications/tools/list_changed"})
             return {"content": [{"type": "text", "text": "changed"}]}
+        case "tools/call" if mode == "stubborn":
+            return {"content": [{"type": "text", "text": str(os.getpid())}]}
         case "tools/call" if mode == "endless-line":
             while True:
                 sys.stdout.write("x" * 2**16)
@@ -92,6 +97,8 @@ def main(mode: str) -> None:
         sys.stdout.write("this is no JSON\n" * 50)
         sys.stdout.flush()
         mode = "hang"
+    if mode == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message or mode == "silent":
@@ -103,6 +110,8 @@ def main(mode: str) -> None:
             continue
         if result is not None:
             send({"id": message["id"], "result": result})
+    while mode == "stubborn":
+        signal.pause()
 
 
 if __name__ == "__main__":

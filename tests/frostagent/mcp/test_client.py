@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -243,10 +245,20 @@ async def test_a_line_without_end_ends_its_server_and_not_the_memory_of_ours(mon
     monkeypatch.setattr(mcp_stdio, "LONGEST_LINE", 2**20)
     server = strange("endless-line")
     async with offering(server) as tools:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         told = await run(tools, "odd_fine")
         assert told.is_error
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 2**10  # KiB
         await until(lambda: not server.state.reason, seconds=30)  # it was started anew
     assert server.state.failures == 1
+
+
+async def test_a_program_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_stdio, "GRACE", 0.2)
+    async with offering(strange("stubborn")) as tools:
+        pid = int((await run(tools, "odd_fine")).content)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 # --- secrets --------------------------------------------------------------------------------------
