@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, Final, Generic, TypeVar, assert_never, get_args
+from typing import Any, Final, Generic, TypeVar, get_args
 
 from bot.core.events import Event, Identity
 from bot.core.journal import (
@@ -102,6 +102,7 @@ WIRE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 
 
 Key = TypeVar("Key")
 
+ANSWERED: Final = frozenset({SendState.CONFIRMED, SendState.REFUSED, SendState.UNKNOWN})
 TOKENS: Final = ("prompt", "completion", "cached")
 # Name -> what it counts, and its labels.
 COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -157,6 +158,7 @@ class Metrics:
     for the bot is not answered, by what its verdict says.
     """
 
+    notices: Final = frozenset({RunFinished, StepFinished, ToolFinished})
     sees: Final = frozenset(
         {SendQueued, SendChanged, MessageObserved, Judged, MessageOverheard, TurnOpened, TurnClosed}
     )
@@ -234,40 +236,28 @@ class Metrics:
 
     def see(self, entry: Entry) -> None:
         """Count an entry of the journal."""
-        match entry:
-            case (  # half of all entries
-                SendQueued(send_id=send_id, state=state) | SendChanged(send_id=send_id, state=state)
-            ):
-                self._by_state[state].inc()
-                match state:
-                    case SendState.SENDING:
-                        self._start(self._on_wire, send_id)
-                    case SendState.CONFIRMED | SendState.REFUSED | SendState.UNKNOWN:
-                        self._stop(self._on_wire, send_id, self._send)
-                    case (
-                        SendState.QUEUED
-                        | SendState.WITHDRAWN
-                        | SendState.DROPPED
-                        | SendState.DRAFT
-                        | SendState.PUBLISHED
-                        | SendState.REWORDED
-                    ):
-                        self._on_wire.pop(send_id, None)
-                    case _:
-                        assert_never(state)
-            case MessageObserved(message=message, overheard=overheard, judged=judged):
-                if not overheard:
-                    self._start(self._taken, message.identity)
-                if judged is not None:
-                    self._judge(judged)
+        match entry:  # the most frequent first
+            case SendChanged() | SendQueued():
+                self._by_state[entry.state].inc()
+                if entry.state is SendState.SENDING:
+                    self._start(self._on_wire, entry.send_id)
+                elif entry.state in ANSWERED:
+                    self._stop(self._on_wire, entry.send_id, self._send)
+                else:
+                    self._on_wire.pop(entry.send_id, None)
+            case MessageObserved():
+                if not entry.overheard:
+                    self._start(self._taken, entry.message.identity)
+                if entry.judged is not None:
+                    self._judge(entry.judged)
+            case TurnOpened():
+                self._stop(self._taken, entry.question.identity, self._queue)
+            case TurnClosed():
+                self._by_end[entry.undelivered or entry.stop].inc()
             case Judged():
                 self._judge(entry)
-            case MessageOverheard(message=message):
-                self._taken.pop(message.identity, None)
-            case TurnClosed(stop=stop, undelivered=undelivered):
-                self._by_end[undelivered or stop].inc()
-            case TurnOpened(question=question):
-                self._stop(self._taken, question.identity, self._queue)
+            case MessageOverheard():
+                self._taken.pop(entry.message.identity, None)
             case _:
                 pass
 

@@ -68,9 +68,9 @@ def clean(text: str) -> str:
 
 def text(value: object) -> str:
     """A field of any type as text: null, true and false are empty, lists and objects their JSON."""
+    if type(value) is str:  # nearly all: a pattern takes twice as long
+        return value
     match value:
-        case str():
-            return value
         case None | bool():
             return ""
         case int() | float():

@@ -112,9 +112,9 @@ class SqlStore:
 
     def _note(self, entries: tuple[Entry, ...]) -> None:
         self._is_untouched = False
+        if NOTED.isdisjoint(map(type, entries)):  # as nearly always
+            return
         for entry in entries:
-            if type(entry) not in NOTED:  # as most are
-                continue
             match entry:
                 case (
                     MessageObserved(message=message, overheard=True)

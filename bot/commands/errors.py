@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from bot.core.command import IN_PRIVATE, Asked, Command, command
 from bot.core.language import CATALOGUE
@@ -21,6 +22,8 @@ CATALOGUE.register(__name__, globals())
 
 class Failures:
     """Fits `Observer`: keeps the last failed runs in mind. `mask` takes secrets out of errors."""
+
+    notices: Final = frozenset({RunFinished})
 
     def __init__(self, *, clock: Clock, mask: Callable[[str], str]) -> None:
         self._clock = clock

@@ -63,16 +63,13 @@ class SendMessage(Struct, frozen=True, tag="send_message"):
     def words(self) -> str:
         """All words of it, and the names it mentions."""
         words: list[str] = []
-        for segment in self.segments:
-            match segment:
-                case Text(text=text):
-                    words.append(text)
-                case MergedForward(nodes=nodes):
-                    words.append("\n\n".join(nodes))
-                case Mention(name=name) if name:
-                    words.append(f"@{name}")
-                case _:
-                    continue
+        for segment in self.segments:  # of each message, several times: patterns take twice as long
+            if type(segment) is Text:
+                words.append(segment.text)
+            elif type(segment) is MergedForward:
+                words.append("\n\n".join(segment.nodes))
+            elif type(segment) is Mention and segment.name:
+                words.append(f"@{segment.name}")
         return "".join(words)
 
 

@@ -4,7 +4,7 @@ call.
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 
@@ -30,6 +30,8 @@ class Recorder:
     """Fits `Observer`. How a run began and ended is the turn's own entry; of runs inside it their
     requests are kept.
     """
+
+    notices: Final = frozenset({StepFinished, ToolStarted, ToolFinished})
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store

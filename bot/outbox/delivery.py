@@ -216,12 +216,13 @@ class Delivery:
         if not actions:
             return ()
         place = len(trail)
-        trail += map(sent_words, actions)  # at once: what is said beside this goes on from it
+        told = list(map(sent_words, actions))
+        trail += told  # at once: what is said beside this goes on from it
         receipts = await self._outbox.send_all(
             actions, turn_id=turn_id, final=final, pauses=pauses, is_screened=True
         )
         sent = tuple(map(SaidMessage, actions, receipts))
-        read = [sent_words(one.action) for one in sent if one.may_be_read]
+        read = [words for words, one in zip(told, sent, strict=False) if one.may_be_read]
         unread = [""] * (len(actions) - len(read))  # others' words behind them keep their place
         trail[place : place + len(actions)] = read + unread
         for one in sent:

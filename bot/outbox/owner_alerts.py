@@ -272,6 +272,8 @@ def stall_alerts(owner: Owner, count: Callable[[float], None]) -> Callable[[floa
 class RunFailureAlerts:
     """Fits `Observer`. `mask` takes secrets out of what a vendor said."""
 
+    notices: Final = frozenset({RunFinished})
+
     def __init__(self, owner: Owner, *, mask: Callable[[str], str]) -> None:
         self._owner = owner
         self._mask = mask

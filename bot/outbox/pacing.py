@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Final
 
+from bot.core.actions import SendMessage
 from bot.outbox.layout import CJK, Parts
 from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
@@ -57,7 +58,7 @@ class Pacing:
         """Whether these words would wait because the same were said there a moment ago."""
         return self._repeatable.get((where, words), 0.0) > self._clock.monotonic()
 
-    def delay(self, where: Conversation, words: str, *, typing: float = 0.0) -> float:
+    def delay(self, message: SendMessage, *, typing: float = 0.0) -> float:
         """How many seconds the message waits, at least about as long as its `typing` takes; it
         counts as sent.
         """
@@ -66,6 +67,7 @@ class Pacing:
         typing *= 1 + JITTER * (2 * self._ids.jitter() - 1)
         if not self._is_limited:
             return typing
+        where, words = message.conversation, message.words
         delay = max(
             typing, self._conversations.delay(where), self._accounts.delay(where.platform_id)
         )

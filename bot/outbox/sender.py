@@ -243,8 +243,7 @@ class Sender:
             send.at = self._clock.now()
         if send.state is not SendState.QUEUED:
             return
-        where, words = send.action.conversation, send.action.words
-        if wait := self._pacing.delay(where, words, typing=send.pause):
+        if wait := self._pacing.delay(send.action, typing=send.pause):
             self._journal.record(send)
             await self._clock.sleep(wait)
         while send.state is SendState.QUEUED:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.core.actions import MergedForward, SendMessage, as_received
@@ -245,6 +246,18 @@ def _row(send: Send) -> SendQueued:
 # --- what QQ shows --------------------------------------------------------------------------------
 
 
+class _Said(Struct, frozen=True):
+    """A message that was confirmed; it is compared with a history only if one is read."""
+
+    action: SendMessage
+    message_id: str
+    at: float
+
+    @property
+    def line(self) -> KnownLine:
+        return as_line(self.action, self.message_id, self.at)
+
+
 class Unconfirmed:
     """The sends whose fate nobody knows, and the messages by which others were confirmed: each
     confirms one.
@@ -255,7 +268,7 @@ class Unconfirmed:
         self._clock = clock
         self._sends: deque[Send] = deque(maxlen=MAX_SENDS)
         self._confirmed = LRU[tuple[Conversation, str], None](MAX_CONFIRMED)
-        self._said: deque[tuple[Conversation, KnownLine]] = deque(maxlen=MAX_SENDS)  # lately
+        self._said: deque[_Said] = deque(maxlen=MAX_SENDS)  # lately
         self._news: asyncio.Queue[Conversation] = asyncio.Queue()
 
     def add(self, send: Send) -> None:
@@ -295,7 +308,7 @@ class Unconfirmed:
         """Note that the send is this message."""
         where = send.action.conversation
         if (where, message_id) not in self._confirmed:
-            self._said.append((where, as_line(send.action, message_id, self._clock.now())))
+            self._said.append(_Said(send.action, message_id, self._clock.now()))
         self._confirmed.keep((where, message_id), None)
 
     def is_known(self, message: MessageReceived) -> bool:
@@ -308,7 +321,8 @@ class Unconfirmed:
         """
         self._forget_old()
         own = [message for message in history if message.is_own]
-        known = [line for where, line in self._said if own and where == own[0].conversation]
+        where = own[0].conversation if own else None
+        known = [one.line for one in self._said if one.action.conversation == where]
         names = find_aliases(own, known)
         return [message for message in own if message.message_id not in names]
 
@@ -322,7 +336,9 @@ class Unconfirmed:
             return False
         self._forget_old()
         for said in self._said:
-            if said[0] == message.conversation and is_same_file(message, said[1]):
+            if said.action.conversation == message.conversation and is_same_file(
+                message, said.line
+            ):
                 self._said.remove(said)
                 return True
         return any(
@@ -332,7 +348,7 @@ class Unconfirmed:
 
     def _forget_old(self) -> None:
         begin = self._clock.now() - LATELY
-        while self._said and self._said[0][1].time < begin:
+        while self._said and self._said[0].at < begin:
             self._said.popleft()
 
     def compare(

@@ -161,14 +161,9 @@ class _Behind:
 
 def sent_words(action: SendMessage) -> str:
     """All that somebody reads of it, the names of files and of whoever speaks in a forward too."""
-    names = []
-    for segment in action.segments:
-        match segment:
-            case Attachment(name=name) | MergedForward(name=name):
-                names.append(name)
-            case _:
-                pass
-    return "".join((action.words, *names))
+    return action.words + "".join(
+        [part.name for part in action.segments if isinstance(part, Attachment | MergedForward)]
+    )
 
 
 def _screened(action: SendMessage, withholds: Callable[[str], object], polite: str) -> SendMessage:

@@ -31,7 +31,7 @@ def may_contain_codes(text: str) -> bool:
 
 def mentions_codes(text: str) -> bool:
     """Whether somebody who says this writes codes, or speaks of them."""
-    return TOPIC.search(text) is not None
+    return "cq" in text.casefold() and TOPIC.search(text) is not None
 
 
 def strip_meaningless_codes(text: str) -> str:

@@ -27,10 +27,9 @@ class Silent(Enum):
 LONGEST = 240  # characters
 HINT = re.compile(
     r"[回应答默静说话言语声睬搭插参潜吭视略读发出空无停束过待]|repl|respon|answer|output|message|turn|silen|quiet"
-    r"|nothing|finish|end|pass|skip|wait|stop|exit|quit|idle|no|nu?il|null|empty|ignore",
-    re.IGNORECASE,
+    r"|nothing|finish|end|pass|skip|wait|stop|exit|quit|idle|no|nu?il|null|empty|ignore"
 )
-"""One of these is in all silence."""
+"""All silence contains one of these. For folded text: IGNORECASE takes five times as long."""
 MOST_REASONS = 600  # characters in front of it
 DEEPEST = 6  # brackets and marks around it
 
@@ -105,7 +104,7 @@ ASKS_FOR_WORDS = re.compile(
 
 def silence_in(text: str) -> Silent | None:
     """What kind of silence the text is, where it is nothing else."""
-    if len(text) > LONGEST or not HINT.search(text):
+    if len(text) > LONGEST or not HINT.search(text.casefold()):
         return None  # as nearly all that is longer than a few words
     whole = unicodedata.normalize("NFKC", text).casefold().strip()
     if (kind := _kind_of(whole)) is not None or "\n" not in whole:

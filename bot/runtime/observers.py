@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import assert_never
+from typing import Final, assert_never, get_args
 
 from frostagent.types.ports import Observer
 from frostagent.types.runs import (
@@ -23,6 +23,7 @@ from frostagent.types.runs import (
 logger = logging.getLogger(__name__)
 
 NOTEWORTHY = 0.01  # seconds a call waited
+EVENTS: Final = frozenset(get_args(RunEvent))
 
 
 class LogObserver:
@@ -79,6 +80,8 @@ def _tell_of_result(event: ToolFinished) -> None:
 def _tell_of_end(event: RunFinished) -> None:
     outcome, usage = event.outcome, event.outcome.usage
     level = logging.ERROR if outcome.stop is Stop.FAILED else logging.INFO
+    if not logger.isEnabledFor(level):
+        return
     took = f"{outcome.steps} steps, {usage.prompt} + {usage.completion} tokens"
     cost = "" if usage.cost is None else f", ${usage.cost:.6f}"
     kind, _, words = outcome.error.partition(":")
@@ -91,14 +94,17 @@ def _tell_of_end(event: RunFinished) -> None:
 
 class Observers:
     """Passes each event on to several observers, in order; one that breaks does not silence the
-    others.
+    others. An observer gets all kinds of events, or only those that its `notices` names.
     """
 
     def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = tuple(observers)
+        self._by_kind = {
+            kind: tuple(one for one in observers if kind in getattr(one, "notices", EVENTS))
+            for kind in EVENTS
+        }
 
     def notice(self, event: RunEvent) -> None:
-        for observer in self._observers:
+        for observer in self._by_kind[type(event)]:
             try:
                 observer.notice(event)
             except Exception:

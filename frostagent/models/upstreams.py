@@ -310,16 +310,23 @@ class Upstream(_Busy):
         """The answer with what it took, estimated if the vendor does not say, or says that what
         was read took nothing; and what that cost, if its price is known.
         """
-        usage, said = completion.usage, round(estimate_answer(completion.message))
-        if usage is None:
-            usage = self.reading(request, answer=said)
-        else:
-            usage = self._priced(self._corrected(usage, request, said))
-        if completion.asked_twice:
-            usage += self.reading(request, answer=said)
+        usage = completion.usage
+        if usage is None or not usage.prompt or not usage.completion or completion.asked_twice:
+            usage = self._completed(request, completion)
+        usage = self._priced(usage)
         if reserved:
             usage = replace(usage, reserved=reserved)
         return completion if usage is completion.usage else replace(completion, usage=usage)
+
+    def _completed(self, request: ModelRequest, completion: Completion) -> Usage:
+        said = round(estimate_answer(completion.message))
+        if completion.usage is None:
+            usage = self.reading(request, answer=said)
+        else:
+            usage = self._corrected(completion.usage, request, said)
+        if completion.asked_twice:
+            usage = self._priced(usage) + self.reading(request, answer=said)
+        return usage
 
     def taken(
         self, told: Usage, request: ModelRequest, *, answer: int = 0, reserved: int = 0

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import orjson
-from msgspec import Struct
+from msgspec import Meta, MsgspecError, Struct
+from msgspec.json import Decoder
 
 from frostagent.models.openai.errors import classify, has_complaint
 from frostagent.models.openai.vendor_text import repair_text, short_word, to_json
@@ -241,6 +242,62 @@ class RawAnswer(Struct, frozen=True, kw_only=True):
     unexplained: bool = False
 
 
+# --- usual chunks ---------------------------------------------------------------------------------
+
+NoText: TypeAlias = Annotated[str, Meta(max_length=0)] | None
+NoList: TypeAlias = Annotated[list[Any], Meta(max_length=0)] | None
+
+
+class UsualDelta(Struct):
+    """Text, reasoning under either of its names, or nothing."""
+
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: NoList = None
+    refusal: NoText = None
+    tool_calls: NoList = None
+    function_call: None = None
+
+
+class UsualChoice(Struct):
+    """A delta, and how the answer ended."""
+
+    delta: UsualDelta
+    index: int | None = None
+    finish_reason: str | None = None
+    native_finish_reason: str | None = None
+    usage: None = None
+    error: None = None
+
+
+class UsualChunk(Struct):
+    """A chunk as nearly all are: text, reasoning, an end, or a count of tokens. Other fields are
+    skipped; a field of another type makes it a chunk of another kind.
+
+    Read into types, a chunk takes half the time that it takes field by field, and a stream has
+    hundreds.
+    """
+
+    choices: list[UsualChoice]
+    usage: dict[str, Any] | None = None
+    error: None = None
+    x_groq: None = None
+    id: str | None = None
+    model: str | None = None
+
+
+_decode_usual = Decoder(UsualChunk).decode
+
+
+def read_usual_chunk(data: bytes) -> UsualChunk | None:
+    """The chunk; None if it is of another kind, or no JSON."""
+    try:
+        return _decode_usual(data)
+    except (MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 class AnswerDraft:
     """The answer so far. Every field of a delta counts, whatever else is in it (2.17)."""
 
@@ -287,6 +344,31 @@ class AnswerDraft:
             raise classify(None, chunk)
         if usage or "x_groq" in chunk or not (self._id and self._model):
             self._add_frame(chunk)
+
+    def add_usual_chunk(self, chunk: UsualChunk) -> None:
+        """The same as `add_chunk` for a chunk that was read into types."""
+        for choice in chunk.choices:
+            if choice.index:
+                continue
+            self._has_deltas = True
+            delta = choice.delta
+            if content := delta.content:
+                self.pieces += 1
+                self._text.append(content)
+                self._said += len(content)
+            if delta.reasoning_content:
+                self._think(delta.reasoning_content, "reasoning_content")
+            elif delta.reasoning:
+                self._think(delta.reasoning, "reasoning")
+            if choice.finish_reason:
+                self.finish_reason = choice.finish_reason
+                self._native_finish_reason = choice.native_finish_reason
+        usage = chunk.usage
+        self.is_counted = bool(usage) and not chunk.choices
+        if usage:
+            self.usage = usage
+        self._id = self._id or chunk.id or ""
+        self._model = self._model or chunk.model or ""
 
     def add_body(self, body: object, size: int) -> None:
         """Take the one answer of a whole body of `size` bytes. Raises the ModelError it holds,

@@ -80,8 +80,6 @@ def prepare_history(
     order; a user or a result last. Names, ids, reasoning, vendor fields and pictures are the
     dialect's. Halves of characters are left to `wire`, which sees them when it writes the JSON.
     """
-    if _is_plain(messages):
-        return list(messages)
     system: list[str] = []
     said: list[Message] = []
     for message in messages:
@@ -109,29 +107,6 @@ def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSp
 
 
 # --- each message for itself ----------------------------------------------------------------------
-
-
-def _is_plain(messages: Sequence[Message]) -> bool:
-    """Whether nothing is to be prepared, as in nearly all histories: words alone, of a user and the
-    model in turn, the user first and last.
-    """
-    texts: list[str] = []
-    last: type[Message] | None = None
-    for one in messages:  # a plain loop: class patterns take twice the time
-        if type(one) is UserMessage and last is not UserMessage and not one.images:
-            last = UserMessage
-        elif type(one) is AssistantMessage and last is UserMessage and not one.tool_calls:
-            if one.reasoning:
-                return False
-            last = AssistantMessage
-        elif type(one) is SystemMessage and last is None:
-            last = SystemMessage
-        else:
-            return False
-        texts.append(one.text)
-    if last is not UserMessage or not all(texts) or any(map(str.isspace, texts)):
-        return False
-    return "\0" not in "".join(texts)
 
 
 def _clean(

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from frostagent.models.openai.answer import AnswerDraft, RawAnswer
+from frostagent.models.openai.answer import AnswerDraft, RawAnswer, read_usual_chunk
 from frostagent.models.openai.errors import MAX_SEARCHED, TITLE, classify, clean_words
 from frostagent.models.openai.vendor_text import read_json
 from frostagent.types.errors import ModelError, ModelRejected, ModelTransport
@@ -37,7 +37,7 @@ class EventDecoder:
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that these bytes complete."""
-        if self._after_cr or b"\r" in chunk:
+        if self._after_cr or chunk.find(b"\r") >= 0:  # `in` raises inside, for bytes
             chunk = self._unify_line_ends(chunk)
         return self._take(chunk)
 
@@ -58,6 +58,9 @@ class EventDecoder:
         self._tail = bytearray(blocks.pop())
         events: list[Event] = []
         for block in blocks:
+            if block.startswith(b"data: ") and block.find(b"\n") < 0:  # as nearly all are
+                events.append((b"", block[6:]))
+                continue
             name = b""
             data: list[bytes] = []
             for line in block.split(b"\n"):
@@ -81,6 +84,7 @@ class EventDecoder:
 
 DONE = b"[DONE]"
 ERROR = b"error"  # the name of an event that is one
+IN_A_ROW = 3  # chunks of other kinds, such as calls, after which none is tried as a usual one
 
 
 def _pieces(data: bytes) -> list[bytes]:
@@ -133,6 +137,7 @@ class AnswerReader:
         self._events: EventDecoder | None = None
         self._draft = AnswerDraft()
         self._is_over = False
+        self._others = 0  # chunks in a row that were not usual ones
 
     @property
     def is_stream(self) -> bool:
@@ -262,6 +267,12 @@ class AnswerReader:
             if self.is_done or data == DONE:
                 self.is_done = True
                 return
+            if self._others < IN_A_ROW and not name:
+                if (usual := read_usual_chunk(data)) is not None:
+                    self._others = 0
+                    self._draft.add_usual_chunk(usual)
+                    continue
+                self._others += 1
             try:
                 chunk = orjson.loads(data)
             except orjson.JSONDecodeError:

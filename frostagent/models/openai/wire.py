@@ -7,7 +7,7 @@ The body is the intersection of what every vendor takes (vendors.md section 9): 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeGuard, assert_never
 
@@ -88,10 +88,13 @@ def write_request(
 
     `stream_options` asks for the usage at the end of the stream.
     """
-    messages = prepare_history(request.messages, origin=origin, dialect=dialect)
+    prepared: list[Message] = []
+    if (messages := write_plain(request.messages)) is None:
+        prepared = prepare_history(request.messages, origin=origin, dialect=dialect)
+        messages = [_write_message(message, dialect) for message in prepared]
     body: dict[str, Any] = {
         "model": origin.model,
-        "messages": _write_messages(messages, dialect),
+        "messages": messages,
         "stream": True,
     }
     if stream_options:
@@ -102,7 +105,7 @@ def write_request(
         body["tools"] = _write_tools(request.tools, dialect)
         if not request.calls:
             body["tool_choice"] = "none"
-    elif dialect.tools_stay and (tools := _tools_of(messages)):
+    elif dialect.tools_stay and (tools := _tools_of(prepared)):
         body["tools"] = _write_tools(tools, dialect)
         body["tool_choice"] = "none"
     return _encode(body)
@@ -131,16 +134,30 @@ def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
     )
 
 
-def _write_messages(messages: Iterable[Message], dialect: Dialect) -> list[dict[str, Any]]:
+def write_plain(messages: Sequence[Message]) -> list[dict[str, Any]] | None:
+    """The messages of a history in which nothing is to be prepared, as in nearly all: words alone,
+    of a user and the model in turn, the user first and last. None for any other.
+
+    A history is long and written anew in each request: class patterns take twice the time.
+    """
     bodies: list[dict[str, Any]] = []
-    for message in messages:  # a history is long: class patterns take twice the time
-        if type(message) is UserMessage and not message.images:
-            bodies.append({"role": "user", "content": message.text})
-        elif type(message) is AssistantMessage and not message.tool_calls:
-            bodies.append({"role": "assistant", "content": message.text})
+    texts: list[str] = []
+    role = ""
+    for one in messages:
+        if type(one) is UserMessage and role != "user" and not one.images:
+            role = "user"
+        elif type(one) is AssistantMessage and role == "user" and not one.tool_calls:
+            if one.reasoning:
+                return None
+            role = "assistant"
+        elif type(one) is SystemMessage and not role:
+            role = "system"
         else:
-            bodies.append(_write_message(message, dialect))
-    return bodies
+            return None
+        texts.append(one.text)
+        bodies.append({"role": role, "content": one.text})
+    is_plain = all(texts) and not any(map(str.isspace, texts)) and "\0" not in "".join(texts)
+    return bodies if role == "user" and is_plain else None
 
 
 def _write_message(message: Message, dialect: Dialect) -> dict[str, Any]:

@@ -1,7 +1,14 @@
 from __future__ import annotations
 
+from bot.core.actions import SendMessage
 from bot.outbox.pacing import APART, MAX_KEYS, Pace, Pacing
+from frostagent.types.conversation import Conversation
+from frostagent.types.speech import Text
 from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock
+
+
+def say(where: Conversation, words: str) -> SendMessage:
+    return SendMessage(where, (Text(words),))
 
 
 def pace(rate: float, burst: int) -> tuple[Pace, ManualClock]:
@@ -60,13 +67,15 @@ def test_waits_are_lengthened_by_chance_so_that_they_are_not_even() -> None:
 def test_equal_words_in_one_place_are_kept_apart_and_others_are_not() -> None:
     clock = ManualClock()
     pacing = Pacing(rate=1000.0, burst=1000, clock=clock, ids=CountingIds())
-    assert [pacing.delay(GROUP, "hi"), pacing.delay(PRIVATE, "hi"), pacing.delay(GROUP, "ho")] == [0.0] * 3
-    assert pacing.delay(GROUP, " ") == 0.0
+    assert [pacing.delay(say(GROUP, "hi")), pacing.delay(say(PRIVATE, "hi")), pacing.delay(say(GROUP, "ho"))] == [
+        0.0
+    ] * 3
+    assert pacing.delay(say(GROUP, " ")) == 0.0
     assert (pacing.repeats(GROUP, "hi"), pacing.repeats(PRIVATE, "ho")) == (True, False)
-    assert [pacing.delay(GROUP, "hi"), pacing.delay(GROUP, "hi")] == [APART, 2 * APART]
-    assert pacing.delay(GROUP, " ") == 0.0
+    assert [pacing.delay(say(GROUP, "hi")), pacing.delay(say(GROUP, "hi"))] == [APART, 2 * APART]
+    assert pacing.delay(say(GROUP, " ")) == 0.0
     clock.time += 3 * APART
     assert not pacing.repeats(GROUP, "hi")
-    assert pacing.delay(GROUP, "hi") == 0.0
+    assert pacing.delay(say(GROUP, "hi")) == 0.0
     unlimited = Pacing(rate=0.0, burst=3, clock=clock, ids=CountingIds())
-    assert [unlimited.delay(GROUP, "hi"), unlimited.delay(GROUP, "hi")] == [0.0, 0.0]
+    assert [unlimited.delay(say(GROUP, "hi")), unlimited.delay(say(GROUP, "hi"))] == [0.0, 0.0]

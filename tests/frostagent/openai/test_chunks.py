@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frostagent.models.openai.stream import AnswerReader
 from frostagent.types.errors import (
@@ -25,6 +28,53 @@ def test_a_stream_is_read_to_its_end() -> None:
     answer = read(HELLO)
     assert (answer.text, answer.finish_reason, answer.done) == ("hello", "stop", True)
     assert (answer.id, answer.model) == ("r1", "m1")
+
+
+WORDS = st.none() | st.text(max_size=5)
+DELTAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "role": st.just("assistant"),
+        "content": WORDS | st.just([{"type": "text", "text": "p"}]),
+        "reasoning_content": WORDS,
+        "reasoning": WORDS,
+        "refusal": WORDS,
+        "tool_calls": st.none() | st.just([]) | st.just([{"index": 0, "id": "c", "function": {"name": "look"}}]),
+        "audio": st.just({"id": "a"}),
+    },
+)
+CHOICES = st.fixed_dictionaries(
+    {"delta": st.none() | DELTAS},
+    optional={
+        "index": st.sampled_from([None, 0, 1]),
+        "finish_reason": st.sampled_from([None, "", "stop", "length"]),
+        "native_finish_reason": WORDS,
+        "usage": st.none() | st.just({"prompt_tokens": 3}),
+        "message": st.just({"content": "whole"}),
+    },
+)
+CHUNKS = st.fixed_dictionaries(
+    {"choices": st.lists(CHOICES, max_size=2)},
+    optional={
+        "id": WORDS,
+        "model": WORDS,
+        "usage": st.sampled_from([None, {}, {"prompt_tokens": 1}, {"prompt_tokens": 2, "completion_tokens": 1}]),
+        "x_groq": st.none() | st.just({"usage": {"prompt_tokens": 4}}),
+    },
+)
+
+
+def read_or_refuse(chunks: list[dict[str, Any]]) -> object:
+    try:
+        return read(sse(*chunks))
+    except ModelError as error:
+        return type(error), re.sub(r"\d+ bytes", "", str(error))
+
+
+@given(st.lists(CHUNKS, max_size=5))
+def test_a_chunk_read_into_types_says_what_it_says_field_by_field(chunks: list[dict[str, Any]]) -> None:
+    field_by_field = [{**one, "error": ""} for one in chunks]  # of no type, and no error
+    assert read_or_refuse(chunks) == read_or_refuse(field_by_field)
 
 
 def test_2_2_an_end_without_a_marker_is_an_end_after_a_finish_reason() -> None:

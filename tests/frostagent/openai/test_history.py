@@ -133,11 +133,6 @@ def test_6_2_what_says_nothing_is_not_sent() -> None:
     assert prepared(ASKED, *empty) == (ASKED,)
 
 
-def test_words_without_a_flaw_are_passed_on_as_the_objects_they_are() -> None:
-    for sent, message in zip(prepared(ASKED, ANSWERED, ASKED), (ASKED, ANSWERED, ASKED), strict=True):
-        assert sent is message
-
-
 def test_6_3_a_user_begins_and_nobodys_answer_ends() -> None:
     assert prepared() == (UserMessage(EARLIER),)
     assert prepared(SystemMessage("s"), CALLED, RESULT) == (SystemMessage("s"), UserMessage(EARLIER), CALLED, RESULT)

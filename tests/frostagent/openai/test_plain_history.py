@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from unittest import mock
 
-from frostagent.models.openai import history as preparing
+from frostagent.models.openai import wire
 from frostagent.models.openai.dialects import DIALECTS, PLAIN, Dialect
-from frostagent.models.openai.history import Origin, prepare_history
+from frostagent.models.openai.history import Origin
+from frostagent.models.openai.wire import write_request
 from frostagent.types.messages import (
     AssistantMessage,
     Message,
+    ModelRequest,
     Reasoning,
     SystemMessage,
     ToolCall,
@@ -31,16 +33,13 @@ def any_message() -> Iterator[Message]:
         yield AssistantMessage(text, reasoning=Reasoning("hm", "h", "m"))
 
 
-def prepare(messages: tuple[Message, ...], dialect: Dialect = PLAIN) -> list[Message]:
-    return prepare_history(messages, origin=Origin("h", "m"), dialect=dialect)
+def write(messages: tuple[Message, ...], dialect: Dialect = PLAIN) -> bytes:
+    request = ModelRequest(messages)
+    return write_request(request, origin=Origin("h", "m"), dialect=dialect, stream_options=False)
 
 
 def is_taken_as_it_is(messages: tuple[Message, ...]) -> bool:
-    with mock.patch.object(preparing, "_pair", side_effect=AssertionError("prepared")):
-        try:
-            return prepare(messages) == list(messages)
-        except AssertionError:
-            return False
+    return wire.write_plain(messages) is not None
 
 
 @each_case("place", range(len(TALK)))
@@ -50,9 +49,9 @@ def test_what_is_taken_as_it_is_is_what_comes_of_preparing_it_whoever_reads_it(p
         for history in ((*TALK[:place], message, *TALK[place + 1 :]), (*TALK[:place], message, *TALK[place:])):
             count += is_taken_as_it_is(history)
             for dialect in DIALECTS:
-                taken = prepare(history, dialect)
-                with mock.patch.object(preparing, "_is_plain", return_value=False):
-                    assert taken == prepare(history, dialect)
+                written = write(history, dialect)
+                with mock.patch.object(wire, "write_plain", return_value=None):
+                    assert written == write(history, dialect)
     assert count
 
 
