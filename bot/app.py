@@ -24,6 +24,7 @@ from adapters.storage.store import open_store
 from adapters.traces.run_log import RunLog
 from adapters.traces.spans import TurnSpans
 from bot.approvals.decision import Say
+from bot.budget.trial_account import TrialAccount
 from bot.build import App, build_app
 from bot.chat.dispatcher import StartupBarrier
 from bot.chat_models import Wrap
@@ -109,6 +110,7 @@ async def open_service(
     settings: Settings,
     *,
     wrap: Wrap | None = None,
+    account: TrialAccount | None = None,
     grace: float = 0.0,
     mask: Mask | None = None,
     ousted: Callable[[ConfigError], None] = leave_to_another,
@@ -128,7 +130,8 @@ async def open_service(
     approval. `trying` is the trial that this bot belongs to: it gets a console in any case. The
     console asks the `doctor`. A bot of a cluster is a `member`: it serves no pages of health and
     metrics, and only the first one runs the console and the daily digest. A bot beside another one
-    has the tools of `aside` and no others, and is never followed or shown.
+    has the tools of `aside` and no others, and is never followed or shown; if it asks the other
+    one's model, that one's `account` pays.
     Raises ConfigError, inside a group, for a port or a journal that is taken.
     """
     clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
@@ -171,6 +174,7 @@ async def open_service(
             settings,
             found=found,
             wrap=wrap,
+            account=account,
             journal=journal,
             session=session,
             transport=line.transport,

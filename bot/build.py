@@ -36,6 +36,7 @@ from bot.budget.commands import limit_command, usage_command
 from bot.budget.limits import LIMITS, Cap, DayLimits, OwnLimits
 from bot.budget.meter import CountedSpeech, Meter
 from bot.budget.spending import Spending
+from bot.budget.trial_account import TrialAccount
 from bot.budget.turn_budget import TurnBudget
 from bot.chat.active_conversations import ActiveConversations
 from bot.chat.active_turn import ActiveTurns
@@ -249,6 +250,7 @@ def build_app(
     *,
     found: Discovered,
     wrap: Wrap | None,
+    account: TrialAccount | None,
     journal: SqlStore,
     session: ClientSession,
     transport: AnyTransport,
@@ -265,7 +267,8 @@ def build_app(
     clock: Clock,
     ids: Ids,
 ) -> App:
-    """Build a bot; nothing of it is open yet. `wrap` may put something around each port.
+    """Build a bot; nothing of it is open yet. `wrap` may put something around each port. The
+    `account` pays for a bot on trial.
 
     `announcer` tells the other bots of a cluster, `others` asks them. `is_watched`: there may be a
     console. Whoever reads the `terminal` is asked instead of
@@ -324,6 +327,8 @@ def build_app(
     if is_watched:
         journal_observers.append(newest)
     journal_observers.append(spending)
+    if account is not None:
+        journal_observers.append(account)
     store: Store = ObservedStore(journaled, journal_observers)
 
     # --- models, tools, and what tools can use ----------------------------------------------------
@@ -334,6 +339,7 @@ def build_app(
         clock=clock,
         ids=ids,
         count=metrics.asked,
+        account=account,
     )
     models = ChatModels(
         settings,

@@ -21,11 +21,12 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from bot.budget.spending import Spending
+from bot.budget.trial_account import TrialAccount
 from bot.core.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.core.ports import Store
 from bot.core.task_context import current_errand, current_run, early_payer
 from frostagent.models.prices import Price
-from frostagent.types.errors import DaySpent, MediaError, ModelTransport
+from frostagent.types.errors import DaySpent, MediaError, ModelError, ModelTransport
 from frostagent.types.messages import (
     Allowance,
     AssistantMessage,
@@ -43,6 +44,7 @@ NUMBERS: Final = 2**30  # reservations are numbered from a random one on: proces
 class Meter:
     """Counts for the turn that the current task works for. If `spending` has limits, every request
     is reserved, else those that no open turn tells of. `count` gets every attempt when it ended.
+    In a trial the bot's `account` pays, which admits each request or refuses it.
     """
 
     def __init__(
@@ -53,9 +55,11 @@ class Meter:
         clock: Clock,
         ids: Ids,
         count: Callable[[Attempt], None] | None = None,
+        account: TrialAccount | None = None,
     ) -> None:
         self._store = store
         self._spending = spending
+        self._account = account
         self._clock = clock
         self._count = count
         self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
@@ -89,9 +93,11 @@ class Meter:
     ) -> int:
         """Write a reservation for a request before it is made. Returns its number, 0 if none is
         needed. A run's request has an `allowance`. Raises DaySpent if nothing is left of the day,
-        unless the request `is_owed`, as the last words of a run are.
+        unless the request `is_owed`, as the last words of a run are; the account of a trial may
+        raise that for any request, and ModelRejected.
         """
-        if allowance is not None and allowance.is_first and not self._spending.has_limits:
+        is_first = allowance is not None and allowance.is_first
+        if is_first and not self._spending.has_limits and self._account is None:
             return 0
         number, turn_id = next(self._numbers), current_run.get()
         usage, now = estimate(), self._clock.now()
@@ -106,7 +112,9 @@ class Meter:
         )
         try:
             await self._store.commit(note)
-        except asyncio.CancelledError:
+            if self._account is not None:
+                await self._account.admit(number)
+        except (asyncio.CancelledError, ModelError):
             self.release(number)
             raise
         is_owed = is_owed or (allowance is not None and allowance.is_short)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bot.budget.limits import LimitLevel
+from bot.budget.trial_account import TrialAccount
 from bot.build import App
 from bot.commands.why import Explanations
 from bot.console.console_backend import (
@@ -23,10 +23,9 @@ from bot.console.tools_page import call_tool, list_servers, list_tools
 from bot.core.console_views import Doctor, Feed, Finding
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
-from bot.core.trial_group import TRIED, Trial, TrialOptions
+from bot.core.trial_group import Trial, TrialLimits, TrialOptions
 from bot.memory.window import weigh
 from bot.settings_store import NOWHERE
-from bot.trial.trial_budget import TrialBudget
 from bot.trial.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
 from frostagent.cancellation import background
@@ -138,20 +137,18 @@ def build_trials(
             open_service=open_service,
             tools=select_harmless_tools(app.toolset.list()),
             texts={one.key: one.text for one in personas if one.filed is not None},
-            budget=None
-            if ceiling is None
-            else TrialBudget(
-                ceiling,
-                day=trials.today,
-                is_spent=is_spent,
-                store=app.store,
-                clock=app.clock,
-            ),
+            account=None if ceiling is None else open_account(ceiling),
             mask=mask,
         )
 
-    def is_spent() -> bool:
-        return app.spending.rung(NOWHERE, 0) >= LimitLevel.SPENT
+    def open_account(ceiling: TrialLimits) -> TrialAccount:
+        return TrialAccount(
+            ceiling,
+            store=app.store,
+            books=app.journal.books,
+            spending=app.spending,
+            clock=app.clock,
+        )
 
     def audit(usage: UsageSum) -> None:
         plural = "" if usage.requests == 1 else "s"
@@ -162,15 +159,11 @@ def build_trials(
             Audited(at=at, login="", address="", action="tried", object=amount, outcome=cost)
         )
 
-    async def usage_since(moment: float) -> UsageSum | None:
-        return await app.journal.books.usage(since=moment, turn_id=TRIED)
-
     trials = TrialManager(
         open_wanted,
         ceiling=lambda: ceiling_of(settings),
-        is_spent=is_spent,
+        find_lack=lambda ceiling: open_account(ceiling).find_lack(),
         on_end=audit,
-        usage_since=usage_since,
         clock=app.clock,
         home=trying,
     )

@@ -72,6 +72,14 @@ class TrialLimits(Struct, frozen=True):
     requests: int
     unpriced: tuple[str, ...] = ()
 
+    def allow(self, requests: int, tokens: int, cost: float, *, times: int = 1) -> bool:
+        """Whether this much is within `times` these limits; a cost of 0 is no limit."""
+        return (
+            requests <= times * self.requests
+            and tokens <= times * self.tokens
+            and not cost > times * self.cost > 0
+        )
+
 
 class Trial(Protocol):
     """One simulated group, and the bot in it. `people` may speak, `faults` can go wrong on purpose;

@@ -105,7 +105,7 @@ def demo_model_settings(url: str) -> dict[str, Any]:
 
 def own_model_settings(settings: Settings, ceiling: TrialLimits) -> dict[str, Any]:
     """The settings of a trial with the bot's own model. The model is told how much of the day's
-    limits is left, so those are the trial's ceiling; `TrialBudget` is what enforces it.
+    limits is left, so those are the trial's ceiling; its `TrialAccount` lets nothing exceed it.
     """
     return {
         "bot_day_cost_all": ceiling.cost,

@@ -23,15 +23,14 @@ from adapters.simulator.console import REPLY, parse_mentions, render, render_ges
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import World
 from bot.budget.limits import ALL
+from bot.budget.trial_account import TrialAccount
 from bot.build import App
-from bot.chat_models import Wrap
 from bot.core.console_views import ConsoleQueries
 from bot.core.events import Identity
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
 from bot.memory.newest import Newest
 from bot.runtime.tool_discovery import Discovered
-from bot.trial.trial_budget import TrialBudget
 from config.settings import Settings
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
@@ -102,7 +101,7 @@ class OpenService(Protocol):
         self,
         settings: Settings,
         *,
-        wrap: Wrap | None,
+        account: TrialAccount | None,
         aside: Discovered,
         mask: Mask,
         ousted: Callable[[ConfigError], None],
@@ -180,7 +179,7 @@ class SimulatedTrial:
     """
 
     def __init__(
-        self, world: World, *, wanted: TrialOptions, budget: TrialBudget | None = None
+        self, world: World, *, wanted: TrialOptions, account: TrialAccount | None = None
     ) -> None:
         self.wanted = wanted
         self.name = secrets.token_hex(4)
@@ -188,7 +187,7 @@ class SimulatedTrial:
         self.faults: tuple[str, ...] = FAULTS
         self.feed = Newest()
         self.draft: TrialLine | None = None
-        self._budget = budget
+        self._account = account
         self._guests = Guests(world)
         self._world = world
         self._home = next(iter(world.groups))
@@ -244,19 +243,15 @@ class SimulatedTrial:
     @property
     def ceiling(self) -> TrialLimits | None:
         """The most it may take; None if there is no limit."""
-        return None if self._budget is None else self._budget.ceiling
+        return None if self._account is None else self._account.ceiling
 
     @property
     def lacks(self) -> str:
         """Why its model gets no further request; empty if it may get one."""
-        return "" if self._budget is None else self._budget.lacks
+        return "" if self._account is None else self._account.lacks
 
     async def taken(self) -> UsageSum:
-        """What its requests took, by its budget, else by its journal. Requests in progress count as
-        far as known.
-        """
-        if self._budget is not None:
-            return self._budget.taken
+        """What its requests took, by its journal. Requests in progress count as far as known."""
         rows = None
         if not self._is_over:
             await self.settle()
@@ -266,7 +261,13 @@ class SimulatedTrial:
             self._sums = UsageSum(*(sum(getattr(one.usage, n) for one in rows) for n in names))
         told, known = self._sums, self._running.app.spending.taken(ALL)
         prompt = max(told.prompt, round(known.tokens) - told.completion)
-        return replace(told, prompt=prompt, cost=max(told.cost, known.cost))
+        made = 0 if self._account is None else self._account.requests  # some may have failed
+        return replace(
+            told,
+            requests=max(told.requests, made),
+            prompt=prompt,
+            cost=max(told.cost, known.cost),
+        )
 
     def note(self, who: str, text: str) -> None:
         """Add a line: something said, or something that happened."""

@@ -21,12 +21,12 @@ import tools as packaged_tools
 from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
+from bot.budget.trial_account import TrialAccount
 from bot.core.trial_group import TrialOptions
 from bot.memory.personas import Personas
 from bot.runtime.tool_discovery import Discovered, PackagedTools, discover
 from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
 from bot.trial.simulated_trial import OpenService, SimulatedTrial
-from bot.trial.trial_budget import TrialBudget
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.text.masking import Mask
@@ -59,22 +59,22 @@ async def open_trial(
     open_service: OpenService,
     tools: Discovered,
     texts: Mapping[str, str],
-    budget: TrialBudget | None,
+    account: TrialAccount | None,
     mask: Mask,
 ) -> AsyncIterator[SimulatedTrial]:
-    """Run a trial while the block runs. `texts` are the personas' current texts by key. With a
-    `budget` the bot's own model is asked and the budget pays, else the demo model. A trial that
+    """Run a trial while the block runs. `texts` are the personas' current texts by key. With an
+    `account` the bot's own model is asked and the account pays, else the demo model. A trial that
     could not use its persona has a `trouble`. Raises ConfigError, inside a group, and OSError if
     its journal cannot be created.
     """
-    trial = SimulatedTrial(world := demo_world(), wanted=wanted, budget=budget)
+    trial = SimulatedTrial(world := demo_world(), wanted=wanted, account=account)
     token = secrets.token_hex(16)  # else others on this machine could listen
     async with AsyncExitStack() as stack:
         remove_leftovers()
         folder = stack.enter_context(TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-"))
         changes = trial_settings(settings, folder, frozenset(tools.names))
-        if budget is not None:
-            changes |= own_model_settings(settings, budget.ceiling)
+        if account is not None:
+            changes |= own_model_settings(settings, account.ceiling)
         else:
             model = await stack.enter_async_context(OfflineModel())
             changes |= demo_model_settings(model.base_url)
@@ -85,7 +85,7 @@ async def open_trial(
         service = await stack.enter_async_context(
             open_service(
                 settings.model_copy(update=changes),
-                wrap=None if budget is None else budget.wrap,
+                account=account,
                 aside=tools,
                 mask=mask,
                 ousted=keep_running,

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from bot.chat_models import prices_asked
-from bot.core.calendar_days import midnight
 from bot.core.erasure import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.task_context import is_trial
 from bot.core.trial_group import Trial, TrialLimits, TrialOptions, TrialRuns
-from bot.trial.trial_budget import TRIALS_A_DAY, BudgetTally
 from config.settings import Settings
 from frostagent.cancellation import BROKEN, background, isolate
 from frostagent.types.ports import Clock
@@ -53,10 +51,9 @@ class TrialManager(TrialRuns):
     """Fits `TrialRuns`; `run` is its task.
 
     - `open_trial` opens a trial; `ceiling` reads what one with the bot's own model may take.
-    - `is_spent` tells whether the bot has nothing left of today's limits.
+    - `find_lack` tells why one with this ceiling may not be opened now: `often`, `spent` or
+      `failed`; empty if it may.
     - `on_end` is called with the usage of each trial with the bot's own model.
-    - `usage_since` reads what trials took since a moment, also before this process; None if that
-      cannot be read now.
     - `home` is a trial that is current while no other is open, and never ends.
     """
 
@@ -65,17 +62,15 @@ class TrialManager(TrialRuns):
         open_trial: Callable[[TrialOptions], AbstractAsyncContextManager[Trial]],
         *,
         ceiling: Callable[[], TrialLimits | None],
-        is_spent: Callable[[], bool],
+        find_lack: Callable[[TrialLimits], Awaitable[str]],
         on_end: Callable[[UsageSum], None],
-        usage_since: Callable[[float], Awaitable[UsageSum | None]],
         clock: Clock,
         home: Trial | None = None,
     ) -> None:
         self._open_trial = open_trial
         self._ceiling = ceiling
-        self._is_spent = is_spent
+        self._find_lack = find_lack
         self._on_end = on_end
-        self._usage_since = usage_since
         self._clock = clock
         self._home = home
         self._trial: Trial | None = None
@@ -86,7 +81,6 @@ class TrialManager(TrialRuns):
         self._gone = asyncio.Event()
         self._gone.set()
         self._last_used = 0.0
-        self._tally, self._day_ends = BudgetTally(), 0.0
         self.last: UsageSum | None = None
 
     @property
@@ -105,11 +99,6 @@ class TrialManager(TrialRuns):
         """Whether the current trial can be ended here; a terminal's ends with the terminal."""
         return self._trial is not None
 
-    @property
-    def today(self) -> BudgetTally:
-        """What trials with the bot's own model took on the day the latest of them was opened."""
-        return self._tally
-
     def touch(self) -> None:
         """Note that somebody uses the trial."""
         self._last_used = self._clock.monotonic()
@@ -122,8 +111,11 @@ class TrialManager(TrialRuns):
         self._waiting.add(request)
         try:
             async with self._opening, asyncio.timeout(OPEN_WITHIN):
-                if wanted.is_real and (refused := await self._find_refusal()):
-                    return refused
+                if wanted.is_real:
+                    if (ceiling := self.ceiling) is None:
+                        return "failed"
+                    if lack := await self._find_lack(ceiling):
+                        return lack
                 await self.end()
                 self._requests.put_nowait(request)
                 return await request.result
@@ -160,18 +152,6 @@ class TrialManager(TrialRuns):
                 self._trial = None
                 self._gone.set()
                 request.answer("failed")
-
-    async def _find_refusal(self) -> str:
-        """Why no trial with the bot's own model may be opened now, in a word; empty if it may."""
-        if (ceiling := self.ceiling) is None:
-            return "failed"
-        if (now := self._clock.now()) >= self._day_ends:
-            if (taken := await self._usage_since(midnight(now))) is None:
-                return "failed"
-            self._tally, self._day_ends = BudgetTally(taken), midnight(now, later=1)
-        if self.today.is_beyond(ceiling, times=TRIALS_A_DAY):
-            return "often"
-        return "spent" if self._is_spent() else ""
 
     async def _hold(self, request: _Request) -> None:
         """Run one trial until it is over."""

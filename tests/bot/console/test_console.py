@@ -19,8 +19,11 @@ from pydantic import SecretStr
 from yarl import URL
 
 from adapters.offline.server import OfflineModel
+from adapters.simulator.server import Simulator
+from adapters.simulator.sockets import ConnectedBot
+from adapters.simulator.world import demo_world
 from bot.app import Service, open_service
-from bot.budget.limits import LimitOverride, OwnLimits
+from bot.budget.limits import ALL, LimitOverride, OwnLimits
 from bot.cli.process import check_running_bot
 from bot.console.limits_page import LIMIT_SETTINGS, list_limits
 from bot.core.console_views import ChatRows
@@ -31,6 +34,7 @@ from frostagent.types.messages import Usage, UserMessage
 from frostagent.types.runs import Stop
 from tests.bot.cli.doctor.surroundings import answering, healthy
 from tests.bot.trial.test_trial import inside
+from tests.e2e.test_watching import TOKEN as ONEBOT_TOKEN
 from tests.e2e.test_watching import settings
 from tests.fakes import GROUP, ManualClock, RecordingStore, said, until
 from tests.ports import free_port
@@ -212,11 +216,80 @@ async def test_a_request_that_is_tried_is_in_the_bots_journal_while_it_is_under_
         assert "So far 1 request" in await ask("/try")
 
 
+class ListeningQQ(Simulator):
+    """An OneBot server that keeps the frames of the bot."""
+
+    def __init__(self) -> None:
+        super().__init__(demo_world(), reconnect=0.05)
+        self.frames: list[str] = []
+
+    async def _take(self, peer: ConnectedBot, frame: str | bytes) -> None:
+        self.frames.append(str(frame))
+        await super()._take(peer, frame)
+
+
+class CountingModel(OfflineModel):
+    """A vendor with a ledger: the requests it has served."""
+
+    served = 0
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        self.served += 1
+        return await super()._complete(request)
+
+
+async def test_a_trial_takes_what_the_vendors_ledger_says_and_nothing_else_of_it_reaches_the_bot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.trial.trial_manager.REQUESTS", 5)
+    secret = "暗号4711"
+
+    def counts() -> dict[str, int]:
+        """The rows of each table of the bot's journal; none has a word of the trial."""
+        with closing(sqlite3.connect(tmp_path / "journal.db")) as journal:
+            assert secret not in "".join(journal.iterdump())
+            tables = journal.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            return {name: journal.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for (name,) in tables}
+
+    async with (
+        CountingModel() as model,
+        operated(model.base_url, tmp_path, bot_memory=True, bot_send_rate=0.0) as (running, ask),
+        ListeningQQ() as qq,
+    ):
+        qq.dial(f"ws://127.0.0.1:{running.port}/", token=ONEBOT_TOKEN)
+        await qq.wait_connected()
+        await ask("/try/open", model="real")
+        await running.app.journal.commit()
+        before, alerts = counts(), await qq.wait_sent(1)
+        for number in range(4):
+            lines = ({"as": who, "text": f"{secret} {number}", "call": "1"} for who in ("user1", "user2"))
+            await asyncio.gather(*(ask("/try", status=0, **line) for line in lines))
+        page = await ask("/try")
+        assert "Used up" in page
+        assert "So far 5 requests" in page
+        assert "took 5 requests" in await ask("/try/end", end="1")
+        await running.app.journal.commit()
+        after = counts()
+        assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == {
+            "usage": 5,
+            "audit": 1,
+        }
+        with closing(sqlite3.connect(tmp_path / "journal.db")) as journal:
+            rows = journal.execute("SELECT turn_id, reserved, prompt + completion, asker, conversation FROM usage")
+            told = rows.fetchall()
+        assert [(row[0], row[1], row[3], row[4]) for row in told] == [(TRIED, 0, 0, "")] * model.served
+        assert model.served == 5
+        assert running.app.spending.taken(ALL).tokens == sum(row[2] for row in told)
+        assert running.app.spending.reserved.tokens == 0
+        assert qq.sent == alerts  # that somebody has logged in
+        assert secret not in "".join(qq.frames)
+
+
 async def test_what_trials_took_today_is_known_after_a_restart_and_no_other_request_is_among_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.trial.trial_manager.REQUESTS", 1)
-    monkeypatch.setattr("bot.trial.trial_manager.TRIALS_A_DAY", 2)
+    monkeypatch.setattr("bot.budget.trial_account.TRIALS_A_DAY", 2)
 
     async def try_once(ask: Asking) -> None:
         await ask("/try/open", model="real")
@@ -263,7 +336,9 @@ Asking = Callable[..., Awaitable[str]]
 
 @asynccontextmanager
 async def operated(model: str, folder: Path, **more: Any) -> AsyncIterator[tuple[Service, Asking]]:
-    """A bot with a console, and somebody logged in there: he gets a page, or what comes of a form."""
+    """A bot with a console, and somebody logged in there: he gets a page, or what comes of a form. A status of 0 is
+    any.
+    """
     console = {"console_port": free_port(), "console_token": SecretStr(TOKEN)}
     jar = aiohttp.CookieJar(unsafe=True)
     english = {"Sec-Fetch-Site": "same-origin", "Accept-Language": "en"}
@@ -278,7 +353,7 @@ async def operated(model: str, folder: Path, **more: Any) -> AsyncIterator[tuple
         async def ask(path: str, status: int = 200, **fields: str) -> str:
             method, data = ("POST", {"form": form} | fields) if fields else ("GET", None)
             async with session.request(method, f"{root}{path}", data=data) as shown:
-                assert shown.status == status, path
+                assert status in (shown.status, 0), path
                 return await shown.text()
 
         answer = await session.post(page, data={"code": code}, allow_redirects=False)

@@ -15,6 +15,7 @@ from adapters.simulator.server import Simulator
 from adapters.simulator.wire import text
 from adapters.simulator.world import demo_world
 from bot.budget.limits import NOTHING, Amount
+from bot.budget.trial_account import TrialAccount
 from bot.core.console_views import CostSum
 from bot.core.erasure import SubjectErased
 from bot.core.query_results import UsageSum
@@ -32,11 +33,12 @@ from bot.trial.simulated_trial import (
     SimulatedTrial,
     picture_of,
 )
-from bot.trial.trial_budget import BudgetTally, TrialBudget
 from config.settings import Settings
 from config.values import Owners
 from frostagent.cancellation import background
 from frostagent.types.errors import MediaError
+from tests.bot.budget.till import unlimited
+from tests.bot.commands.books import PaperBooks
 from tests.fakes import ManualClock, RecordingStore, until
 
 
@@ -77,9 +79,9 @@ class Running:
         self.settled.append(identity)
 
 
-def group(*, budget: TrialBudget | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
+def group(*, account: TrialAccount | None = None) -> tuple[SimulatedTrial, Running, Simulator]:
     simulator = Simulator(world := demo_world())
-    trial, running = SimulatedTrial(world, wanted=TrialOptions(), budget=budget), Running()
+    trial, running = SimulatedTrial(world, wanted=TrialOptions(), account=account), Running()
     service: Any = running
     trial.connect(service, simulator)
     return trial, running, simulator
@@ -225,16 +227,17 @@ async def test_what_it_took_is_what_the_journal_and_the_day_know_also_when_it_is
     assert (trial.ceiling, trial.lacks) == (None, "")
 
 
-async def test_one_with_a_budget_takes_what_is_in_it_and_then_nobody_is_heard() -> None:
-    most = TrialLimits("m", 1.0, 1000, 4)
-    store, clock = RecordingStore(), ManualClock()
-    budget = TrialBudget(most, day=BudgetTally(), is_spent=lambda: False, store=store, clock=clock)
-    trial, running, _ = group(budget=budget)
-    running.sums = (CostSum("a", UsageSum(9)),)
-    assert (trial.ceiling, trial.lacks, await trial.taken()) == (most, "", UsageSum())
-    for _ in range(4):
-        budget.count_request()
-    assert (trial.lacks, (await trial.taken()).requests) == ("used_up", 4)
+async def test_one_that_the_bot_pays_for_is_heard_until_its_ceiling_is_reached() -> None:
+    ceiling = TrialLimits("m", 1.0, 1000, 4)
+    account = TrialAccount(
+        ceiling, store=RecordingStore(), books=PaperBooks(), spending=unlimited(), clock=ManualClock()
+    )
+    trial, running, _ = group(account=account)
+    running.sums = (CostSum("a", UsageSum(3, 100)),)
+    assert (trial.ceiling, trial.lacks, await trial.taken()) == (ceiling, "", UsageSum(3, 100))
+    for number in range(4):
+        await account.admit(number)
+    assert (trial.lacks, await trial.taken()) == ("used_up", UsageSum(4, 100))  # one took nothing
     await trial.say("user1", "more")
     assert trial.lines == ()
 

@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -19,19 +20,18 @@ from pydantic import SecretStr
 from adapters.offline.server import OfflineModel
 from bot.app import open_service
 from bot.core.console_views import TurnQuery
-from bot.core.journal import UsageAdded, UsageReserved
 from bot.core.trial_group import TRIED, TrialLimits, TrialOptions
 from bot.trial.isolated_settings import demo_model_settings, own_model_settings, trial_settings
 from bot.trial.simulated_trial import SimulatedTrial
 from bot.trial.trial import open_trial, select_harmless_tools
-from bot.trial.trial_budget import BudgetTally, TrialBudget
 from config.settings import Settings
 from config.values import Owners
 from frostagent.text.masking import Mask
 from frostagent.types.errors import MediaError
 from frostagent.types.tools import tool
+from tests.bot.budget.bank import Bank, bank
 from tests.bot.test_app import settings
-from tests.fakes import ManualClock, RecordingStore, until
+from tests.fakes import until
 
 CEILING = TrialLimits("m", 0.25, 100_000, 40)
 
@@ -59,22 +59,23 @@ async def trial(
     *,
     ceiling: TrialLimits | None = None,
     texts: dict[str, str] | None = None,
-    store: RecordingStore | None = None,
-    day: BudgetTally | None = None,
+    pays: Bank | None = None,
     **wanted: Any,
 ) -> AsyncIterator[SimulatedTrial]:
-    paying: dict[str, Any] = {"store": store or RecordingStore(), "day": day or BudgetTally(), "clock": ManualClock()}
-    opened = open_trial(
-        given,
-        TrialOptions(is_real=ceiling is not None, **wanted),
-        open_service=open_service,
-        tools=select_harmless_tools(()),
-        texts=texts or {},
-        budget=TrialBudget(ceiling, is_spent=lambda: False, **paying) if ceiling else None,
-        mask=Mask(["a-secret-key"]),
-    )
-    async with opened as one:
-        yield one
+    async with AsyncExitStack() as stack:
+        if ceiling is not None and pays is None:
+            url = f"sqlite:///{stack.enter_context(TemporaryDirectory())}/bots.db"
+            pays = await stack.enter_async_context(bank(url))
+        opened = open_trial(
+            given,
+            TrialOptions(is_real=ceiling is not None, **wanted),
+            open_service=open_service,
+            tools=select_harmless_tools(()),
+            texts=texts or {},
+            account=None if ceiling is None or pays is None else pays.account(ceiling),
+            mask=Mask(["a-secret-key"]),
+        )
+        yield await stack.enter_async_context(opened)
 
 
 async def test_what_is_said_is_answered_and_nothing_of_it_is_left(tmp_path: Path) -> None:
@@ -138,24 +139,22 @@ async def test_a_picture_is_in_the_request_of_a_model_that_sees_it() -> None:
         assert "data:image/jpeg;base64," in asked
 
 
-async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_its_limit() -> None:
-    async with OfflineModel() as model:
+async def test_the_demo_asks_no_model_of_the_bot_and_a_real_one_is_asked_within_its_limit(tmp_path: Path) -> None:
+    async with OfflineModel() as model, bank(f"sqlite:///{tmp_path}/bots.db") as bot:
         given = settings(model.base_url, llm_api_key=SecretStr("a-secret-key"), bot_day_cost_user=0.0001)
         async with trial(given) as one:
             await one.say("user1", "@bot write a quicksort in python")
         assert not model.requests
-        few, store = TrialLimits("m", 0.0, 100_000, 2), RecordingStore()
-        async with trial(given, ceiling=few, store=store) as one:
+        few = TrialLimits("m", 0.0, 100_000, 2)
+        async with trial(given, ceiling=few, pays=bot) as one:
             for _ in range(4):
                 await one.say("user1", "@bot hello")
             assert one.lacks == "used_up"
             assert (await one.taken()).requests == len(model.requests) == 2
         took = await one.taken()  # when it is over
-        charged = [entry for entry in store.entries if isinstance(entry, UsageAdded)]
-        assert [(entry.model[:5], entry.turn_id) for entry in charged] == [("demo@", TRIED)] * took.requests
-        assert sum(entry.usage.prompt for entry in charged) == took.prompt
-        under_way = [entry.number for entry in store.entries if isinstance(entry, UsageReserved)]
-        assert under_way == [entry.usage.reserved for entry in charged]  # nothing is reserved any more
+        charged = await bot.rows()
+        assert [(row.model[:5], row.turn_id, row.reserved) for row in charged] == [("demo@", TRIED, 0)] * 2
+        assert sum(row.prompt for row in charged) == took.prompt
         assert took.requests == 2
         model.requests.clear()
         async with trial(given, ceiling=TrialLimits("m", 0.0, 5000, 40)) as one:

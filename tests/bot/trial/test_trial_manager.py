@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from bot.core.calendar_days import midnight
 from bot.core.erasure import SubjectErased
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Source, Trial, TrialLimits, TrialOptions
@@ -60,11 +59,16 @@ class Opened:
         raise RuntimeError("a service that breaks down")
 
 
-def trials(opened: Opened, clock: SteppedClock, **more: Any) -> TrialManager:
-    async def took(_since: float) -> UsageSum:
-        return UsageSum()
+def lacking(word: str) -> Callable[[TrialLimits], Awaitable[str]]:
+    async def find_lack(ceiling: TrialLimits) -> str:
+        assert ceiling == CEILING
+        return word
 
-    given = {"ceiling": lambda: CEILING, "is_spent": lambda: False, "usage_since": took} | more
+    return find_lack
+
+
+def trials(opened: Opened, clock: SteppedClock, **more: Any) -> TrialManager:
+    given = {"ceiling": lambda: CEILING, "find_lack": lacking("")} | more
     return TrialManager(opened.opening, on_end=opened.told.append, clock=clock, **given)
 
 
@@ -111,19 +115,23 @@ async def test_what_a_real_model_took_is_told_when_it_is_over() -> None:
     assert opened.told == [TOOK] * 3  # also where the process ends
 
 
-async def test_a_real_model_is_asked_where_there_is_one_and_the_day_has_money_left() -> None:
+async def test_one_with_the_bots_own_model_is_opened_if_there_is_one_and_nothing_is_lacking() -> None:
     opened, clock = Opened(), SteppedClock()
     demo, real = (ListTrial(Journal(), wanted=TrialOptions(is_real=is_real)) for is_real in (False, True))
     for more, said in (
         ({"ceiling": lambda: None}, "failed"),
-        ({"is_spent": lambda: True}, "spent"),
+        ({"find_lack": lacking("spent")}, "spent"),
         ({"home": demo}, "failed"),
         ({"home": real}, ""),
     ):
         trying = trials(opened, clock, **more)
         async with background(trying.run()):
             assert await trying.open(TrialOptions(is_real=True)) == said
-    assert opened.ledger == ["opens 0", "ends 0"]
+            assert opened.ledger == ["opens 0"] * (not said)
+            if said == "spent":
+                assert await trying.open(TrialOptions()) == ""  # the demo model costs nothing
+        opened.ledger.clear()
+        opened.trials.clear()
 
 
 async def test_the_group_of_a_terminal_is_there_whenever_no_other_is() -> None:
@@ -163,43 +171,6 @@ async def test_one_that_is_not_as_it_was_wanted_is_not_held_open() -> None:
         assert trying.current is None
         opened.trouble = ""
         assert await trying.open(TrialOptions()) == ""
-
-
-async def test_all_of_a_day_together_take_no_more_than_four_times_one_and_the_next_day_begins_anew() -> None:
-    opened, clock = Opened(), SteppedClock()
-    trying = trials(opened, clock)
-    async with background(trying.run()):
-        assert await trying.open(TrialOptions(is_real=True)) == ""
-        trying.today.requests = 4 * REQUESTS - 1
-        assert await trying.open(TrialOptions(is_real=True)) == ""
-        trying.today.requests += 1
-        assert await trying.open(TrialOptions(is_real=True)) == "often"
-        assert await trying.open(TrialOptions()) == ""  # the demo model is there all the same
-        await clock.advance(86_400)
-        assert await trying.open(TrialOptions(is_real=True)) == ""
-        assert trying.today.requests == 0
-
-
-async def test_the_day_goes_on_after_a_restart_and_none_is_paid_for_while_nobody_can_read_what_it_took() -> None:
-    opened, clock, asked = Opened(), SteppedClock(), list[float]()
-    known: list[UsageSum | None] = [None, UsageSum(4 * REQUESTS - 1), UsageSum(2)]
-
-    async def took(since: float) -> UsageSum | None:
-        asked.append(since)
-        return known.pop(0)
-
-    trying = trials(opened, clock, usage_since=took)
-    async with background(trying.run()):
-        assert await trying.open(TrialOptions(is_real=True)) == "failed"
-        assert await trying.open(TrialOptions()) == ""  # the demo model costs nothing
-        assert opened.ledger == ["opens 0"]
-        assert await trying.open(TrialOptions(is_real=True)) == ""
-        trying.today.requests += 1
-        assert await trying.open(TrialOptions(is_real=True)) == "often"
-        assert asked == [midnight(clock.now())] * 2
-        await clock.advance(86_400)
-        assert await trying.open(TrialOptions(is_real=True)) == ""
-        assert (asked[2:], trying.today.requests) == ([midnight(clock.now())], 2)
 
 
 async def test_one_with_words_of_somebody_who_is_forgotten_ends_and_no_other() -> None:
