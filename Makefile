@@ -45,7 +45,7 @@ types: $(VENV)/.dev ## mypy --strict, and once more for the product as Windows r
 imports: $(VENV)/.dev ## who may import whom
 	@$(VENV)/bin/lint-imports
 
-docs: $(VENV)/.dev ## write the pages that list what the code declares (docs/settings.md)
+docs: $(VENV)/.dev ## write the pages that list what the code declares (docs/settings.md, docs/cli.md)
 	@$(PY) -m tests.reference
 
 image: $(VENV)/.dev ## perform the Dockerfile's steps without an engine, start what they make, and measure it

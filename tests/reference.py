@@ -5,14 +5,19 @@ What stands before the mark in a page is written by hand.
 
 from __future__ import annotations
 
+import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
 from pydantic import SecretStr
+from typer.core import TyperGroup
 
+from bot.cli.cli import app
 from config import tokens, values
 from config.described import About
 from config.endpoints import fallbacks
@@ -29,7 +34,7 @@ COMPOSE: Mapping[str, About] = {
         "机器人的 QQ 号：NapCat 下次启动起不用再扫码。",
         unit=Bilingual("QQ number", "QQ 号"),
         example="10000",
-        see="deploy.md",
+        see="install.md",
     ),
     "NAPCAT_WEBUI_TOKEN": About(
         "Password of NapCat's WebUI; without one, Docker makes one and keeps it in `data/tokens.env`.",
@@ -281,9 +286,102 @@ def _kind(name: str) -> object:
     return TEXT if reader is None else KINDS[reader]
 
 
+# --- commands -----------------------------------------------------------------------------------------
+
+
+OPTIONS = {
+    Language.ENGLISH: "| option | default | what it does |",
+    Language.CHINESE: "| 选项 | 默认值 | 作用 |",
+}
+
+
+REQUIRED = Bilingual("required", "必填")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option or an argument of a command; `shown` is how it is typed."""
+
+    shown: str
+    default: Bilingual
+    help: Bilingual
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as it is typed behind `frostagent`, empty for the program itself."""
+
+    name: str
+    help: Bilingual
+    usage: str
+    options: tuple[Option, ...]
+
+
+def commands() -> Iterator[Command]:
+    """Every command, those of a group after it, in the order of `--help`."""
+    program = typer.main.get_command(app)
+    assert isinstance(program, TyperGroup)
+    yield _command("", program)
+    for name, command in program.commands.items():
+        yield _command(name, command)
+        if isinstance(command, TyperGroup):
+            yield from (_command(f"{name} {inner}", one) for inner, one in command.commands.items())
+
+
+def _command(name: str, command: Any) -> Command:
+    function = inspect.unwrap(command.callback)
+    told = function.__doc__
+    assert isinstance(told, Bilingual), name
+    hints = typing.get_type_hints(function, include_extras=True)
+    options = tuple(_option(one, hints[one.name or ""]) for one in command.params)
+    parts = [option.shown for option in options if not option.shown.startswith("-")]
+    options_of = ["[OPTIONS]"] if len(parts) < len(options) else []
+    within = ["COMMAND"] if isinstance(command, TyperGroup) else []
+    if within and command.invoke_without_command:
+        within = ["[COMMAND]"]
+    return Command(name, told, " ".join((*name.split(), *options_of, *parts, *within)), options)
+
+
+def _option(parameter: Any, hint: Any) -> Option:
+    (declared,) = [one for one in hint.__metadata__ if hasattr(one, "help")]
+    shown = ", ".join((*parameter.opts, *parameter.secondary_opts))
+    default = Bilingual(f"`{parameter.default}`", f"`{parameter.default}`") if parameter.default else NONE
+    if parameter.param_type_name == "argument":
+        shown = parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
+    elif parameter.secondary_opts:
+        (on,), ask = parameter.opts, Bilingual("asks", "会问")
+        default = ask if parameter.default is None else Bilingual(f"`{on}`", f"`{on}`")
+    elif parameter.is_flag:
+        default = Bilingual("off", "关")
+    else:
+        shown += " …"
+    return Option(shown, REQUIRED if parameter.required else default, declared.help)
+
+
+def commands_in(language: Language) -> str:
+    """The sections of docs/cli.md, one for each command."""
+    return "".join(_section(command, language) for command in commands())
+
+
+def _section(command: Command, language: Language) -> str:
+    hashes = "###" if " " in command.name else "##"
+    title = command.name or language.either("frostagent 本身", "frostagent itself")
+    parts = [
+        f"\n{hashes} {title}\n\n{_in(language, command.help)}\n",
+        f"\n```\n{' '.join(filter(None, ('.venv/bin/frostagent', command.usage)))}\n```\n",
+    ]
+    if command.options:
+        rows = [
+            f"| `{option.shown}` | {_in(language, option.default)} | {_in(language, option.help)} |"
+            for option in command.options
+        ]
+        parts.append("\n" + "\n".join([OPTIONS[language], "|---|---|---|", *rows]) + "\n")
+    return "".join(parts)
+
+
 # --- all pages ----------------------------------------------------------------------------------------
 
-PAGES: Mapping[str, Callable[[Language], str]] = {"settings.md": settings_in}
+PAGES: Mapping[str, Callable[[Language], str]] = {"settings.md": settings_in, "cli.md": commands_in}
 
 
 def made(name: str, language: Language) -> str:

@@ -38,8 +38,11 @@ def names(text: str) -> list[str]:
     return re.findall(r"^#?([A-Z_]+)=", text, re.MULTILINE)
 
 
-def test_the_example_has_eight_settings() -> None:
+def test_the_example_has_the_eight_settings_of_the_readmes() -> None:
     assert len(names(page(".env.example"))) == 8
+    for readme in ("README.md", "README.zh-CN.md"):
+        rows = re.findall(r"^\| `([A-Z_]+)` \|", page(readme), re.MULTILINE)
+        assert rows == names(page(".env.example"))
 
 
 def test_the_example_leads_to_the_pages_of_all_settings() -> None:

@@ -29,7 +29,7 @@ def test_every_link_to_a_heading_finds_it(name: str) -> None:
 
 @each_case("name", sorted(file.name for file in ROOT.glob("docs/zh/*.md")))
 def test_a_chinese_page_leads_to_chinese_pages_where_there_are_any(name: str) -> None:
-    links = re.findall(r"\]\(\.\./([a-z-]+\.md)", page(f"docs/zh/{name}"))
+    links = re.findall(r"\]\(\.\./([A-Za-z-]+\.md)", page(f"docs/zh/{name}"))
     assert [link for link in links if (ROOT / "docs/zh" / link).exists()] == [name]
 
 

@@ -6,12 +6,13 @@ import re
 
 import pytest
 
+from bot.cli.cli import COMMANDS
 from config.described import About
 from config.settings import KNOWN, SUBJECTS, Settings
 from config.sources import ALIASES
 from frostagent.text.language import Language
 from tests.documents import ROOT, page
-from tests.reference import COMPOSE, FOLDERS, NAMES, PAGES, about, made
+from tests.reference import COMPOSE, FOLDERS, NAMES, PAGES, about, commands, made
 
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 BY_INIT = {"NAPCAT_ACCOUNT", "NAPCAT_WEBUI_TOKEN", "LLBOT_ACCOUNT", "LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN"}
@@ -51,3 +52,13 @@ def test_both_pages_of_settings_name_each_setting_once_in_order() -> None:
 def test_a_subject_begins_at_a_field() -> None:
     assert [name for name in Settings.model_fields if name in SUBJECTS] == list(SUBJECTS)
     assert next(iter(Settings.model_fields)) in SUBJECTS
+
+
+def test_every_command_and_option_says_what_it_does_in_both_languages() -> None:
+    told = list(commands())
+    assert {command.name.partition(" ")[0] for command in told} == {"", *COMMANDS}
+    for text in (one for command in told for one in (command.help, *(option.help for option in command.options))):
+        assert text.en.endswith("."), text
+        assert text.zh.endswith("。"), text
+        assert CHINESE.search(text.zh), text
+    assert all(len(option.help.split()) <= 20 for command in told for option in command.options)
