@@ -619,7 +619,7 @@ class Settings(BaseSettings):
             "`EXTRAS=postgres`.",
             "对话存在哪个数据库；PostgreSQL 需装驱动（Docker 下填 `EXTRAS=postgres`）。",
             example="postgresql://user:password@127.0.0.1/frostagent",
-            see="upgrade.md",
+            see="cluster.md",
         ),
     ] = SecretStr(DEFAULT_STORE)
     store_keep_days: Annotated[
@@ -915,7 +915,8 @@ class Settings(BaseSettings):
         SecretStr,
         AfterValidator(tokens.console_totp),
         About(
-            "Secret of an authenticator app, for a code at login; `console --totp` makes one.",
+            "Secret of an authenticator app, for a code at login and approval; "
+            "`console --totp` makes one.",
             "验证器的密钥，登录和批准时再要一个验证码；由 `console --totp` 生成。",
             see="console.md",
         ),
