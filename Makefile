@@ -8,7 +8,7 @@ PY := $(VENV)/bin/python
 .NOTPARALLEL:
 # Where it is set, as many images do, every process of the tests compiles all of the bot and the libraries once more.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help run test test-all torture check format lint types imports image compose-test bench bench-compare lock clean
+.PHONY: help run test test-all torture check format lint types imports docs image compose-test bench bench-compare lock clean
 
 # Where the interpreter is gone (an upgraded system), what was installed for it is gone too.
 $(shell [ -x $(PY) ] || rm -f $(VENV)/.run $(VENV)/.dev)
@@ -44,6 +44,9 @@ types: $(VENV)/.dev ## mypy --strict, and once more for the product as Windows r
 
 imports: $(VENV)/.dev ## who may import whom
 	@$(VENV)/bin/lint-imports
+
+docs: $(VENV)/.dev ## write the pages that list what the code declares (docs/settings.md, docs/cli.md)
+	@$(PY) -m tests.reference
 
 image: $(VENV)/.dev ## perform the Dockerfile's steps without an engine, start what they make, and measure it
 	@$(PY) -m tests.dockerfile

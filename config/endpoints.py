@@ -89,7 +89,7 @@ def _fallback(entry: object, number: int, mend: Bilingual) -> Endpoint:
             )
     try:
         url, key = values.base_url(texts["base_url"]), values.keys(SecretStr(texts["api_key"]))
-        context = values.whole(0, values.MAX_CONTEXT)(entry.get("context", 0))
+        context = values.Whole(0, values.MAX_CONTEXT)(entry.get("context", 0))
     except values.Wrong as error:
         raise values.Wrong(
             Bilingual(

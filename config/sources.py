@@ -281,5 +281,6 @@ def _mend(name: str, known: Collection[str]) -> str:
     if near:
         return Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？")
     return Bilingual(
-        "Remove it; .env.example lists them all", "删掉它；.env.example 里列出了全部配置项"
+        "Remove it; docs/settings.md lists them all",
+        "删掉它；docs/zh/settings.md 里列出了全部配置项",
     )

@@ -13,7 +13,8 @@ import ipaddress
 import json
 import re
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, Final, Self
@@ -476,12 +477,19 @@ def keys(value: SecretStr) -> SecretStr:
     return SecretStr(",".join(secret(SecretStr(key)).get_secret_value() for key in found))
 
 
-def whole(low: int, high: int) -> Callable[[object], int]:
-    """A whole number in [low, high]."""
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Reads a whole number in [low, high]."""
 
-    def read(value: object) -> int:
+    low: int
+    high: int
+
+    def __call__(self, value: object) -> int:
         text = to_half_width(str(value))
-        mend = Bilingual(f"Write a number from {low} to {high}", f"写 {low} 到 {high} 的整数")
+        mend = Bilingual(
+            f"Write a number from {self.low} to {self.high}",
+            f"写 {self.low} 到 {self.high} 的整数",
+        )
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
                 Bilingual("is a url, not a number", "是网址，不是数字"),
@@ -494,31 +502,32 @@ def whole(low: int, high: int) -> Callable[[object], int]:
             raise Wrong(
                 Bilingual(f"{shown(text)} is not a whole number", f"{shown(text)} 不是整数"), mend
             )
-        if not low <= int(text) <= high:
+        if not self.low <= int(text) <= self.high:
             raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), mend)
         return int(text)
 
-    return read
 
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Reads a number in [low, high], with a point if it is not whole."""
 
-def number(low: float, high: float) -> Callable[[object], float]:
-    """A number in [low, high], with a point if it is not whole."""
+    low: float
+    high: float
 
-    def read(value: object) -> float:
+    def __call__(self, value: object) -> float:
         text = to_half_width(str(value))
         mend = Bilingual(
-            f"Write a number from {low:.12g} to {high:.12g}", f"写 {low:.12g} 到 {high:.12g} 的数字"
+            f"Write a number from {self.low:.12g} to {self.high:.12g}",
+            f"写 {self.low:.12g} 到 {self.high:.12g} 的数字",
         )
         if not re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text):
             raise Wrong(
                 Bilingual(f"{shown(text)} is not a number", f"{shown(text)} 不是数字"),
                 Bilingual(f"{mend}, as 0.5", f"{mend.zh}，比如 0.5"),
             )
-        if not low <= float(text) <= high:
+        if not self.low <= float(text) <= self.high:
             raise Wrong(Bilingual(f"{text} is out of range", f"{text} 超出了范围"), mend)
         return float(text)
-
-    return read
 
 
 def rate(value: object) -> tuple[int, float] | None:
@@ -538,23 +547,26 @@ def rate(value: object) -> tuple[int, float] | None:
     return int(found[1]), float(found[2])
 
 
-def one_of(*choices: str, **spellings: str) -> Callable[[object], str]:
-    """One of these words, in any case ("" where it may be left out); `spellings` are other ways to
-    say one of them.
+class OneOf:
+    """Reads one of these words, in any case ("" if it may be left out); `spellings` are other ways
+    to write one of them.
     """
 
-    def read(value: object) -> str:
+    def __init__(self, *choices: str, **spellings: str) -> None:
+        self.choices = tuple(filter(None, choices))
+        self._folded = {choice.casefold(): choice for choice in choices}
+        self._spellings = spellings
+
+    def __call__(self, value: object) -> str:
         folded = to_half_width(str(value)).casefold()
-        for choice in choices:
-            if choice.casefold() in {folded, spellings.get(folded, folded).casefold()}:
-                return choice
-        there = ", ".join(filter(None, choices))
+        meant = self._spellings.get(folded, folded).casefold()
+        if meant in self._folded:
+            return self._folded[meant]
+        there = ", ".join(self.choices)
         raise Wrong(
             Bilingual(f"{shown(value)} is none of its choices", f"不能写 {shown(value)}"),
             Bilingual(f"Write one of: {there}", f"写其中一个：{there}"),
         )
-
-    return read
 
 
 def switch(value: object) -> bool:

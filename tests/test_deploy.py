@@ -26,6 +26,7 @@ from bot.app import LAST_ANSWERS
 from bot.cli.process import GRACE
 from tests.cases import each_case
 from tests.dockerfile import Instruction, ignored, read_ignore, read_stages
+from tests.reference import NAMES
 
 ROOT = Path(__file__).parents[1]
 COMPOSE = "docker-compose.yml"
@@ -234,11 +235,10 @@ def test_the_image_is_built_once_and_by_the_service_that_runs_first() -> None:
     assert all(service["pull_policy"] == "never" for name, service in ours.items() if name != "init")
 
 
-def test_every_variable_the_compose_file_takes_is_explained_in_the_example() -> None:
+def test_every_variable_the_compose_file_takes_is_on_the_page_of_settings() -> None:
     taken = set(re.findall(r"\$\{(\w+)", text(COMPOSE)))
-    explained = set(re.findall(r"^#?(\w+)=", text(".env.example"), re.MULTILINE))
     assert taken
-    assert taken <= explained
+    assert taken <= set(NAMES)
 
 
 def test_every_file_of_ours_that_is_mounted_exists() -> None:
@@ -270,9 +270,8 @@ def test_no_change_of_env_and_of_nothing_else_throws_an_onebot_server_away(serve
     service = services()[server]
     assert not {"depends_on", "env_file", "links", "volumes_from", "network_mode", "ipc", "pid"} & service.keys()
     hashed = {key: value for key, value in service.items() if key not in {"profiles", "deploy"}}
-    explained = re.findall(r"^#?(\w+)=", text(".env.example"), re.MULTILINE)
     before = interpolated(hashed, {})
-    changing = {name for name in explained if interpolated(hashed, {name: "12345"}) != before}
+    changing = {name for name in NAMES if interpolated(hashed, {name: "12345"}) != before}
     own = {"napcat": {"NAPCAT_UID", "NAPCAT_GID", "NAPCAT_WEBUI_PORT"}, "llbot": {"LLBOT_WEBUI_PORT"}}
     assert changing == own[server]
     assert "deploy" not in service or service["deploy"].keys() == {"replicas"}

@@ -29,6 +29,7 @@ from config.loading import load_settings
 from config.settings import KNOWN
 from config.sources import read_env_file, strange_in_file
 from tests.documents import FENCE, PAGES, ROOT, Block, blocks, every, levels, page
+from tests.reference import NAMES
 
 COMPOSE = "docker-compose.yml"
 SUBCOMMANDS = {"restart", "up", "down", "stop", "start", "kill", "logs", "ps", "exec", "run", "version"}
@@ -255,8 +256,7 @@ def test_the_settings_of_a_page_are_settings(tmp_path: Path, block: Block, monke
     file.write_text(block.text, "utf-8")
     lines = read_env_file(file)
     assert not list(strange_in_file(lines, KNOWN))
-    explained = set(re.findall(r"^#?(\w+)=", page(".env.example"), re.MULTILINE)) | {"HTTPS_PROXY"}
-    assert {line.name for line in lines} <= explained
+    assert {line.name for line in lines} <= {*NAMES, "HTTPS_PROXY"}
     given = {line.name: line.value for line in lines if line.value and not PLACEHOLDER.fullmatch(line.value)}
     base = {"LLM_BASE_URL": "https://llm.invalid/v1", "LLM_MODEL": "m", "ONEBOT_ACCESS_TOKEN": "correct-horse"}
     load_settings(environ={**base, **given}, env_file=None)

@@ -1,4 +1,4 @@
-"""The example of a `.env`: it names every variable, shows the real defaults, and loads once three lines are edited."""
+"""The example of a `.env`: the settings that matter first, with real defaults; it loads once three lines are edited."""
 
 from __future__ import annotations
 
@@ -9,22 +9,14 @@ import pytest
 from pydantic import SecretStr
 
 from config.loading import load_settings
-from config.settings import KNOWN, Settings
-from config.sources import ALIASES, read_example
+from config.settings import DEFAULT_PERSONA, Settings
+from config.sources import read_example
 from frostagent.types.errors import ConfigError
+from tests.documents import ROOT, page
+from tests.reference import NAMES, about
 
-EXAMPLE = Path(__file__).parents[1] / ".env.example"
+EXAMPLE = ROOT / ".env.example"
 TOKEN = "sesame-open-sesame"
-COMPOSE_ONLY = {
-    *re.findall(r"\$\{(\w+)", (EXAMPLE.parent / "docker-compose.yml").read_text("utf-8")),
-    *("NAPCAT_ACCOUNT", "NAPCAT_WEBUI_TOKEN", "LLBOT_ACCOUNT", "LLBOT_WEBUI_TOKEN", "LLBOT_AUTH_TOKEN"),  # by `init`
-    "COMPOSE_PROFILES",  # read by docker compose itself
-}
-
-
-def example() -> dict[str, str]:
-    """Every variable the example names, commented out or not."""
-    return dict(re.findall(r"^#?([A-Z_]+)=(.*)$", EXAMPLE.read_text("utf-8"), re.MULTILINE))
 
 
 def edited(tmp_path: Path, extra: str = "") -> Path:
@@ -42,9 +34,21 @@ def edited(tmp_path: Path, extra: str = "") -> Path:
     return file
 
 
-def test_the_example_names_every_variable_and_no_other() -> None:
-    assert sorted(example()) == sorted({*KNOWN, *COMPOSE_ONLY})
-    assert all(name in EXAMPLE.read_text("utf-8") for name in ALIASES)
+def names(text: str) -> list[str]:
+    return re.findall(r"^#?([A-Z_]+)=", text, re.MULTILINE)
+
+
+def test_the_example_has_the_eight_settings_of_the_readmes() -> None:
+    assert len(names(page(".env.example"))) == 8
+    for readme in ("README.md", "README.zh-CN.md"):
+        rows = re.findall(r"^\| `([A-Z_]+)` \|", page(readme), re.MULTILINE)
+        assert rows == names(page(".env.example"))
+
+
+def test_the_example_leads_to_the_pages_of_all_settings() -> None:
+    assert all(
+        file in page(".env.example") and (ROOT / file).is_file() for file in ("docs/settings.md", "docs/zh/settings.md")
+    )
 
 
 def test_setup_begins_with_the_example_of_the_checkout_it_is_in() -> None:
@@ -68,33 +72,22 @@ def test_the_example_with_its_three_lines_edited_loads(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("line", re.findall(r"^#([A-Z_]+=.+)$", EXAMPLE.read_text("utf-8"), re.MULTILINE))
-def test_each_line_of_the_example_loads_when_it_is_uncommented(tmp_path: Path, line: str) -> None:
-    load_settings(environ={}, env_file=edited(tmp_path, line))
+SHOWN = [
+    *re.findall(r"^#([A-Z_]+=.+)$", page(".env.example"), re.MULTILINE),
+    *(f"{name}='{about(name).example}'" for name in NAMES if about(name).example),
+]
+"""What the example has commented out, and what the page of settings shows."""
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_each_line_that_is_shown_loads(tmp_path: Path, line: str) -> None:
+    others = {"STORE_URL": "postgresql://user:password@127.0.0.1/frostagent"} if line.startswith("BROKER_URL") else {}
+    load_settings(environ=others, env_file=edited(tmp_path, f"{line}\n"))
 
 
 def test_the_defaults_the_example_shows_are_the_real_ones() -> None:
-    shown = (
-        "ONEBOT_MODE",
-        "ONEBOT_HOST",
-        "ONEBOT_PORT",
-        "BOT_NAME",
-        "BOT_MAX_STEPS",
-        "BOT_HISTORY_TOKENS",
-        "STORE_KEEP_DAYS",
-        "STORE_KEEP_MESSAGES",
-        "MEDIA_DIR",
-        "MEDIA_SEND",
-        "MEDIA_URLS",
-        "WEB_HOST",
-        "WEB_PORT",
-        "LOG_LEVEL",
-        "LOG_FORMAT",
-    )
-    assert {name: example()[name] for name in shown} == {name: str(getattr(Settings(), name.lower())) for name in shown}
-    manners = (
-        *("BOT_AT_ALL", "BOT_CHANCE", "BOT_STALE", "BOT_LOOP", "BOT_DEBOUNCE", "BOT_STEER", "BOT_SCOPE", "BOT_LANE"),
-        *("BOT_PACE", "BOT_SEND_RATE", "BOT_SEND_BURST", "BOT_MAX_SENDS", "BOT_USER_RATE", "BOT_GROUP_RATE"),
-    )
-    assert Settings.model_validate({name.lower(): example()[name] for name in manners}) == Settings()
-    assert example()["STORE_URL"] == Settings().store_url.get_secret_value()
+    shown = dict(re.findall(r"^#([A-Z_]+)=(.+)$", page(".env.example"), re.MULTILINE))
+    settings = Settings()
+    assert shown.pop("BOT_OWNERS")
+    assert ROOT / shown.pop("BOT_PERSONA") == DEFAULT_PERSONA
+    assert shown == {"BOT_NAME": settings.bot_name, "BOT_DAY_COST_ALL": f"{settings.bot_day_cost_all:g}"}

@@ -23,6 +23,7 @@ from bot.cli.process import (
     INTERRUPTED,
     LINGER,
     configure,
+    described,
     exit_with,
     language,
     log_to_file,
@@ -32,6 +33,7 @@ from bot.cli.process import (
 )
 from bot.runtime.loop import exit_process
 from config.loading import is_configured
+from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError
 
 TOKEN_BYTES = 16
@@ -54,22 +56,33 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+@described(
+    "FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command: "
+    "run.",
+    "FrostAgent：用任何兼容 OpenAI 的模型回答的 QQ 群机器人（OneBot v11）。不带命令时等于 run。",
+)
 def default(
     context: typer.Context,
     _version: Annotated[
         bool,
-        Option("--version", "-V", help="Print the version.", callback=print_version, is_eager=True),
+        Option(
+            "--version",
+            "-V",
+            help=Bilingual("Print the version.", "显示版本。"),
+            callback=print_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
-    """FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command:
-    run.
-    """
     if context.invoked_subcommand is None:
         run()
 
 
+@described(
+    "Start the service; without any setting of a model or of QQ, start the chat.",
+    "启动服务；模型和 QQ 的设置一项都没有时，启动终端聊天。",
+)
 def run() -> None:
-    """The service; or the chat, where neither a model nor a OneBot server is configured."""
     if not is_configured(os.environ, ENV_FILE):
         chat()
         return
@@ -77,10 +90,11 @@ def run() -> None:
     run_until_stopped(lambda: serve(settings))
 
 
+@described(
+    "Chat in the terminal: a simulator instead of QQ, and a demo model if none is configured.",
+    "在终端里聊天：用模拟器代替 QQ；没有配置模型时用演示模型。",
+)
 def chat() -> None:
-    """A chat on standard input: the simulator instead of QQ, and a demo model where none is
-    configured.
-    """
     settings = configure(service=False)
     from bot.cli.chat import converse, print_line
 
@@ -88,12 +102,28 @@ def chat() -> None:
         run_until_stopped(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
+@described(
+    "Try personas.",
+    "试用人设。",
+)
 def personas() -> None:
-    """Who the bot is."""
+    pass
 
 
-def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md says.")]) -> None:
-    """Talk with a persona in a chat on standard input: it has the rules and tools of a group."""
+@described(
+    "Chat with a persona in the terminal, with the rules and tools of a group.",
+    "在终端里和一个人设聊天，规则和工具与群里相同。",
+)
+def persona_try(
+    file: Annotated[
+        Path,
+        Argument(
+            help=Bilingual(
+                "A persona file (docs/personas.md).", "人设文件（docs/zh/personas.md）。"
+            )
+        ),
+    ],
+) -> None:
     settings = configure(service=False)
     from bot.cli.chat import converse, print_line, speaking_as
 
@@ -105,31 +135,98 @@ def persona_try(file: Annotated[Path, Argument(help="A file as docs/personas.md 
         run_until_stopped(lambda: converse(settings, sys.stdin, print_line, tell))
 
 
+@described(
+    "Ask for what the service needs, and write .env and NapCat's settings; a second run offers "
+    "the present values.",
+    "逐项询问服务需要什么，写好 .env 和 NapCat 的配置；再次运行时以现有的值为默认。",
+)
 def setup(
     base_url: Annotated[
-        str, Option(help="The model service: its base url, or a name as deepseek, ollama.")
+        str,
+        Option(
+            help=Bilingual(
+                "The model service: its base URL, or a name such as deepseek or ollama.",
+                "模型服务：接口地址，或 deepseek、ollama 这样的名字。",
+            )
+        ),
     ] = "",
-    api_key: Annotated[str, Option(help="Its key; safer in the environment, as LLM_API_KEY.")] = "",
-    model: Annotated[str, Option(help="The model, as the service spells it.")] = "",
+    api_key: Annotated[
+        str,
+        Option(
+            help=Bilingual(
+                "API key; it is safer in the environment, as LLM_API_KEY.",
+                "密钥；放在环境变量 LLM_API_KEY 里更安全。",
+            )
+        ),
+    ] = "",
+    model: Annotated[
+        str,
+        Option(
+            help=Bilingual(
+                "Name of the model, as the service spells it.", "模型名称，按服务商的写法。"
+            )
+        ),
+    ] = "",
     owner: Annotated[
-        str, Option(help="QQ numbers with an owner's rights, separated by commas.")
+        str,
+        Option(
+            help=Bilingual(
+                "QQ numbers with an owner's rights, separated by commas.",
+                "有主人权限的 QQ 号，用逗号隔开。",
+            )
+        ),
     ] = "",
-    groups: Annotated[str, Option(help="The groups it listens to; without, all.")] = "",
-    account: Annotated[str, Option(help="The bot's own QQ number, for NapCat's quick login.")] = "",
-    napcat_url: Annotated[str, Option(help="Where NapCat finds the bot.")] = "ws://bot:6199/",
-    console_port: Annotated[str, Option(help="The port of the web console; without, none.")] = "",
+    groups: Annotated[
+        str,
+        Option(help=Bilingual("Groups to listen to; all if left out.", "允许的群号，不写为全部。")),
+    ] = "",
+    account: Annotated[
+        str,
+        Option(
+            help=Bilingual(
+                "The bot's own QQ number, for NapCat's quick login.",
+                "机器人的 QQ 号，用于 NapCat 快速登录。",
+            )
+        ),
+    ] = "",
+    napcat_url: Annotated[
+        str, Option(help=Bilingual("Where NapCat finds the bot.", "NapCat 用哪个地址找到机器人。"))
+    ] = "ws://bot:6199/",
+    console_port: Annotated[
+        str,
+        Option(
+            help=Bilingual("Port of the console; off if left out.", "控制台的端口，不写就不开。")
+        ),
+    ] = "",
     docker: Annotated[
-        bool | None, Option(help="Whether it will run in Docker; without, you are asked.")
+        bool | None,
+        Option(
+            help=Bilingual(
+                "Whether the bot will run in Docker; you are asked if left out.",
+                "是否用 Docker 运行；不写会问你。",
+            )
+        ),
     ] = None,
-    test: Annotated[bool, Option(help="Try the model before anything is written.")] = True,
-    force: Annotated[bool, Option("--force", help="Overwrite files without asking.")] = False,
+    test: Annotated[
+        bool,
+        Option(
+            help=Bilingual("Try the model before anything is written.", "写入之前先试一次模型。")
+        ),
+    ] = True,
+    force: Annotated[
+        bool,
+        Option(
+            "--force", help=Bilingual("Overwrite files without asking.", "不询问，直接覆盖文件。")
+        ),
+    ] = False,
     non_interactive: Annotated[
-        bool, Option("--non-interactive", help="Ask nothing, as without a terminal.")
+        bool,
+        Option(
+            "--non-interactive",
+            help=Bilingual("Ask nothing, as without a terminal.", "什么都不问，如同没有终端。"),
+        ),
     ] = False,
 ) -> None:
-    """Ask for what the service needs, and write .env and NapCat's settings; a second time, offers
-    what is there.
-    """
     from bot.cli.doctor.models import check_endpoint, models_at
     from bot.cli.setup.answers import TyperTerminal
     from bot.cli.setup.wizard import SetupOptions, Wizard
@@ -164,19 +261,27 @@ def setup(
     raise SystemExit(not written)
 
 
+@described(
+    "Check everything that the bot needs, and say how to fix each problem; exit code 1 if there "
+    "is one.",
+    "逐项检查机器人需要的一切，并说明每个问题怎么解决；有问题时退出码为 1。",
+)
 def doctor(
-    as_json: Annotated[bool, Option("--json", help="Print a list of objects.")] = False,
+    as_json: Annotated[
+        bool, Option("--json", help=Bilingual("Print a JSON list.", "输出 JSON 列表。"))
+    ] = False,
     send_image: Annotated[
         bool,
         Option(
             "--send-image",
-            help="Send a small picture on QQ too: to an owner, else to the account itself.",
+            help=Bilingual(
+                "Also send a small picture on QQ: to an owner, or to the account itself if there "
+                "is none.",
+                "再在 QQ 上发一张小图：发给主人，没有主人就发给账号自己。",
+            ),
         ),
     ] = False,
 ) -> None:
-    """Look at everything the bot needs, and say what is wrong and how to mend it; exit code 1 with
-    a problem.
-    """
     from bot.cli.checks import exit_code, to_json, to_text
     from bot.cli.doctor.run import diagnose
     from frostagent.clock import RandomIds, SystemClock
@@ -202,13 +307,30 @@ def doctor(
     raise SystemExit(asyncio.run(examine()))
 
 
+@described(
+    "Make the missing tokens and files of the OneBot server once, before Docker Compose starts "
+    "both.",
+    "在 Docker Compose 启动之前运行一次，生成缺少的令牌和 OneBot 端的文件。",
+)
 def init(
-    server: Annotated[str, Option(help="napcat or llbot; else as COMPOSE_PROFILES says.")] = "",
-    owner: Annotated[str, Option(help="Whose the data shall be, as 1000:1000.")] = "",
+    server: Annotated[
+        str,
+        Option(
+            help=Bilingual(
+                "napcat or llbot; by COMPOSE_PROFILES if left out.",
+                "napcat 或 llbot；不写则看 COMPOSE_PROFILES。",
+            )
+        ),
+    ] = "",
+    owner: Annotated[
+        str,
+        Option(
+            help=Bilingual(
+                "Owner of the data files, e.g. 1000:1000.", "数据文件的属主，如 1000:1000。"
+            )
+        ),
+    ] = "",
 ) -> None:
-    """Make the tokens and the OneBot server's files that are missing, once, before both start with
-    docker compose.
-    """
     from bot.cli.setup.container import passed_on, prepare, read_owner, read_server
 
     folder = Path.cwd()
@@ -226,8 +348,11 @@ def init(
         exit_with(error)
 
 
+@described(
+    "List every tool: what it is, who may call it, and whether it can be used now.",
+    "列出每个工具：做什么、谁能用、现在能不能用以及为什么。",
+)
 def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Every tool: what it is, who may call it, whether it can be used now, and why not."""
     if context.invoked_subcommand is None:
         from bot.cli.inspection import list_tools, tools_to_text
         from bot.cli.past_runs import to_json
@@ -238,16 +363,24 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
         print(to_json(rows) if as_json else tools_to_text(rows))
 
 
+@described(
+    "Run one tool as the engine would, with an owner's rights; exit code 1 if its result is an "
+    "error.",
+    "像引擎那样执行一个工具，权限等同主人；结果是错误时退出码为 1。",
+)
 def tools_call(
-    name: str,
+    name: Annotated[str, Argument(help=Bilingual("Name of the tool.", "工具的名字。"))],
     arguments: Annotated[
-        str, Argument(help='As the model would write them: \'{"city": "北京"}\'.')
+        str,
+        Argument(
+            help=Bilingual(
+                'JSON, as the model would write it: \'{"city": "北京"}\'.',
+                'JSON，与模型的写法相同：\'{"city": "北京"}\'。',
+            )
+        ),
     ] = "{}",
     as_json: AsJson = False,
 ) -> None:
-    """Run one tool as the engine would, on an owner's authority; exit code 1 where its result is an
-    error.
-    """
     from bot.cli.inspection import call_tool, result_to_json, result_to_text
 
     settings, ask = configure(service=False), input if sys.stdin.isatty() else None
@@ -259,16 +392,20 @@ def tools_call(
     raise SystemExit(result.is_error)
 
 
+@described(
+    "Connect to the MCP servers of MCP_FILE, and list whether each answers and what it offers.",
+    "连接 MCP_FILE 里的 MCP 服务器，列出各自能否连上、提供什么。",
+)
 def mcp_list(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """The MCP servers of MCP_FILE: whether each can be reached, and what it offers. Connects to
-    them for this.
-    """
     if context.invoked_subcommand is None:
         _list_servers(as_json=as_json)
 
 
+@described(
+    "The same as `mcp` alone.",
+    "与单独的 `mcp` 相同。",
+)
 def mcp_list_named(as_json: AsJson = False) -> None:
-    """The same as `mcp` alone."""
     _list_servers(as_json=as_json)
 
 
@@ -285,15 +422,30 @@ def _list_servers(*, as_json: bool) -> None:
     print(to_json(servers_to_data(statuses)) if as_json else servers_to_text(statuses))
 
 
+@described(
+    "Show what one MCP server offers, or call a tool of it with an owner's rights; exit code 1 if "
+    "the result is an error.",
+    "查看一个 MCP 服务器提供什么，或以主人的权限调用它的一个工具；结果是错误时退出码为 1。",
+)
 def mcp_try(
-    server: Annotated[str, Argument(help="Its name in MCP_FILE.")],
-    tool: Annotated[str, Argument(help="One of its tools, to call it.")] = "",
-    arguments: Annotated[str, Argument(help="As the model would write them: '{\"a\": 1}'.")] = "{}",
+    server: Annotated[
+        str,
+        Argument(help=Bilingual("Name of the server in MCP_FILE.", "服务器在 MCP_FILE 里的名字。")),
+    ],
+    tool: Annotated[
+        str, Argument(help=Bilingual("A tool of the server, to call it.", "要调用的工具。"))
+    ] = "",
+    arguments: Annotated[
+        str,
+        Argument(
+            help=Bilingual(
+                "JSON, as the model would write it: '{\"a\": 1}'.",
+                "JSON，与模型的写法相同：'{\"a\": 1}'。",
+            )
+        ),
+    ] = "{}",
     as_json: AsJson = False,
 ) -> None:
-    """What one MCP server offers; with a tool, call it on an owner's authority; exit code 1 where
-    its result is an error.
-    """
     from bot.cli.inspection import result_to_json, result_to_text
     from bot.cli.mcp_commands import try_server
 
@@ -312,8 +464,11 @@ def mcp_try(
     raise SystemExit(result.is_error)
 
 
+@described(
+    "Print the version.",
+    "显示版本。",
+)
 def version() -> None:
-    """The version."""
     print_version(True)
 
 

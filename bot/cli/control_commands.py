@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from typer import Option
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
-from bot.cli.process import GRACE, exit_with, fail, find_store_url, say, tell
+from bot.cli.process import GRACE, described, exit_with, fail, find_store_url, say, tell
 from bot.core.language import CATALOGUE
 from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError
@@ -31,10 +31,17 @@ MAIN_OF_A_CONTAINER = 1  # anywhere else the process of this number is the syste
 
 TOTP_BYTES = 20  # as authenticator apps expect it
 
-AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, Option("--json", help=Bilingual("Print JSON.", "输出 JSON。"))]
 
 NewTotp = Annotated[
-    bool, Option("--totp", help="Print a new CONSOLE_TOTP for an authenticator app instead.")
+    bool,
+    Option(
+        "--totp",
+        help=Bilingual(
+            "Print a new CONSOLE_TOTP for an authenticator app instead.",
+            "改为显示一个新的 CONSOLE_TOTP，给验证器用。",
+        ),
+    ),
 ]
 
 STOPPING: Final = Phrase(
@@ -74,20 +81,23 @@ REMEMBERED: Final = Phrase(
 CATALOGUE.register(__name__, globals())
 
 
+@described(
+    "Let the running bot read its files (persona, games, subagents) and its journal again, as "
+    "SIGHUP does.",
+    "让正在运行的机器人重新读取文件（人设、游戏、子代理）和数据库，等同 SIGHUP。",
+)
 def reload() -> None:
-    """Let the running bot read its files (persona, games, subagents) and its journal once more, as
-    SIGHUP does.
-    """
     with answer_to("reload") as answered:
         for line in answered.answer["told"]:
             tell(line)
         raise SystemExit(not answered.answer["ok"])
 
 
+@described(
+    "Let the running bot finish its current work and stop. Docker or systemd may start it again.",
+    "让正在运行的机器人做完手头的事后停止。Docker 或 systemd 可能会再把它启动。",
+)
 def stop() -> None:
-    """Let the running bot end what it is doing, and stop. What restarts it (Docker, systemd) may
-    start it again.
-    """
     with answer_to("stop") as answered:
         pid = answered.answer["pid"]
         say(STOPPING, pid=pid)
@@ -98,8 +108,11 @@ def stop() -> None:
         say(STOPPED)
 
 
+@described(
+    "Show how the running bot is; exit code 1 if none runs.",
+    "查看正在运行的机器人的状态；没有在运行时退出码为 1。",
+)
 def status(*, as_json: AsJson = False) -> None:
-    """How the running bot is; exit code 1 where none runs."""
     with answer_to("status") as answered:
         print(
             json.dumps(answered.answer, ensure_ascii=False)
@@ -108,10 +121,12 @@ def status(*, as_json: AsJson = False) -> None:
         )
 
 
+@described(
+    "Print a link to the console that works once, within five minutes. If only a chat runs here, "
+    "the link opens its simulated group.",
+    "显示打开控制台的链接，五分钟内有效，只能用一次；这里只有终端聊天时，打开的是它的模拟群。",
+)
 def console(*, totp: NewTotp = False) -> None:
-    """Print an address that lets a browser into the console, once and within five minutes; if a
-    chat goes on here instead of a bot, into its simulated group.
-    """
     if totp:
         secret = b32encode(token_bytes(TOTP_BYTES)).decode()
         print(f"CONSOLE_TOTP={secret}")

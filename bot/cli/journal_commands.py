@@ -15,10 +15,10 @@ import typer
 from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, forget_running
-from bot.cli.process import configure, exit_with, fail, find_store_url, say
+from bot.cli.process import configure, described, exit_with, fail, find_store_url, say
 from bot.core.language import CATALOGUE
 from config.settings import Settings
-from frostagent.text.language import Phrase
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,10 +39,20 @@ UNUSABLE: Final = Phrase("数据库不能用：{why}", "The journal cannot be us
 CATALOGUE.register(__name__, globals())
 
 
-def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4242.")]) -> None:
-    """Everything stored about a conversation, on standard output: one JSON object a line, with its
-    type.
-    """
+@described(
+    "Print everything stored about a conversation, one JSON object a line, with its type.",
+    "输出一个会话保存的全部内容，每行一个 JSON 对象，带类型。",
+)
+def export(
+    conversation: Annotated[
+        str,
+        Option(
+            help=Bilingual(
+                "The conversation, e.g. 10001:group:4242.", "哪个会话，如 10001:group:4242。"
+            )
+        ),
+    ],
+) -> None:
     from adapters.storage.queries.export import export as lines_of
     from frostagent.types.conversation import Conversation, NotAConversation
 
@@ -61,13 +71,29 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
         fail(NOTHING_STORED, which=which)
 
 
+@described(
+    "Erase a person or a group from every table; the bytes leave the file. A running bot does it "
+    "itself, as /forget in the chat.",
+    "从每张表里删除一个人或一个群，文件里也不留。有机器人在运行时由它来删，和聊天里的 /忘记 一样。",
+)
 def forget(
-    user: Annotated[int, Option(help="A person: what they said, wherever it was.", min=0)] = 0,
-    group: Annotated[int, Option(help="A group: all that was said there.", min=0)] = 0,
+    user: Annotated[
+        int,
+        Option(
+            help=Bilingual(
+                "A person: everything they said, in every chat.", "一个人：在任何地方说过的话。"
+            ),
+            min=0,
+        ),
+    ] = 0,
+    group: Annotated[
+        int,
+        Option(
+            help=Bilingual("A group: everything that was said there.", "一个群：群里的全部内容。"),
+            min=0,
+        ),
+    ] = 0,
 ) -> None:
-    """Erase a person or a group, in every table; the bytes leave the file. The bot that runs here
-    does it, as /forget in the chat.
-    """
     from adapters.media.folder import delete_lost
     from adapters.storage.erasure import forget_group, forget_user, has_turn
 
@@ -90,23 +116,45 @@ def forget(
         say(remains)
 
 
+@described(
+    "Save the journal and the files beside it to one file, while the bot runs. It lacks .env and "
+    "the OneBot server's folder.",
+    "把数据库和旁边的文件保存成一个文件，机器人可以照常运行；不含 .env 和 OneBot 端的目录。",
+)
 def backup(
-    file: Annotated[str, Argument(help="The file to write; - is standard output.")],
+    file: Annotated[
+        str,
+        Argument(
+            help=Bilingual(
+                "The file to write; - is standard output.", "要写入的文件；- 为标准输出。"
+            )
+        ),
+    ],
     *,
-    force: Annotated[bool, Option("--force", help="Overwrite a file that is there.")] = False,
+    force: Annotated[
+        bool, Option("--force", help=Bilingual("Overwrite an existing file.", "覆盖已有的文件。"))
+    ] = False,
 ) -> None:
-    """Save the journal and the files beside it to one file; the bot may run meanwhile. It lacks
-    .env and the OneBot server's folder.
-    """
     from bot.cli.backup import make_backup
 
     make_backup(configure(service=False), file, force=force)
 
 
+@described(
+    "Put a backup back; the bot must be stopped. Present data is moved aside, not deleted.",
+    "恢复备份，要先停下机器人。现有的数据会移到一旁，不会删除。",
+)
 def restore(
-    file: Annotated[str, Argument(help="A file that `backup` made; - is standard input.")],
+    file: Annotated[
+        str,
+        Argument(
+            help=Bilingual(
+                "A file made by `backup`; - is standard input.",
+                "`backup` 生成的文件；- 为标准输入。",
+            )
+        ),
+    ],
 ) -> None:
-    """Put a backup back; the bot must be stopped. What was there is moved aside, not deleted."""
     from bot.cli.backup import put_back
 
     try:
@@ -115,13 +163,17 @@ def restore(
         exit_with(error)
 
 
+@described(
+    "List the latest runs, newest first: from the file LOG_RUNS, or from the journal if it is not "
+    "set.",
+    "列出最近的运行，新的在前：取自 LOG_RUNS 的文件，没设则取自数据库。",
+)
 def runs_list(
     context: typer.Context,
-    limit: Annotated[int, Option(help="How many.", min=1)] = 20,
+    limit: Annotated[int, Option(help=Bilingual("How many runs.", "列出几次。"), min=1)] = 20,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """The latest runs, newest first, of the file LOG_RUNS; of the journal where that is not set."""
     if context.invoked_subcommand is None:
         from bot.cli.past_runs import latest_runs, runs_to_text, to_json
 
@@ -130,10 +182,16 @@ def runs_list(
         print(to_json(found) if as_json else runs_to_text(found))
 
 
-def runs_show(run: str, *, as_json: AsJson = False) -> None:
-    """One run: each answer of the model, the calls it made, their results. Texts with LOG_CONTENT=1
-    only.
-    """
+@described(
+    "Show one run: each answer of the model, its tool calls and their results. Texts only with "
+    "LOG_CONTENT=1.",
+    "查看一次运行：模型的每次回答、工具调用和结果；文字只在 LOG_CONTENT=1 时才有。",
+)
+def runs_show(
+    run: Annotated[str, Argument(help=Bilingual("Number of the run.", "运行的编号。"))],
+    *,
+    as_json: AsJson = False,
+) -> None:
     from bot.cli.past_runs import chain_to_text, lines_of, to_json
 
     settings = configure(service=False)

@@ -24,7 +24,7 @@ from collections.abc import (
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias, TypeVar
 
 from bot.core.language import CATALOGUE
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
@@ -144,6 +144,21 @@ def language() -> Language:
     """The language of commands for people at this terminal."""
     chinese = is_chinese(environ=os.environ, env_file=ENV_FILE)
     return Language.CHINESE if chinese else Language.ENGLISH
+
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def described(en: str, zh: str) -> Callable[[Command], Command]:
+    """What a command does, in both languages, as its docstring: `--help` shows the English one,
+    docs/cli.md both.
+    """
+
+    def describe(command: Command) -> Command:
+        command.__doc__ = Bilingual(en, zh)
+        return command
+
+    return describe
 
 
 def keep_private() -> None:

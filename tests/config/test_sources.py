@@ -143,7 +143,7 @@ def test_a_name_of_ours_that_is_no_variable_is_refused_in_the_file() -> None:
     assert [str(problem) for problem in sources.strange_in_file(file, KNOWN)] == [
         "LLM_MODLE: line 3 of .env sets it, but there is no such variable. Did you mean LLM_MODEL?",
         "llm_model: line 4 of .env sets it, but there is no such variable. Did you mean LLM_MODEL?",
-        "BOT_ZZZZZZ: line 5 of .env sets it, but there is no such variable. Remove it; .env.example lists them all",
+        "BOT_ZZZZZZ: line 5 of .env sets it, but there is no such variable. Remove it; docs/settings.md lists them all",
         "ONEBOT_WS_PATH: line 6 of .env sets it, but there is no such variable. Remove it: any path is accepted now",
     ]
 

@@ -200,7 +200,7 @@ def test_a_secret_is_one_word_of_ascii_and_never_repeated() -> None:
 
 
 def test_a_whole_number_stays_within_its_range() -> None:
-    read = values.whole(1, 64)
+    read = values.Whole(1, 64)
     assert [read("1"), read("64"), read(12)] == [1, 64, 12]
     for text in ("0", "65", "-1"):
         with pytest.raises(Wrong, match="out of range"):
@@ -212,11 +212,11 @@ def test_a_whole_number_stays_within_its_range() -> None:
 
 def test_a_port_that_kubernetes_set_is_explained() -> None:
     with pytest.raises(Wrong, match="enableServiceLinks"):
-        values.whole(0, 65535)("tcp://10.0.0.7:6199")
+        values.Whole(0, 65535)("tcp://10.0.0.7:6199")
 
 
 def test_a_choice_is_read_in_any_case_and_its_choices_are_listed() -> None:
-    read = values.one_of("DEBUG", "WARNING", warn="WARNING")
+    read = values.OneOf("DEBUG", "WARNING", warn="WARNING")
     assert [read("debug"), read("Warning"), read("WARN")] == ["DEBUG", "WARNING", "WARNING"]
     with pytest.raises(Wrong, match="Write one of: DEBUG, WARNING"):
         read("loud")
@@ -238,7 +238,7 @@ def test_a_long_value_is_quoted_in_part() -> None:
 def test_what_may_be_a_key_in_the_wrong_line_is_not_repeated(key: str) -> None:
     assert key[:12] not in values.shown(key) + values.shown_path(Path(key))
     with pytest.raises(Wrong) as caught:
-        values.one_of("reverse", "forward")(f"reverse {key}")
+        values.OneOf("reverse", "forward")(f"reverse {key}")
     assert "“reverse ***" in str(caught.value)
 
 
@@ -313,13 +313,13 @@ def test_half_a_pair_of_quotes_in_a_list_is_refused() -> None:
     ("read", "typed", "plain"),
     [
         (values.qq_numbers, "１０００１，“10002”", "10001,10002"),
-        (values.whole(0, 99), "１２", "12"),
-        (values.number(0, 9), "０．５", "0.5"),
-        (values.number(0, 9), "0。5", "0.5"),
+        (values.Whole(0, 99), "１２", "12"),
+        (values.Number(0, 9), "０．５", "0.5"),
+        (values.Number(0, 9), "0。5", "0.5"),
         (values.rate, "６／６０", "6/60"),
         (values.rate, "０", "0"),
         (values.switch, "１", "1"),
-        (values.one_of("weak", "all"), "ａｌｌ", "all"),
+        (values.OneOf("weak", "all"), "ａｌｌ", "all"),
         (values.base_url, "https：／／api。example．com／v1／", "https://api.example.com/v1"),
         (values.socket_url, "ws：//127.0.0.1：3001", "ws://127.0.0.1:3001"),
         (values.origin, "https：//bot.example.com", "https://bot.example.com"),

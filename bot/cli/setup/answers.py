@@ -480,7 +480,7 @@ def _one_or_two(text: str) -> str:
 
 
 def _port(text: str) -> str:
-    return str(values.whole(1, 65535)(text)) if text else ""
+    return str(values.Whole(1, 65535)(text)) if text else ""
 
 
 def _persona(text: str) -> str:

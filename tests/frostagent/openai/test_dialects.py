@@ -56,7 +56,7 @@ def test_a_dialect_is_found_by_its_name_too() -> None:
 
 def test_the_setting_knows_every_row_and_no_other() -> None:
     assert set(SETTINGS) == {row.name for row in DIALECTS}
-    assert all(name in (ROOT / ".env.example").read_text("utf-8") for name in SETTINGS)
+    assert all(f"`{name}`" in (ROOT / "docs/models.md").read_text("utf-8") for name in SETTINGS)
 
 
 # --- nothing else names a vendor ------------------------------------------------------------------

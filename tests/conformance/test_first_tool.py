@@ -1,4 +1,4 @@
-"""What README shows of tools and of the library, run as it stands there, against a model server on the loopback."""
+"""What docs/first-tool.md shows, run as it stands there, against a model server on the loopback."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ VENDOR = "https://api.deepseek.com"
 
 
 def blocks() -> tuple[str, str]:
-    """The tool and the library, as README has them."""
+    """The tool and the library, as the page has them."""
     tool, library = re.findall(
-        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+        r"^```python\n(.*?)^```$", (ROOT / "docs/first-tool.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
     return tool, library
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_the_one_file_of_the_readme_is_a_tool(folder: Path) -> None:
+async def test_the_one_file_of_the_page_is_a_tool(folder: Path) -> None:
     found = discover(ToolFolder(folder))
     assert (found.names, found.problems) == (("roll_dice",), ())
     result = await Toolset(found.tools, clock=SystemClock()).execute("roll_dice", '{"count": "2"}')
@@ -54,7 +54,7 @@ def answer(body: Body) -> Body:
 
 
 @pytest.mark.system
-async def test_the_ten_lines_of_the_readme_run_the_engine_without_qq(folder: Path) -> None:
+async def test_the_ten_lines_of_the_page_run_the_engine_without_qq(folder: Path) -> None:
     _, library = blocks()
     assert len([line for line in library.splitlines() if line.strip()]) <= 10
     assert VENDOR in library
