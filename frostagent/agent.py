@@ -495,7 +495,7 @@ class Agent:
     async def _fill_in(
         self, form: Form[T], question: UserMessage, *, asker: Asker | None, given: Given
     ) -> Structured[T]:
-        write = partial(self._runs.write, asker=asker, given=given)
+        write = partial(self._runs.write, schema=form.schema, asker=asker, given=given)
         asked = (*self._runs.system, *given.history, question)
         if not self._runs.uses_tools(asker, given):
             filled = await fill_in_at_once(form, asked, write)

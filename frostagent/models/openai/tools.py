@@ -226,7 +226,7 @@ def _merged(flats: list[dict[str, Any]]) -> dict[str, Any]:
     first = flats[0]
     if len(flats) == 1:
         return first
-    kinds = {flat["type"] if "type" in flat else "" for flat in flats}
+    kinds = {flat.get("type", "") for flat in flats}
     merged = {
         word: value
         for word, value in first.items()

@@ -81,7 +81,12 @@ CACHED = (
 
 
 def write_request(
-    request: ModelRequest, *, origin: Origin, dialect: Dialect, stream_options: bool
+    request: ModelRequest,
+    *,
+    origin: Origin,
+    dialect: Dialect,
+    stream_options: bool,
+    response_format: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The body of the request, as JSON; its history is prepared here, so that none leaves as it
     came.
@@ -96,6 +101,8 @@ def write_request(
     }
     if stream_options:
         body["stream_options"] = {"include_usage": True}
+    if response_format is not None:
+        body["response_format"] = response_format
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.tools:

@@ -14,7 +14,7 @@ from tests.cases import each_case
 from tests.frostagent.openai import damage
 
 
-def of(field: Any, *, dialect: Dialect = PLAIN, **root: Any) -> Any:
+def of(field: Any, dialect: Dialect = PLAIN, /, **root: Any) -> Any:
     """What becomes of the schema of one property."""
     return write_schema({"type": "object", "properties": {"a": field}, **root}, dialect)["properties"]["a"]
 
@@ -102,8 +102,8 @@ PET = {
     ],
 )  # fmt: skip
 def test_6_10_a_choice_loses_none_of_its_options(field: Any, choice: Any, single: Any) -> None:
-    pets = {"$defs": {"cat": CAT, "dog": DOG}}
-    assert of(field, dialect=OPENAI, **pets) == choice
+    pets: dict[str, Any] = {"$defs": {"cat": CAT, "dog": DOG}}
+    assert of(field, OPENAI, **pets) == choice
     assert of(field, **pets) == single
 
 
@@ -112,9 +112,9 @@ def test_6_10_the_parameters_themselves_are_no_choice() -> None:
 
 
 def test_a_choice_that_holds_itself_ends() -> None:
-    tree = {"anyOf": [TEXT, {"type": "array", "items": {"$ref": "#/$defs/tree"}}]}
+    tree: dict[str, Any] = {"anyOf": [TEXT, {"type": "array", "items": {"$ref": "#/$defs/tree"}}]}
     lists = {"type": "array", "items": {"type": "object"}}
-    assert of({"$ref": "#/$defs/tree"}, dialect=OPENAI, **{"$defs": {"tree": tree}}) == {"anyOf": [TEXT, lists]}
+    assert of({"$ref": "#/$defs/tree"}, OPENAI, **{"$defs": {"tree": tree}}) == {"anyOf": [TEXT, lists]}
 
 
 def test_6_10_a_property_may_be_called_like_a_word_of_schemas() -> None:
