@@ -249,7 +249,7 @@ async def test_blanks_in_the_place_of_json_are_asked_for_anew() -> None:
     async with serving("   ", TEA) as service:
         result = await Agent(model="deepseek-chat", base_url=service.url).run("Two teas.", output=Order)
     assert result.output.count == 2
-    assert "with the JSON alone" in service.bodies[1]["messages"][-1]["content"]
+    assert "was empty. Answer now, with the JSON alone" in service.bodies[1]["messages"][-1]["content"]
 
 
 # --- values that are no object --------------------------------------------------------------------
