@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from jsonschema.protocols import Validator
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from typing_extensions import TypeForm
 
 from frostagent.engine.json_schemas import describe, fill_defaults, validator_of
 from frostagent.models.request_repairs import with_notice
@@ -93,7 +94,7 @@ class _Misfit(Exception):
         self.problems = problems
 
 
-def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
+def form_of(schema: TypeForm[T] | Mapping[str, Any]) -> Form[Any]:
     """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a
     schema that is none.
     """
