@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -250,6 +251,24 @@ async def test_blanks_in_the_place_of_json_are_asked_for_anew() -> None:
         result = await Agent(model="deepseek-chat", base_url=service.url).run("Two teas.", output=Order)
     assert result.output.count == 2
     assert "was empty. Answer now, with the JSON alone" in service.bodies[1]["messages"][-1]["content"]
+
+
+class Quoted(BaseModel):
+    name: str
+    arguments: dict[str, str]
+
+
+async def test_the_texts_in_a_value_are_as_the_model_wrote_them() -> None:
+    marks = "<think>a</think> b <|im_end|> c 【3†source】 </think>"
+    value = json.dumps({"name": "menu", "arguments": {"html": marks}})
+    async with serving(
+        value, calling("menu", "{}"), "There is tea.", value, f"<think>\n{{}}\n</think>\n{TEA}"
+    ) as service:
+        alone = await Agent(model="m", base_url=service.url).run("What?", output=Quoted)
+        after = await Agent(model="m", base_url=service.url, tools=[menu]).run("What?", output=Quoted)
+        thought = await Agent(model="m", base_url=service.url).run("What?", output=Order)
+    assert alone.output == after.output == Quoted(name="menu", arguments={"html": marks})
+    assert thought.output.count == 2
 
 
 # --- values that are no object --------------------------------------------------------------------
