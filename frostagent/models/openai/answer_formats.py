@@ -40,7 +40,8 @@ REFUSED = re.compile(
     re.IGNORECASE,
 )
 THIS_SCHEMA = re.compile(
-    r"invalid (json[_ ])?schema|json_schema\.(schema|strict)|in context=|schema (is )?too",
+    r"invalid (json[_ ])?schema|json_schema\.(schema|strict)|in context=|schema (is )?too"
+    r"|(schema|grammar).{0,40}(not supported|unsupported)|\b(grammar|samplers)\b",
     re.IGNORECASE,
 )
 """What is wrong is that schema, and others may be taken."""
@@ -119,10 +120,12 @@ class AnswerFormats:
             words = f"{error.code} {error}"
             if NO_JSON.search(words):
                 return True
-            is_refused = error.status in REFUSALS and REFUSED.search(words) is not None
-            if is_refused and form.kind == "json_schema" and THIS_SCHEMA.search(words):
+            if error.status not in REFUSALS:
+                return False
+            if form.kind == "json_schema" and THIS_SCHEMA.search(words):
                 self._unfit[_key(form.schema)] = True
                 return True
+            is_refused = REFUSED.search(words) is not None
         if is_refused:
             self._refused.add(form.kind)
         return is_refused
@@ -165,10 +168,11 @@ class _Strict:
         self._nodes += 1
         if not isinstance(node, Mapping) or self._nodes > MAX_NODES:
             raise _Unsayable
-        if (reference := node.get("$ref")) is not None:
-            if reference in inside or not (
-                whole := resolve_reference({"$ref": reference}, self._root)
-            ):
+        if "$ref" in node:
+            reference, whole = node["$ref"], None
+            if isinstance(reference, str) and reference not in inside:
+                whole = resolve_reference({"$ref": reference}, self._root)
+            if not whole or "$ref" in whole:
                 raise _Unsayable
             beside = {word: value for word, value in node.items() if word != "$ref"}
             return self.write({**whole, **beside}, inside | {reference})

@@ -160,6 +160,7 @@ REFUSALS = [
     (400, {"error": {"message": "Json mode response is not supported when enable_thinking is true"}}),
     (400, {"code": "Client specified an invalid argument",
            "error": "The response_format parameter is unsupported at the moment. Leave it unset."}),
+    (400, {"error": {"message": "Unsupported parameter", "type": "invalid_request_error", "param": "response_format"}}),
     (400, {"detail": [{"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}]}),
 ]  # fmt: skip
 NO_TOOLS = (400, {"error": {"message": "m does not support tools"}})
@@ -181,7 +182,7 @@ async def test_a_refusal_falls_back_and_is_remembered_as_long_as_the_client(refu
 
 
 async def test_a_server_that_knows_no_format_is_given_a_tool_and_without_tools_it_is_asked_in_words() -> None:
-    no_format = REFUSALS[-2]
+    no_format = REFUSALS[5]
     given = calling("give_answer", TEA)
     async with serving(no_format, no_format, given, TEA, NO_TOOLS, TEA, TEA) as service:
         agent = Agent(model="m", base_url=service.url)
@@ -200,9 +201,18 @@ async def test_json_mode_alone_may_be_refused() -> None:
     assert service.formats == ["json_object", "json_schema"]
 
 
-async def test_a_schema_that_is_refused_says_nothing_of_others() -> None:
-    invalid = {"error": {"message": "Invalid schema for response_format 'answer': In context=('properties', 'dish')"}}
-    async with serving((400, invalid), TEA, TEA, '{"answer": 3}') as service:
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Invalid schema for response_format 'answer': In context=('properties', 'dish')",
+        "Invalid JSON schema for response_format: 'answer': /properties/dish",
+        "response_format.json_schema.strict: Input should be True",
+        "The provided JSON schema contains features not supported by the backend.",
+        "Failed to initialize samplers: failed to parse grammar",
+    ],
+)
+async def test_a_schema_that_is_refused_says_nothing_of_others(words: str) -> None:
+    async with serving((400, {"error": {"message": words}}), TEA, TEA, '{"answer": 3}') as service:
         agent = Agent(model="m", base_url=service.url)
         for _ in range(2):
             await agent.run("Two teas.", output=Order)
@@ -224,6 +234,45 @@ async def test_another_refusal_is_no_matter_of_the_format() -> None:
         with pytest.raises(Exception, match="Invalid API key"):
             await Agent(model="m", base_url=service.url).run("Two teas.", output=Order)
     assert service.formats == ["json_schema"]
+
+
+@each_case("dialect", sorted({row.name for row in DIALECTS}))
+async def test_each_service_may_refuse_behind_tools_and_have_its_answer_repaired(dialect: str) -> None:
+    first, then = ("json_schema", "json_object") if dialect in SCHEMA else ("json_object", "json_schema")
+    plays = (calling("menu", "{}"), "There is tea.", REFUSALS[1], '{"dish": "tea",', TEA, TEA)
+    async with serving(*plays) as service, connect(service.url, "m", "k", dialect=dialect) as model:
+        agent = Agent(model=model, tools=[menu])
+        result = await agent.run("Order something.", output=Order)
+        assert (await Agent(model=model).run("Two teas.", output=Order)).output == result.output
+    assert result.output == Order(dish="tea", count=2)
+    assert service.formats == ["menu", "menu", first, then, then, then]
+    asked, repaired = service.bodies[3:5]
+    assert "Now give what you have found" in asked["messages"][-1]["content"]
+    assert "it is not JSON" in repaired["messages"][-1]["content"]
+    assert [body.get("tool_choice", "auto") for body in (asked, repaired) if "tools" in body] in ([], ["none"] * 2)
+
+
+async def test_a_streamed_answer_and_a_refusal_of_the_model_s_own_are_read() -> None:
+    def piece(**delta: str) -> bytes:
+        return b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode() + b"\n\n"
+
+    end = b'data: {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    refusal = piece(refusal="I cannot help ") + piece(refusal="with that.") + end
+    bodies = [
+        b"".join(piece(content=one) for one in ('{"dish"', ': "te', 'a", "coun', 't": 2}')) + end,
+        *[refusal] * 3,
+    ]
+
+    async def handle(request: web.Request) -> web.Response:
+        assert (await request.json())["stream"] is True
+        return web.Response(body=bodies.pop(0), content_type="text/event-stream")
+
+    async with listening(handle) as url:
+        agent = Agent(model="m", base_url=url)
+        assert (await agent.run("Two teas.", output=Order)).output == Order(dish="tea", count=2)
+        with pytest.raises(UnfitAnswer, match="it is not JSON") as caught:
+            await agent.run("Two bombs.", output=Order)
+    assert caught.value.text == "I cannot help with that."
 
 
 # --- answers that do not fit ----------------------------------------------------------------------
