@@ -25,7 +25,7 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast, overload
 
-from typing_extensions import Unpack
+from typing_extensions import TypeForm, Unpack
 
 from frostagent.callbacks import (
     HookSpeaker,
@@ -251,7 +251,7 @@ class Agent:
 
     @overload
     async def run(
-        self, prompt: str, *, output: type[T], **options: Unpack[RunOptions]
+        self, prompt: str, *, output: TypeForm[T], **options: Unpack[RunOptions]
     ) -> Reply[T]: ...
 
     @overload
@@ -263,7 +263,7 @@ class Agent:
         self,
         prompt: str,
         *,
-        output: type[T] | Mapping[str, Any] | None = None,
+        output: TypeForm[T] | Mapping[str, Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> Reply[Any]:
         """Run a question to its end, or until it waits for an approval.
@@ -281,7 +281,7 @@ class Agent:
     async def _answer(
         self,
         prompt: str,
-        output: type[T] | Mapping[str, Any] | None,
+        output: TypeForm[T] | Mapping[str, Any] | None,
         options: RunOptions,
         *,
         on_delta: OnDelta | None = None,
@@ -309,7 +309,7 @@ class Agent:
 
     @overload
     def stream(
-        self, prompt: str, *, output: type[T], **options: Unpack[RunOptions]
+        self, prompt: str, *, output: TypeForm[T], **options: Unpack[RunOptions]
     ) -> AgentStream[T]: ...
 
     @overload
@@ -321,13 +321,13 @@ class Agent:
         self,
         prompt: str,
         *,
-        output: type[T] | Mapping[str, Any] | None = None,
+        output: TypeForm[T] | Mapping[str, Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> AgentStream[Any]:
         """As `run`, and be told its events as they happen:
 
             async with agent.stream("How is the weather?") as stream:
-                async for text in stream.text():
+                async for text in stream.text(live=True):
                     print(text, end="")
             reply = await stream.result()
 
@@ -356,7 +356,7 @@ class Agent:
 
     @overload
     def run_sync(
-        self, prompt: str, *, output: type[T], **options: Unpack[RunOptions]
+        self, prompt: str, *, output: TypeForm[T], **options: Unpack[RunOptions]
     ) -> Reply[T]: ...
 
     @overload
@@ -469,7 +469,7 @@ class Agent:
 
     @overload
     async def run_structured(
-        self, text: str, schema: type[T], *, asker: Asker | None = None
+        self, text: str, schema: TypeForm[T], *, asker: Asker | None = None
     ) -> Structured[T]: ...
 
     @overload
@@ -478,7 +478,7 @@ class Agent:
     ) -> Structured[Any]: ...
 
     async def run_structured(
-        self, text: str, schema: type[T] | Mapping[str, Any], *, asker: Asker | None = None
+        self, text: str, schema: TypeForm[T] | Mapping[str, Any], *, asker: Asker | None = None
     ) -> Structured[T] | Structured[Any]:
         """Find out with tools, then say it as a value: of a type (a pydantic model, say), or of a
         JSON schema.
@@ -495,7 +495,7 @@ class Agent:
     async def _fill_in(
         self, form: Form[T], question: UserMessage, *, asker: Asker | None, given: Given
     ) -> Structured[T]:
-        write = partial(self._runs.write, asker=asker, given=given)
+        write = partial(self._runs.write, schema=form.schema, asker=asker, given=given)
         asked = (*self._runs.system, *given.history, question)
         if not self._runs.uses_tools(asker, given):
             filled = await fill_in_at_once(form, asked, write)

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
+from msgspec.structs import replace as replace_fields
 
 from frostagent.callbacks import HookSpeaker
 from frostagent.engine.budget import Budget
 from frostagent.engine.engine import Engine, Run, RunState
+from frostagent.engine.run_state import JSON_NOTICES
 from frostagent.reply import (
     Reply,
     RunFailed,
@@ -209,12 +211,16 @@ class SessionRuns:
         self,
         transcript: tuple[Message, ...],
         *,
+        schema: Mapping[str, Any],
         asker: Asker | None = None,
         given: Given | None = None,
     ) -> Reply:
-        """One answer in words to a whole transcript, without tools or session. Raises RunFailed."""
+        """One answer to a whole transcript, without tools or session: JSON that should fit the
+        schema. Raises RunFailed.
+        """
         alone = None if given is None else replace(given, on_delta=None)
         run = self._run(self._ids.trace(), transcript, CHAT, asker, alone)
+        run = replace_fields(run, answer_schema=schema, notices=JSON_NOTICES)
         state = RunState()
         ended = await self._writer.run(run, state)
         return reply_of(run, state, ended, None, transcript)

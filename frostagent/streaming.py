@@ -102,18 +102,43 @@ class AgentStream(Generic[T]):
             raise error
         raise StopAsyncIteration
 
-    async def text(self) -> AsyncIterator[str]:
-        """The text alone, piece by piece, with a blank line between two answers: one before calls
-        and the one after them. An answer that is made once more (`TextDiscarded`) begins anew
-        behind such a line.
+    def text(self, *, live: bool = False) -> AsyncIterator[str]:
+        """The text of the reply, and nothing else: an answer is given once it is certain that it
+        is the last one and is not made once more.
+
+        `live` gives each piece as the model writes it, which cannot be taken back: with the texts
+        before calls, and with the beginning of an attempt that failed, a blank line between two.
+        An attempt that begins as the failed one did goes on where that broke off.
         """
-        has_text, is_apart = False, False
+        return self._live_text() if live else self._final_text()
+
+    async def _final_text(self) -> AsyncIterator[str]:
         async for event in self:
-            if isinstance(event, TextDelta):
-                yield BETWEEN_ANSWERS + event.text if is_apart else event.text
-                has_text, is_apart = True, False
-            elif isinstance(event, ToolStarted | TextDiscarded):
-                is_apart = has_text
+            if isinstance(event, Finished) and event.reply.text:
+                yield event.reply.text
+
+    async def _live_text(self) -> AsyncIterator[str]:
+        given = ""  # of the answer under way
+        again: str | None = None  # what was given of an attempt that is made once more
+        is_apart = False
+        async for event in self:
+            match event:
+                case TextDelta(text=text):
+                    given += text
+                    if again is not None and again.startswith(given):
+                        continue
+                    if again is not None:
+                        goes_on = given.startswith(again)
+                        is_apart |= not goes_on and bool(again)
+                        text, again = given[len(again) :] if goes_on else given, None
+                    yield BETWEEN_ANSWERS + text if is_apart else text
+                    is_apart = False
+                case TextDiscarded():
+                    again, given = max(again or "", given, key=len), ""
+                case ToolStarted() if given or again:
+                    given, again, is_apart = "", None, True
+                case _:
+                    pass
 
     async def result(self) -> Reply[T]:
         """The reply, once the run has ended; also behind the block, if it had ended in it. Raises

@@ -4,6 +4,7 @@ mend them.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -11,13 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from jsonschema.protocols import Validator
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from typing_extensions import TypeForm
 
 from frostagent.engine.json_schemas import describe, fill_defaults, validator_of
 from frostagent.models.request_repairs import with_notice
 from frostagent.reply import Reply, Structured, UnfitAnswer
 from frostagent.text.lenient_json import loads
+from frostagent.types.arguments import resolve_reference, schema_types
 from frostagent.types.messages import Message
+from frostagent.types.schema import UnsuitableType
 
 T = TypeVar("T")
 
@@ -39,14 +43,24 @@ MEND = (
 
 FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 SHOWN = 80  # characters of a wrong value that are told
+CHOICES = frozenset({"anyOf", "oneOf", "enum", "const", "not"})
+DEFINITIONS = ("$defs", "definitions", "$schema", "$id")
+"""Words of a schema that stay at its root, since references lead there."""
+
+
+WRAPPED = "answer"  # the property of an answer that is no object
 
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """A form to be filled in. `check` gives the typed value, or raises _Misfit."""
+    """A form to be filled in. `schema` is that of an object, as services want it: a value of
+    another kind is its only property if it `is_wrapped`. `check` gives the typed value, or raises
+    _Misfit.
+    """
 
     schema: Mapping[str, Any]
     check: Callable[[Any], T]
+    is_wrapped: bool = False
 
     @property
     def text(self) -> str:
@@ -56,9 +70,23 @@ class Form(Generic[T]):
     def read(self, text: str) -> T:
         """The value in an answer. Raises UnfitAnswer."""
         try:
-            return self.check(find_json(text))
+            return self._check(find_json(text))
         except _Misfit as misfit:
             raise UnfitAnswer(text, misfit.problems) from None
+
+    def _check(self, value: Any) -> T:
+        if not (self.is_wrapped and isinstance(value, dict) and value.keys() == {WRAPPED}):
+            return self.check(value)
+        try:
+            return self.check(value[WRAPPED])
+        except _Misfit as misfit:
+            with contextlib.suppress(_Misfit):
+                return self.check(value)  # not wrapped, but of such a form itself
+            raise _Misfit(*map(_within_answer, misfit.problems)) from None
+
+
+def _within_answer(problem: str) -> str:
+    return problem if problem.startswith(f"{WRAPPED}:") else f"{WRAPPED}.{problem}"
 
 
 class _Misfit(Exception):
@@ -66,16 +94,31 @@ class _Misfit(Exception):
         self.problems = problems
 
 
-def form_of(schema: type[T] | Mapping[str, Any]) -> Form[Any]:
+def form_of(schema: TypeForm[T] | Mapping[str, Any]) -> Form[Any]:
     """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a
     schema that is none.
     """
     if isinstance(schema, Mapping):
         whole = dict(schema)
         validator = validator_of(whole, "the schema of the answer")
-        return Form(whole, lambda value: _check_by_schema(validator, whole, value))
-    adapter: TypeAdapter[T] = TypeAdapter(schema)
-    return Form(adapter.json_schema(), lambda value: _check_by_type(adapter, value))
+        return _form(whole, lambda value: _check_by_schema(validator, whole, value))
+    try:
+        adapter: TypeAdapter[T] = TypeAdapter(schema)
+        whole = adapter.json_schema()
+    except PydanticUserError as error:
+        raise UnsuitableType(f"the type of the answer: {error.message}") from error
+    return _form(whole, lambda value: _check_by_type(adapter, value))
+
+
+def _form(schema: dict[str, Any], check: Callable[[Any], T]) -> Form[T]:
+    if schema_types(resolve_reference(schema, schema)) in {(("object",), False), ((), False)} and (
+        CHOICES.isdisjoint(schema)
+    ):
+        return Form(schema, check)
+    inner = {word: value for word, value in schema.items() if word not in DEFINITIONS}
+    wrapping = {"type": "object", "properties": {WRAPPED: inner}, "required": [WRAPPED]}
+    around = {word: schema[word] for word in DEFINITIONS if word in schema}
+    return Form({**wrapping, **around}, check, is_wrapped=True)
 
 
 async def fill_in(
@@ -149,7 +192,7 @@ def _check_by_schema(validator: Validator, schema: dict[str, Any], value: Any) -
     filled = fill_defaults(value, schema, schema)
     errors = list(validator.iter_errors(filled))
     if errors:
-        raise _Misfit(*(line for error in errors for line in describe(error)))
+        raise _Misfit(*(line for error in errors for line in describe(error, root=WRAPPED)))
     return filled
 
 
@@ -161,6 +204,6 @@ def _check_by_type(adapter: TypeAdapter[T], value: Any) -> T:
 
 
 def _line(error: dict[str, Any]) -> str:
-    path = ".".join(map(str, error["loc"])) or "answer"
+    path = ".".join(map(str, error["loc"])) or WRAPPED
     got = repr(error["input"])
     return f"{path}: {error['msg']}, got {got if len(got) <= SHOWN else got[: SHOWN - 3] + '...'}"

@@ -116,8 +116,10 @@ def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
             return value
 
 
-def describe(error: ValidationError) -> Iterator[str]:
-    """Each problem as `path: what is wrong`, as our own tools tell it."""
+def describe(error: ValidationError, *, root: str = "arguments") -> Iterator[str]:
+    """Each problem as `path: what is wrong`, as our own tools tell it; `root` is what the whole
+    value is called.
+    """
     path = ".".join(map(str, error.absolute_path))
     match error.validator:
         case "required":
@@ -127,8 +129,8 @@ def describe(error: ValidationError) -> Iterator[str]:
             yield f"{path}.{name}: required" if path else f"{name}: required"
         case "anyOf" | "oneOf" if error.context:
             closest = best_match(error.context)
-            yield f"{path or 'arguments'}: {closest.message if closest else error.message}"
+            yield f"{path or root}: {closest.message if closest else error.message}"
         case _:
             got = repr(error.instance)
             shown = got if len(got) <= SHOWN else got[: SHOWN - 3] + "..."
-            yield f"{path or 'arguments'}: {error.message.replace(got, shown)}"
+            yield f"{path or root}: {error.message.replace(got, shown)}"

@@ -8,7 +8,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import replace as replace_fields
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -69,6 +70,10 @@ ENGLISH_NOTICES = Notices(
     ),
 )
 
+JSON_NOTICES = replace_fields(
+    ENGLISH_NOTICES, empty="Your last answer was empty. Answer now, with the JSON alone."
+)
+
 
 MAX_ANEW = 2  # times a request is broken off for what is said meanwhile
 MAX_OVERTAKEN = 2  # times final words are not said for what was said meanwhile
@@ -99,7 +104,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     be. `notices` are in its language, `tongue` is its asker's. An answer that it `doubts`, or of
     which nothing is left, is asked for once more, with the `examples` before the question. Words
     that are `silence`, given what was taken for it before, are as good as none. `on_delta` is told
-    each answer while it comes.
+    each answer while it comes. The answer should fit `answer_schema`, if there is one.
     """
 
     id: str
@@ -122,12 +127,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     notices: Notices = ENGLISH_NOTICES
     doubts: Callable[[str], bool] | None = None
     silence: Callable[[str, str], bool] | None = None
+    answer_schema: Mapping[str, Any] | None = None
     examples: tuple[Message, ...] = ()
     on_delta: OnDelta | None = None
 
     def request(self, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]) -> ModelRequest:
         """The request with these messages, which begin with the transcript."""
-        return ModelRequest(messages, tools, self.share, self.temperature, counted=self.counted)
+        return ModelRequest(
+            messages,
+            tools,
+            self.share,
+            self.temperature,
+            counted=self.counted,
+            answer_schema=self.answer_schema,
+        )
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
         """Whether it may end without words; `spoilt` are such that had to be cut."""

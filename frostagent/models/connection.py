@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.models.failover import Failover
+from frostagent.models.openai.answer_formats import AnswerFormats
 from frostagent.models.openai.client import OpenAIModel, Timeouts, make_session
 from frostagent.models.openai.endpoint import EitherUrl
 from frostagent.models.openai.streaming import InlineThoughts
@@ -32,11 +34,19 @@ async def connect(
     tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
     (docs/models.md). Raises ConfigError where the url is none.
     """
-    seen = InlineThoughts(model)
+    known = Known(InlineThoughts(model), AnswerFormats())
     async with _connected(
-        base_url, model, api_key, dialect, timeouts=timeouts, inline_thoughts=seen
+        base_url, model, api_key, dialect, timeouts=timeouts, known=known
     ) as connected:
         yield connected
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was learnt of a server; it outlives each connection."""
+
+    inline_thoughts: InlineThoughts
+    answer_formats: AnswerFormats
 
 
 @asynccontextmanager
@@ -47,7 +57,7 @@ async def _connected(
     dialect: str,
     *,
     timeouts: Timeouts | None,
-    inline_thoughts: InlineThoughts,
+    known: Known,
 ) -> AsyncIterator[ChatModel]:
     async with make_session() as session:
         make = partial(
@@ -57,7 +67,8 @@ async def _connected(
             model=model,
             dialect=dialect,
             timeouts=timeouts,
-            inline_thoughts=inline_thoughts,
+            inline_thoughts=known.inline_thoughts,
+            answer_formats=known.answer_formats,
         )
         try:
             client = EitherUrl(lambda url: make(base_url=url), base_url)
@@ -77,7 +88,7 @@ class Endpoint:
         self.name = model
         self._base_url = base_url
         self._api_key = api_key
-        self._inline_thoughts = InlineThoughts(model)  # outlives each connection
+        self._known = Known(InlineThoughts(model), AnswerFormats())
 
     def connected(self) -> AbstractAsyncContextManager[ChatModel]:
         """The model, with connections that are kept while the block runs."""
@@ -87,7 +98,7 @@ class Endpoint:
             self._api_key,
             "",
             timeouts=None,
-            inline_thoughts=self._inline_thoughts,
+            known=self._known,
         )
 
     async def complete(self, request: ModelRequest) -> Completion:

@@ -49,7 +49,7 @@ WORD = re.compile(r"\s*(?:[\u2e80-\u9fff]|[^\s\u2e80-\u9fff]+)")
 """A word with the blanks before it; of Chinese, a character."""
 
 
-async def _stream(message: AssistantMessage, tell: OnDelta) -> None:
+async def stream_words(message: AssistantMessage, tell: OnDelta) -> None:
     """Tell thoughts and text word by word, with a turn of the event loop between two."""
     if message.reasoning is not None:
         for word in WORD.findall(message.reasoning.text):
@@ -98,7 +98,7 @@ class ScriptedModel:
             case _:
                 return await step(request)
         if request.on_delta is not None:
-            await _stream(completion.message, request.on_delta)
+            await stream_words(completion.message, request.on_delta)
         return completion
 
     def _calling(self, calls: Sequence[ToolCall]) -> Completion:

@@ -4,7 +4,7 @@ holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -208,7 +208,9 @@ class ModelRequest(Struct, frozen=True):
     `counted` was in the messages when it was made: whoever counts them looks whether it still is.
     Models named in `passed_over` are asked last: they gave no answer to this. `about_pictures`:
     without its pictures there is nothing to ask. `on_delta` is told the answer while it comes by
-    models that can; who makes another attempt tells it `TextDiscarded` before.
+    models that can; who makes another attempt tells it `TextDiscarded` before. `answer_schema` is
+    the JSON schema that the answer should fit, of an object: the messages ask for it, and models
+    that can are held to it.
     """
 
     messages: tuple[Message, ...]
@@ -220,16 +222,18 @@ class ModelRequest(Struct, frozen=True):
     passed_over: tuple[str, ...] = ()
     about_pictures: bool = False
     on_delta: OnDelta | None = None
+    answer_schema: Mapping[str, Any] | None = None
 
     def __eq__(self, other: object) -> bool:  # who counts attempts or tokens asks nothing else
         if not isinstance(other, ModelRequest):
             return NotImplemented
-        return (self.messages, self.tools, self.temperature, self.calls) == (
-            other.messages,
-            other.tools,
-            other.temperature,
-            other.calls,
-        )
+        return (
+            self.messages,
+            self.tools,
+            self.temperature,
+            self.calls,
+            self.answer_schema,
+        ) == (other.messages, other.tools, other.temperature, other.calls, other.answer_schema)
 
     def __hash__(self) -> int:
         return hash((self.messages, self.tools))

@@ -15,11 +15,12 @@ runs a call: that is `frostagent/engine/call_executor.py`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from functools import partial
-from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, cast, overload
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, cast, overload
 
 from msgspec import Struct, field, structs
 from pydantic_core import to_jsonable_python
@@ -82,6 +83,33 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     share: Allowance | None = None
     terms: Terms = Terms()
     tongue: Language = Language.CHINESE
+
+    @classmethod
+    def for_test(
+        cls,
+        *,
+        deps: Mapping[type[Any], object] | None = None,
+        asker: Asker | None = None,
+        allowed: bool = False,
+        on_progress: Callable[[ToolResult], None] | None = None,
+    ) -> Self:
+        """A context to call a tool with in a test, without an agent:
+        `await price(ToolContext.for_test(deps={Menu: menu}), Order(dish="tea"))`.
+
+        `deps` are what the tool finds with `port`, `on_progress` is told what it says with
+        `progress`; `allowed`: somebody has allowed the call. There is no deadline.
+        """
+        return cls(
+            run_id="test",
+            step=1,
+            call_id="call_1",
+            conversation=Conversation(0, "private", 0),
+            asker=asker or Asker(0),
+            deadline=math.inf,
+            ports=deps or {},
+            allowed=allowed,
+            reports=on_progress,
+        )
 
     def port(self, kind: type[T]) -> T:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""

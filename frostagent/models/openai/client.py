@@ -23,6 +23,7 @@ from typing import Final
 import aiohttp
 from msgspec.structs import replace
 
+from frostagent.models.openai.answer_formats import AnswerForm, AnswerFormats, Kind
 from frostagent.models.openai.dialects import choose_dialect, named_dialect
 from frostagent.models.openai.endpoint import find_proxy, join_url
 from frostagent.models.openai.errors import classify, clean_words
@@ -282,6 +283,19 @@ def _is_name(text: str) -> bool:
     return bool(text.strip()) and text.isprintable() and len(text) <= MAX_NAME
 
 
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A server's answer to a request as it was sent, in this form if it was to be JSON; the seconds
+    until it began, and what of it was told already.
+    """
+
+    reader: AnswerReader
+    request: ModelRequest
+    form: AnswerForm | None
+    first_token: float | None
+    streamed: StreamedText | None
+
+
 class OpenAIModel:
     """A `ChatModel` over any server that speaks `/chat/completions`."""
 
@@ -297,13 +311,14 @@ class OpenAIModel:
         now: Callable[[], float] = time.time,  # noqa: TID251  # the library needs no Clock
         new_id: Callable[[], str] = lambda: f"call_{uuid.uuid4().hex[:24]}",
         inline_thoughts: InlineThoughts | None = None,
+        answer_formats: AnswerFormats | None = None,
     ) -> None:
         """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect`
         is found if empty.
 
         `now` is in seconds since 1970, `new_id` names calls that came without an id.
-        `inline_thoughts` is what is known of the server's answers from before. Raises ValueError
-        where the base URL is none, or the dialect unknown.
+        `inline_thoughts` and `answer_formats` are what is known of the server from before. Raises
+        ValueError if the base URL is none, or the dialect unknown.
         """
         self._key = "".join(api_key.split())
         url = join_url(base_url)
@@ -323,6 +338,7 @@ class OpenAIModel:
         self._stream_options = True
         self._endings = Endings(self.name)
         self._inline_thoughts = inline_thoughts or InlineThoughts(model)
+        self._answer_formats = answer_formats or AnswerFormats()
         self._headers = {"Content-Type": "application/json", "Accept": ACCEPTED}
         if self._key:
             self._headers["Authorization"] = f"Bearer {self._key}"
@@ -350,59 +366,72 @@ class OpenAIModel:
         that never gives one is known by that, and believed from then on. Where it does as a rule,
         it was cut.
         """
-        reader, first_token, streamed = await self._ask(request)
-        first, again = reader, self._endings.doubts(reader) and request.may_be_made_again()
+        heard = first = await self._ask(request)
+        again = self._endings.doubts(heard.reader) and request.may_be_made_again()
         try:
             if again:
                 if request.on_delta is not None:
                     request.on_delta(TextDiscarded())
-                reader, first_token, streamed = await self._ask(request)
-            self._endings.learn(reader)
-            answer = reader.finish(unexplained=self._endings.go_unexplained)
+                heard = await self._ask(request)
+            self._endings.learn(heard.reader)
+            answer = heard.reader.finish(unexplained=self._endings.go_unexplained)
             said = read_answer(
                 answer,
-                request=request,
+                request=heard.request,
                 origin=self._origin,
                 dialect=self._dialect,
                 new_id=self._new_id,
-                first_token=first_token,
+                first_token=heard.first_token,
             )
-            if streamed is not None:
-                said = streamed.finish(said, answer)
+            if heard.streamed is not None:
+                said = heard.streamed.finish(said, answer)
+            if heard.form is not None:
+                said = heard.form.read(said)
         except ModelError as error:
+            reader = heard.reader
             if isinstance(error, ModelTransport) and reader.is_done and not reader.pieces:
                 error.code = error.code or EMPTY_ANSWER
-            if reader is not first:
+            if heard is not first:
                 error.took = error.took or _taken(reader)
             error.asked_twice = again and error.took is not None
-            error.took = error.took or _taken(first)
+            error.took = error.took or _taken(first.reader)
             raise
         return replace(said, asked_twice=True) if again else said
 
-    async def _ask(
-        self, request: ModelRequest
-    ) -> tuple[AnswerReader, float | None, StreamedText | None]:
-        """The server's answer, the seconds until it began, and what of it was told already.
+    async def _ask(self, request: ModelRequest) -> _Heard:
+        """The server's answer.
 
         A server too old for `stream_options` is asked once more without, and never again with
-        (2.19).
+        (2.19); so is one that refuses a form of asking for JSON, in the next form.
         """
-        counted = self._stream_options  # as it was when we asked: requests run side by side
-        try:
-            return await self._post(request, stream_options=counted)
-        except ModelError as error:
-            if not counted or error.status not in {400, 422} or "stream_options" not in str(error):
-                raise
-            self._stream_options = False
-            if not request.may_be_made_again():
-                raise
-            return await self._post(request, stream_options=False)
+        form, refused = None, list[Kind]()
+        while True:
+            counted = self._stream_options  # as it was when we asked: requests run side by side
+            if (schema := request.answer_schema) is not None:
+                form = self._answer_formats.choose(self._dialect, schema, besides=refused)
+            try:
+                return await self._post(request, form, stream_options=counted)
+            except ModelError as error:
+                if counted and error.status in {400, 422} and "stream_options" in str(error):
+                    self._stream_options = False
+                elif form is not None and self._answer_formats.refuses(form, error):
+                    refused.append(form.kind)
+                else:
+                    raise
+                if not request.may_be_made_again():
+                    raise
 
     async def _post(
-        self, request: ModelRequest, *, stream_options: bool
-    ) -> tuple[AnswerReader, float | None, StreamedText | None]:
+        self, request: ModelRequest, form: AnswerForm | None, *, stream_options: bool
+    ) -> _Heard:
+        if form is not None:
+            request = form.shape(request)
         body = write_request(
-            request, origin=self._origin, dialect=self._dialect, stream_options=stream_options
+            request,
+            origin=self._origin,
+            dialect=self._dialect,
+            stream_options=stream_options,
+            response_format=None if form is None else form.response_format,
         )
         reader = AnswerReader()
         streamed = None
@@ -451,7 +480,7 @@ class OpenAIModel:
             if not (reader.is_complete or reader.is_done):
                 raise self._broken(reader, deadline, error) from error
             reader.end()
-        return reader, deadline.first_token, streamed
+        return _Heard(reader, request, form, deadline.first_token, streamed)
 
     def _broken(
         self, reader: AnswerReader, deadline: Deadline, error: BaseException

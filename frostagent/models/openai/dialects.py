@@ -37,7 +37,11 @@ class Dialect:
     results of tools are JSON objects; `tools_stay`: a history with calls is refused without tools.
     `schema_words` are the words of a JSON schema that are taken, with choices between texts only
     (None: all that are ever sent); `empty_parameters`: a tool without parameters has a schema all
-    the same.
+    the same; `unions`: a parameter of several types is sent as `anyOf`, else as one type that
+    takes them all.
+
+    `answers` is the `response_format` that is tried first where an answer is to be JSON
+    (`frostagent/models/openai/answer_formats.py`).
 
     `leaks`: its servers let the model's own markup through, so it is looked for;
     `answers_in_reasoning`: an answer without content is to be found there.
@@ -58,6 +62,8 @@ class Dialect:
     tools_stay: bool = False
     schema_words: frozenset[str] | None = None
     empty_parameters: bool = True
+    unions: bool = False
+    answers: Literal["json_schema", "json_object"] = "json_schema"
     leaks: bool = True
     answers_in_reasoning: bool = False
 
@@ -87,6 +93,7 @@ OPENAI = Dialect(
     extras="drop",
     ids=r"[A-Za-z0-9_-]{1,40}",
     merges=False,
+    unions=True,
     leaks=False,
 )
 MISTRAL = Dialect(
@@ -96,14 +103,16 @@ MISTRAL = Dialect(
     ids=r"[A-Za-z0-9]{9}",
     new_id="{digest:.9}",
     bridges=True,
+    unions=True,
 )
-GROQ = Dialect(name="groq", hosts=("api.groq.com",), extras="drop", ids=PLAIN_ID)
+GROQ = Dialect(name="groq", hosts=("api.groq.com",), extras="drop", ids=PLAIN_ID, unions=True)
 ANTHROPIC = Dialect(
     name="anthropic",
     hosts=("api.anthropic.com",),
     extras="drop",
     ids=PLAIN_ID,
     tools_stay=True,
+    unions=True,
 )
 GEMINI = Dialect(
     name="gemini",
@@ -120,10 +129,15 @@ OPENROUTER = Dialect(
     name="openrouter",
     hosts=("openrouter.ai", "ai-gateway.vercel.sh"),
     reasoning="reasoning_details",
+    unions=True,
 )
-DASHSCOPE = Dialect(name="dashscope", hosts=("aliyuncs.com",), merges=False)
+# Few of its models take a schema, nearly all take JSON mode.
+DASHSCOPE = Dialect(name="dashscope", hosts=("aliyuncs.com",), merges=False, answers="json_object")
 STEPFUN = Dialect(
-    name="stepfun", hosts=("api.stepfun.com", "api.stepfun.ai"), answers_in_reasoning=True
+    name="stepfun",
+    hosts=("api.stepfun.com", "api.stepfun.ai"),
+    answers="json_object",
+    answers_in_reasoning=True,
 )
 # These answer 400 when a turn with tool calls lacks its reasoning, and take any text there; Kimi
 # wants some text.
@@ -134,6 +148,8 @@ DEEPSEEK = Dialect(
     backfill="",
     merges=False,
     images=False,
+    unions=True,
+    answers="json_object",
 )
 KIMI = Dialect(
     name="kimi",
@@ -142,11 +158,22 @@ KIMI = Dialect(
     backfill=".",
     ids=r"(functions\.)?[A-Za-z0-9_-]{1,64}:[0-9]{1,6}",
     new_id="functions.{name}:{index}",
+    unions=True,
+    answers="json_object",
 )
 MIMO = Dialect(
-    name="mimo", hosts=("api.xiaomimimo.com",), reasoning="reasoning_content", backfill=""
+    name="mimo",
+    hosts=("api.xiaomimimo.com",),
+    reasoning="reasoning_content",
+    backfill="",
+    answers="json_object",
 )
-GLM = Dialect(name="glm", hosts=("api.z.ai", "open.bigmodel.cn"), reasoning="reasoning_content")
+GLM = Dialect(
+    name="glm",
+    hosts=("api.z.ai", "open.bigmodel.cn"),
+    reasoning="reasoning_content",
+    answers="json_object",
+)
 
 DIALECTS = (
     OPENAI, MISTRAL, GROQ, ANTHROPIC, GEMINI, OPENROUTER, STEPFUN, DEEPSEEK, KIMI, MIMO, GLM,

@@ -220,6 +220,9 @@ SIGNS = (
 )  # fmt: skip
 
 
+SPARED = frozenset({"response_format", "stream_options"})
+"""Parameters that a request can do without: which is refused must be in the words."""
+
 MAX_MESSAGE = 500  # characters, what ModelError promises
 MAX_CODE = 64  # characters
 MAX_SEARCHED = 4000  # characters of a body that are looked at
@@ -362,6 +365,8 @@ def _collect(node: Mapping[str, Any], complaint: Complaint) -> None:
         if (words := node.get(key)) and isinstance(words, str) and words not in complaint.words:
             where = node.get("loc")  # FastAPI's list of wrong fields
             place = ".".join(map(str, where)) + ": " if isinstance(where, list) else ""
+            if (named := str(node.get("param"))).partition(".")[0] in SPARED and named not in words:
+                place += f"{named}: "
             complaint.words.append(place + words)
     for key in ("code", "type", "status", "status_code"):
         value = node.get(key)

@@ -1,8 +1,9 @@
 """Tools as every vendor takes them: names and ids of calls in their alphabets, flat schemas.
 
-A schema is flat and inline, one type a value (rule 6.10). Our own tools are flat already; those of
-MCP servers and plug-ins may hold anything. What cannot be said flat is said more loosely, never
-lost: the arguments are checked against the real schema when the tool is called.
+A schema is flat and inline (rule 6.10), and a value of several types is a choice only for vendors
+that read one. Our own tools are flat already; those of MCP servers and plug-ins may hold anything.
+What cannot be said flat is said more loosely, never lost: the arguments are checked against the
+real schema when the tool is called.
 
 A name or an id that fits goes as it is; one that does not becomes one made of it, always the same,
 so that a prompt stays the same from request to request (rules 4.6, 6.6, 6.8). Only names have to
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from frostagent.models.openai.dialects import Dialect
 from frostagent.types.messages import ToolSpec
@@ -44,26 +45,30 @@ OF_KIND = {
     "additionalProperties": "object",
     "items": "array",
 }
+NOTES = frozenset({"title", "description", "default", "examples"})
+"""What a choice says of itself, whichever of its options is taken."""
 TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array"})
 
 
 def write_schema(schema: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     """The schema of a tool's parameters, an object in any case; a clean one comes out as it is."""
-    written = _Inliner(schema, dialect.schema_words).flatten(
-        {**schema, "type": "object"}, frozenset(), 0
-    )
+    inliner = _Inliner(schema, dialect.schema_words, unions=dialect.unions)
+    written = inliner.flatten({**schema, "type": "object"}, frozenset(), 0)
     written.setdefault("properties", {})
     return written
 
 
 class _Inliner:
     """One schema being flattened; `root` is where its references lead. A schema inside itself is
-    any object.
+    any object. A choice stays one with `unions`, else it becomes one schema that takes each.
     """
 
-    def __init__(self, root: Mapping[str, Any], words: frozenset[str] | None) -> None:
+    def __init__(
+        self, root: Mapping[str, Any], words: frozenset[str] | None, *, unions: bool
+    ) -> None:
         self._root = root
         self._words = words
+        self._unions = unions
         self._nodes = 0
 
     def flatten(self, schema: object, inside: frozenset[str], depth: int) -> dict[str, Any]:
@@ -73,7 +78,9 @@ class _Inliner:
         self._nodes += 1
         if not isinstance(schema, Mapping) or self._nodes > MAX_NODES or depth > MAX_DEPTH:
             return {"type": "string"}
-        flat, inside = self._resolve(schema, inside)
+        flat, inside, options = self._resolve(schema, inside)
+        if options:
+            return self._flatten_choice(flat, options, inside, depth + 1)
         if "const" in flat and "enum" not in flat:
             flat["enum"] = [flat["const"]]
         written = {word: value for word, value in flat.items() if self._takes(word)}
@@ -97,6 +104,28 @@ class _Inliner:
     def _takes(self, word: str) -> bool:
         return word not in NEVER and (self._words is None or word in self._words)
 
+    def _flatten_choice(
+        self,
+        beside: dict[str, Any],
+        options: list[Mapping[str, Any]],
+        inside: frozenset[str],
+        depth: int,
+    ) -> dict[str, Any]:
+        """A choice between several schemas. What stands beside it holds in each of them; if that
+        has a type of its own, the options only narrow it, and they are merged.
+        """
+        notes = {word: value for word, value in beside.items() if word in NOTES}
+        rest = {word: value for word, value in beside.items() if word not in NOTES}
+        flats: list[dict[str, Any]] = []
+        for option in options:
+            if (flat := self.flatten(_lay_over(option, rest), inside, depth)) not in flats:
+                flats.append(flat)
+        if len(flats) > 1 and self._unions and "type" not in beside:
+            written: dict[str, Any] = {"anyOf": flats}
+        else:
+            written = _merged(flats)
+        return written | {word: value for word, value in notes.items() if self._takes(word)}
+
     def _flatten_object(self, written: dict[str, Any], inside: frozenset[str], depth: int) -> None:
         properties = written.get("properties", {})
         known = properties if isinstance(properties, Mapping) else {}
@@ -118,11 +147,12 @@ class _Inliner:
 
     def _resolve(
         self, schema: Mapping[str, Any], inside: frozenset[str]
-    ) -> tuple[dict[str, Any], frozenset[str]]:
-        """The schema with what it refers to, combines or chooses from laid under it; its own words
-        win.
+    ) -> tuple[dict[str, Any], frozenset[str], list[Mapping[str, Any]]]:
+        """The schema with what it refers to or combines laid under it, its own words winning; and
+        the options, if it is a choice between several.
         """
         flat = dict(schema)
+        options: list[Mapping[str, Any]] = []
         while not flat.keys().isdisjoint({"$ref", "allOf", *CHOICES}):
             parts: list[object] = []
             if reference := str(flat.pop("$ref", "")):
@@ -133,12 +163,25 @@ class _Inliner:
             if isinstance(every := flat.pop("allOf", None), list):
                 parts += every
             for key in CHOICES:
-                if isinstance(choices := flat.pop(key, None), list):
-                    parts.append(next(filter(_is_something, choices), {}))
+                if not isinstance(choices := flat.pop(key, None), list):
+                    continue
+                real = [each for each in choices if _is_something(each)]
+                if len(real) > 1:
+                    options = options or real
+                else:
+                    parts += real
             for part in parts:
                 if isinstance(part, Mapping):
                     flat = _lay_over(part, flat)
-        return flat, inside
+        kinds = flat.get("type")
+        if (
+            isinstance(kinds, list)
+            and len(real_kinds := [one for one in kinds if one in TYPES]) > 1
+        ):
+            del flat["type"]
+            options = options or [_of_kind(kind, flat) for kind in real_kinds]
+            flat.pop("enum", None)
+        return flat, inside, options
 
     def _look_up(self, reference: str) -> object:
         """The place a reference inside the same schema leads to; nothing, for any other."""
@@ -168,7 +211,70 @@ def _lay_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
     return laid
 
 
-def _is_something(choice: object) -> bool:
+def _of_kind(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An option of a list of types, with those of the values that are of this one."""
+    values = schema.get("enum")
+    if not isinstance(values, list):
+        return {"type": kind}
+    return {"type": kind, "enum": [value for value in values if _kind({"enum": [value]}) == kind]}
+
+
+def _merged(flats: list[dict[str, Any]]) -> dict[str, Any]:
+    """One flat schema for what fits any of these: of objects all properties, of which those are
+    required that all require; a text if one is a text, since anything can be written as one.
+    """
+    first = flats[0]
+    if len(flats) == 1:
+        return first
+    kinds = {flat.get("type", "") for flat in flats}
+    merged = {
+        word: value
+        for word, value in first.items()
+        if word not in {"required", "enum"} and all(other.get(word) == value for other in flats)
+    }
+    if kinds == {"object"}:
+        return merged | _merged_objects(flats)
+    if kinds == {"array"}:
+        return merged | {
+            "type": "array",
+            "items": _merged(_unlike(flat["items"] for flat in flats)),
+        }
+    if len(kinds) == 1 or "string" in kinds or kinds <= {"integer", "number"}:
+        kind = next((one for one in ("string", "number") if one in kinds), first["type"])
+        if len(kinds) == 1 and all("enum" in flat for flat in flats):
+            merged["enum"] = _unlike(value for flat in flats for value in flat["enum"])
+        return merged | {"type": kind}
+    others = " or ".join(sorted(kinds - {first.get("type", ""), ""}))
+    told = " ".join(
+        filter(None, (first.get("description", ""), f"(or {others})" if others else ""))
+    )
+    return {**first, "description": told}
+
+
+def _merged_objects(flats: list[dict[str, Any]]) -> dict[str, Any]:
+    """The properties of all these objects."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for flat in flats:
+        for name, schema in flat.get("properties", {}).items():
+            found.setdefault(name, []).append(schema)
+    merged: dict[str, Any] = {"type": "object"}
+    if found:
+        merged["properties"] = {name: _merged(_unlike(each)) for name, each in found.items()}
+    if names := [name for name in found if all(name in flat.get("required", ()) for flat in flats)]:
+        merged["required"] = names
+    return merged
+
+
+def _unlike(values: Iterable[Any]) -> list[Any]:
+    """The values without repetitions, in their order."""
+    unlike: list[Any] = []
+    for value in values:
+        if value not in unlike:
+            unlike.append(value)
+    return unlike
+
+
+def _is_something(choice: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(choice, Mapping) and choice.get("type") != "null"
 
 

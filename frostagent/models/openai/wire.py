@@ -81,7 +81,12 @@ CACHED = (
 
 
 def write_request(
-    request: ModelRequest, *, origin: Origin, dialect: Dialect, stream_options: bool
+    request: ModelRequest,
+    *,
+    origin: Origin,
+    dialect: Dialect,
+    stream_options: bool,
+    response_format: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The body of the request, as JSON; its history is prepared here, so that none leaves as it
     came.
@@ -99,6 +104,8 @@ def write_request(
     }
     if stream_options:
         body["stream_options"] = {"include_usage": True}
+    if response_format is not None:
+        body["response_format"] = response_format
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.tools:
@@ -256,7 +263,7 @@ def read_answer(
     first_token: float | None = None,
 ) -> Completion:
     """The answer to that request in our words. `new_id` makes ids for calls without one, or with
-    another's.
+    another's. An answer that was to be JSON and is stays as it is: nothing leaked into it.
 
     `first_token` is in seconds from the request to the first piece of the answer, where that is
     known.
@@ -266,7 +273,8 @@ def read_answer(
     without a name (4.7), or a call that was written as text and cannot be taken as one (4.4).
     """
     finish = _read_finish(answer)
-    if may_leak(answer):
+    is_value = request.answer_schema is not None and _is_object(answer.text)
+    if not is_value and may_leak(answer):
         whole = finish in COMPLETE and not answer.unexplained
         answer = split_leaks(
             answer,
@@ -278,7 +286,7 @@ def read_answer(
     if dialect.answers_in_reasoning and not (answer.text or answer.refusal or answer.tool_calls):
         answer = replace(answer, text=answer.reasoning, reasoning="")
     calls = _read_calls(answer, request.tools, new_id)
-    text = _said(answer.text, request) or answer.refusal
+    text = (answer.text if is_value else _said(answer.text, request)) or answer.refusal
     if not calls and answer.leaked:
         raise ToolUseFailed("the model wrote a tool call as text")
     if not calls and not text and finish is not FinishReason.LENGTH:
@@ -300,6 +308,14 @@ def read_answer(
         endpoint=origin.name,
         first_token=first_token,
     )
+
+
+def _is_object(text: str) -> bool:
+    """Whether it is a JSON object, and nothing else: what its texts are like is the asker's."""
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _said(text: str, request: ModelRequest) -> str:

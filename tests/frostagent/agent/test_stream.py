@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
 
@@ -35,8 +37,13 @@ from frostagent import (
     call,
     tool,
 )
+from frostagent.clock import SystemClock
+from frostagent.models.failover import Failover
+from frostagent.models.openai.client import OpenAIModel, make_session
+from frostagent.models.upstreams import Upstream
 from frostagent.types.messages import Reasoning
 from tests.conformance.vendor import listening
+from tests.fakes import CountingIds
 
 
 @tool
@@ -86,14 +93,26 @@ async def test_runs_side_by_side_hear_their_own_events() -> None:
             assert await events(one) == await events(other) == RUN
 
 
-async def test_the_text_alone_has_a_blank_line_between_two_answers() -> None:
-    with ScriptedModel(CALLING, "sunny", "plain") as model:
+async def text_of(stream: AgentStream[Any], *, live: bool = False) -> str:
+    return "".join([piece async for piece in stream.text(live=live)])
+
+
+async def test_the_text_is_that_of_the_reply_and_live_that_of_every_answer() -> None:
+    with ScriptedModel(CALLING, "sunny", CALLING, "sunny", "plain", "plain") as model:
         agent = Agent(model=model, tools=[look])
-        async with agent.stream("go") as stream:
-            assert "".join([piece async for piece in stream.text()]) == "I look.\n\nsunny"
-        async with agent.stream("go") as stream:
-            reply = await stream.result()
-            assert "".join([piece async for piece in stream.text()]) == reply.output == "plain"
+        for live, expected in ((False, "sunny"), (True, "I look.\n\nsunny")):
+            async with agent.stream("go") as stream:
+                assert await text_of(stream, live=live) == expected
+        for live in (False, True):
+            async with agent.stream("go") as stream:
+                reply = await stream.result()
+                assert await text_of(stream, live=live) == reply.output == "plain"
+
+
+async def test_the_text_of_a_value_is_what_the_model_wrote() -> None:
+    with ScriptedModel('{"dish": "tea"}') as model:
+        async with Agent(model=model).stream("go", output=Order) as stream:
+            assert await text_of(stream) == '{"dish": "tea"}'
 
 
 async def test_a_model_without_deltas_has_its_text_told_at_once() -> None:
@@ -291,3 +310,98 @@ async def test_an_attempt_that_breaks_is_made_again_and_its_words_are_void() -> 
             heard.set()
             told.append(shown(event))
     assert told == ["Hello,", "discarded", "Hi there.", "Hi there."]
+
+
+# --- a service that breaks off, and another one that answers in its place ---------------------------
+
+PIECES = ["It", " is", " sunny", " in", " 北京", "."]
+FIRST, THEN = "first", "then"
+
+
+def breaking_at(position: int, pieces: Sequence[str]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """The first service breaks off after that many pieces, the next one says these."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        model = (await request.json())["model"]
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for piece in PIECES[:position] if model == FIRST else pieces:
+            await response.write(chunk(piece))
+        if model == FIRST:
+            assert request.transport is not None
+            request.transport.close()
+        else:
+            await response.write(END)
+        return response
+
+    return handle
+
+
+@asynccontextmanager
+async def two_services(url: str) -> AsyncIterator[Failover]:
+    async with make_session() as session:
+        clients = [OpenAIModel(session=session, base_url=url, api_key="", model=name) for name in (FIRST, THEN)]
+        yield Failover([Upstream(client) for client in clients], clock=SystemClock(), ids=CountingIds(), attempts=1)
+
+
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("position", range(len(PIECES) + 1))
+@pytest.mark.parametrize("pieces", [PIECES, ["".join(PIECES)], ["It is", " raining."], ["No", "."]])
+async def test_wherever_the_first_service_breaks_off_the_text_is_that_of_the_answer(
+    pieces: list[str], position: int, *, live: bool
+) -> None:
+    answer = "".join(pieces)
+    async with (
+        asyncio.timeout(20),
+        listening(breaking_at(position, pieces)) as url,
+        two_services(url) as model,
+        Agent(model=model).stream("How is the weather?") as stream,
+    ):
+        text = await text_of(stream, live=live)
+        assert (await stream.result()).output == answer
+    begun = text.removesuffix(answer)
+    if live and begun:  # it was given, and is not how the answer begins
+        assert begun.endswith("\n\n")
+        assert not answer.startswith(begun.strip())
+        assert "".join(PIECES[:position]).startswith(begun.strip())
+    else:
+        assert text == answer
+
+
+@pytest.mark.parametrize("position", range(len(PIECES) + 1))
+async def test_wherever_the_first_service_breaks_off_the_events_tell_what_is_void(position: int) -> None:
+    async with (
+        asyncio.timeout(20),
+        listening(breaking_at(position, PIECES)) as url,
+        two_services(url) as model,
+        Agent(model=model).stream("How is the weather?") as stream,
+    ):
+        told = await events(stream)
+    *words, output = told
+    assert output == "".join(PIECES)
+    left = words[words.index("discarded") + 1 :] if "discarded" in words else words
+    assert "".join(map(str, left)) == output
+    assert words.count("discarded") == (1 if left != words else 0)
+
+
+async def test_without_another_service_what_was_said_is_no_text_and_the_error_is_raised() -> None:
+    async with asyncio.timeout(20), listening(breaking_at(3, [])) as url, make_session() as session:
+        client = OpenAIModel(session=session, base_url=url, api_key="", model=FIRST)
+        model = Failover([Upstream(client)], clock=SystemClock(), ids=CountingIds(), attempts=1)
+        async with Agent(model=model).stream("hi") as stream:
+            with pytest.raises(RunFailed, match="transport"):
+                await text_of(stream)
+
+
+async def test_an_attempt_that_calls_a_tool_instead_is_set_apart() -> None:
+    async def calls_instead(request: ModelRequest) -> Completion:
+        assert request.on_delta is not None
+        request.on_delta(TextDelta("It is"))
+        request.on_delta(TextDiscarded())
+        return Completion(AssistantMessage("", (ToolCall("c", "look", "{}"),)), FinishReason.TOOL_CALLS)
+
+    with ScriptedModel(calls_instead, "It is sunny", calls_instead, "It is sunny") as model:
+        agent = Agent(model=model, tools=[look])
+        for live, expected in ((True, "It is\n\nIt is sunny"), (False, "It is sunny")):
+            async with agent.stream("go") as stream:
+                assert await text_of(stream, live=live) == expected

@@ -138,6 +138,8 @@ def row_of(row: Dialect) -> str:
         "tool results as JSON objects" if row.json_results else "",
         "tools stay while the history has calls" if row.tools_stay else "",
         "schemas cut to the words it knows" if row.schema_words else "",
+        "parameters of several types" if row.unions else "",
+        "JSON answers without a schema" if row.answers == "json_object" else "",
         "" if row.leaks else "no search for leaked markup",
         "an empty answer is taken from the reasoning" if row.answers_in_reasoning else "",
     ]

@@ -8,15 +8,15 @@ import orjson
 from hypothesis import given, settings
 
 import tools
-from frostagent.models.openai.dialects import GEMINI, PLAIN
+from frostagent.models.openai.dialects import GEMINI, OPENAI, PLAIN, Dialect
 from frostagent.models.openai.tools import MAX_NODES, write_schema
 from tests.cases import each_case
 from tests.frostagent.openai import damage
 
 
-def of(field: Any, **root: Any) -> Any:
+def of(field: Any, dialect: Dialect = PLAIN, /, **root: Any) -> Any:
     """What becomes of the schema of one property."""
-    return write_schema({"type": "object", "properties": {"a": field}, **root}, PLAIN)["properties"]["a"]
+    return write_schema({"type": "object", "properties": {"a": field}, **root}, dialect)["properties"]["a"]
 
 
 def test_our_own_tools_are_flat_already() -> None:
@@ -60,6 +60,63 @@ def test_6_10_what_is_not_flat_is_said_more_loosely(field: Any, flat: dict[str, 
     assert of(field, **{"$defs": {"n": {"type": "integer"}}}) == flat
 
 
+TEXT, WHOLE, NONE = {"type": "string"}, {"type": "integer"}, {"type": "null"}
+CAT = {"type": "object", "properties": {"kind": {"const": "cat"}, "lives": WHOLE}, "required": ["kind", "lives"]}
+DOG = {"type": "object", "properties": {"kind": {"const": "dog"}, "tricks": TEXT}, "required": ["kind"]}
+PET = {
+    "type": "object",
+    "properties": {"kind": {"type": "string", "enum": ["cat", "dog"]}, "lives": WHOLE, "tricks": TEXT},
+    "required": ["kind"],
+}
+
+
+@each_case(
+    ("field", "choice", "single"),
+    [
+        ({"anyOf": [WHOLE, TEXT]}, {"anyOf": [WHOLE, TEXT]}, TEXT),
+        ({"oneOf": [WHOLE, TEXT, NONE], "description": "d"}, {"anyOf": [WHOLE, TEXT], "description": "d"},
+         {"type": "string", "description": "d"}),
+        ({"type": ["integer", "string"]}, {"anyOf": [WHOLE, TEXT]}, TEXT),
+        ({"type": ["string", "integer"], "enum": ["a", 1]},
+         {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "integer", "enum": [1]}]}, TEXT),
+        ({"anyOf": [WHOLE, {"type": "number"}]}, {"anyOf": [WHOLE, {"type": "number"}]}, {"type": "number"}),
+        ({"anyOf": [{"const": "a"}, {"const": "b"}]},
+         {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["b"]}]},
+         {"type": "string", "enum": ["a", "b"]}),
+        ({"anyOf": [{"const": "a"}, TEXT]}, {"anyOf": [{"type": "string", "enum": ["a"]}, TEXT]}, TEXT),
+        ({"anyOf": [{"type": "string", "minLength": 2}, WHOLE]},
+         {"anyOf": [{"type": "string", "minLength": 2}, WHOLE]}, TEXT),
+        ({"anyOf": [TEXT, TEXT]}, TEXT, TEXT),
+        ({"anyOf": [{"type": "array", "items": WHOLE}, {"type": "array", "items": TEXT}]},
+         {"anyOf": [{"type": "array", "items": WHOLE}, {"type": "array", "items": TEXT}]},
+         {"type": "array", "items": TEXT}),
+        ({"anyOf": [WHOLE, {"type": "array", "items": WHOLE}]},
+         {"anyOf": [WHOLE, {"type": "array", "items": WHOLE}]},
+         {"type": "integer", "description": "(or array)"}),
+        ({"anyOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}]},
+         {"anyOf": [of(CAT), of(DOG)]}, PET),
+        ({"anyOf": [{"type": "boolean"}, WHOLE]}, {"anyOf": [{"type": "boolean"}, WHOLE]},
+         {"type": "boolean", "description": "(or integer)"}),
+        ({"type": "object", "properties": {"x": TEXT, "y": TEXT}, "anyOf": [{"required": ["x"]}, {"required": ["y"]}]},
+         *[{"type": "object", "properties": {"x": TEXT, "y": TEXT}}] * 2),
+    ],
+)  # fmt: skip
+def test_6_10_a_choice_loses_none_of_its_options(field: Any, choice: Any, single: Any) -> None:
+    pets: dict[str, Any] = {"$defs": {"cat": CAT, "dog": DOG}}
+    assert of(field, OPENAI, **pets) == choice
+    assert of(field, **pets) == single
+
+
+def test_6_10_the_parameters_themselves_are_no_choice() -> None:
+    assert write_schema({"anyOf": [CAT, DOG]}, OPENAI) == write_schema({"anyOf": [CAT, DOG]}, PLAIN) == PET
+
+
+def test_a_choice_that_holds_itself_ends() -> None:
+    tree: dict[str, Any] = {"anyOf": [TEXT, {"type": "array", "items": {"$ref": "#/$defs/tree"}}]}
+    lists = {"type": "array", "items": {"type": "object"}}
+    assert of({"$ref": "#/$defs/tree"}, OPENAI, **{"$defs": {"tree": tree}}) == {"anyOf": [TEXT, lists]}
+
+
 def test_6_10_a_property_may_be_called_like_a_word_of_schemas() -> None:
     schema = {"type": "object", "properties": {"title": {"type": "string"}, "const": {"type": "string"}}}
     assert write_schema(schema, GEMINI) == schema
@@ -92,6 +149,6 @@ def test_a_schema_that_grows_without_end_is_cut(names: str) -> None:
 @settings(deadline=None)
 @given(damage.objects)
 def test_a_flat_schema_comes_out_as_it_is(schema: dict[str, Any]) -> None:
-    for dialect in (PLAIN, GEMINI):
+    for dialect in (PLAIN, GEMINI, OPENAI):
         flat = write_schema(schema, dialect)
         assert write_schema(flat, dialect) == flat

@@ -11,6 +11,7 @@ from frostagent.engine.external_tools import as_tool
 from frostagent.engine.tool_execution import run_body
 from frostagent.types.errors import InvalidArguments, ToolUnavailable
 from frostagent.types.messages import ToolSpec
+from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker
 from frostagent.types.schema import UnsuitableType
 from frostagent.types.suspension import ApprovalRequest
@@ -323,3 +324,20 @@ def test_plain_arguments_have_their_defaults_at_any_depth_and_otherwise_the_call
     assert checked.arguments["path"] == "/x"
     assert checked.plain == {"path": "x", "options": [{"depth": 2, "recursive": True}]}
     assert delete.validate(checked.plain) == checked
+
+
+async def test_a_tool_is_tried_alone_with_a_context_made_for_it() -> None:
+    @tool(needs=(Telescope,), side_effects="read")
+    async def watch(context: ToolContext, nights: int) -> str:
+        """Watches."""
+        context.progress("dark", night=1)
+        return f"{nights} x {context.port(Telescope).see()}, {context.allowed}, {context.asker.name}"
+
+    heard: list[ToolResult] = []
+    context = ToolContext.for_test(
+        deps={Telescope: Glass()}, asker=Asker(7, "Ann"), allowed=True, on_progress=heard.append
+    )
+    assert await watch(context, nights=2) == "2 x stars, True, Ann"
+    assert [(one.text, one.details) for one in heard] == [("dark", {"night": 1})]
+    with pytest.raises(ToolUnavailable, match="needs Telescope"):
+        await watch(ToolContext.for_test(), nights=2)

@@ -5,53 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable
-from email import message_from_bytes
-from importlib.metadata import distribution
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from packaging.requirements import Requirement
 
 from adapters.offline.server import OfflineModel
 from tests.conformance.vendor import serving as model_serving
 from tests.frostagent.test_library_page import RUNNER, answer, write_examples
 from tests.system.processes.test_first_evening import first_answer, names, run, serving, start
+from tests.typed import TYPED, WRONG, WRONG_LINES
+from tests.wheels import PACKAGES, ROOT, build_wheel, light_environment, needed, pip
 
-ROOT = Path(__file__).parents[3]
-PACKAGES = ("adapters", "bot", "config", "frostagent", "tools")
-BESIDE = (".env.example", "LICENSE", "README.md", "pyproject.toml", "setup.py")
 NO_ROOT = {"PYTHONPATH": ""}  # it would be the checkout's modules that run
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built of a copy: a build leaves folders behind."""
-    folder = tmp_path_factory.mktemp("wheel")
-    copy = folder / "source"
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in BESIDE:
-        shutil.copy(ROOT / name, copy)
-    pip("wheel", "--no-build-isolation", "--no-deps", "--no-index", "--wheel-dir", str(folder), str(copy))
-    (built,) = folder.glob("*.whl")
-    return built
-
-
-def pip(*words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *words, "--quiet", "--no-input", "--disable-pip-version-check"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -94,59 +68,10 @@ asyncio.run(main())
 """
 
 
-WRONG = '''
-from frostagent import Agent, ScriptedModel, tool
-
-
-@tool
-async def double(number: int) -> int:
-    """Doubles."""
-    return 2 * number
-
-
-agent = Agent(model=ScriptedModel("hi"), tools=[double])
-agent.run_sync("go", histroy=())
-Agent(model=ScriptedModel(), instrutions="")
-double("two")
-'''
-
-
-def needed(wheel: Path, extra: str = "") -> set[str]:
-    """What the wheel asks pip for."""
-    with ZipFile(wheel) as archive:
-        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        told = message_from_bytes(archive.read(metadata)).get_all("Requires-Dist") or []
-    return names_of(told, extra)
-
-
-def names_of(requirements: Iterable[str], extra: str = "") -> set[str]:
-    read = map(Requirement, requirements)
-    return {one.name for one in read if one.marker is None or one.marker.evaluate({"extra": extra})}
-
-
-def borrow(libraries: set[str], packages: Path) -> None:
-    """Have these libraries of our own environment, and what they need themselves, in another one, and no others."""
-    own, seen, left = Path(sysconfig.get_path("purelib")), set[str](), set(libraries)
-    while left:
-        found = distribution(left.pop())
-        if found.name in seen:
-            continue
-        seen.add(found.name)
-        left |= names_of(found.requires or ())
-        for top in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
-            if not (packages / top).exists():
-                (packages / top).symlink_to(own / top)
-
-
 @pytest.fixture(scope="module")
 def light(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a new environment that has the wheel and what `pip install frostagent` brings."""
-    folder = tmp_path_factory.mktemp("light")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=120)
-    pip(f"--python={folder / 'bin' / 'python'}", "install", "--no-deps", "--no-index", str(wheel))
-    (packages,) = folder.glob("lib/python*/site-packages")
-    borrow(needed(wheel), packages)
-    return folder / "bin"
+    return light_environment(tmp_path_factory.mktemp("light"), wheel)
 
 
 def said(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -180,11 +105,12 @@ async def test_the_examples_of_the_page_run_and_are_typed_beside_modules_of_the_
     assert {name: text.splitlines() for name, text in json.loads(done.stdout).items()} == expected
     checked = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python]
     cache = str(tmp_path / "cache")
+    (folder / "examples" / "typed.py").write_text(TYPED, "utf-8")
     typed = await asyncio.to_thread(said, folder, *checked, "--cache-dir", cache, "examples")
     assert typed.returncode == 0, typed.stdout + typed.stderr
     (folder / "examples" / "wrong.py").write_text(WRONG, "utf-8")
     typed = await asyncio.to_thread(said, folder, *checked, "--cache-dir", cache, "examples/wrong.py")
-    assert set(re.findall(r"wrong\.py:(\d+): error", typed.stdout)) == {"12", "13", "14"}, typed.stdout
+    assert {int(line) for line in re.findall(r"wrong\.py:(\d+): error", typed.stdout)} == WRONG_LINES, typed.stdout
 
 
 def test_without_the_extra_the_command_says_what_to_install(light: Path, tmp_path: Path) -> None:
