@@ -327,7 +327,7 @@ class Agent:
         """As `run`, and be told its events as they happen:
 
             async with agent.stream("How is the weather?") as stream:
-                async for text in stream.text(live=True):
+                async for text in stream.text():
                     print(text, end="")
             reply = await stream.result()
 

@@ -102,22 +102,14 @@ class AgentStream(Generic[T]):
             raise error
         raise StopAsyncIteration
 
-    def text(self, *, live: bool = False) -> AsyncIterator[str]:
-        """The text of the reply, and nothing else: an answer is given once it is certain that it
-        is the last one and is not made once more.
+    async def text(self) -> AsyncIterator[str]:
+        """The text as the model writes it, piece by piece; also what it says before a call, with a
+        blank line behind.
 
-        `live` gives each piece as the model writes it, which cannot be taken back: with the texts
-        before calls, and with the beginning of an attempt that failed, a blank line between two.
-        An attempt that begins as the failed one did goes on where that broke off.
+        A piece that was given cannot be taken back. If an attempt fails in the middle, the next one
+        goes on if it begins with the same words; else a blank line stands between them. The exact
+        text of the reply is `(await stream.result()).text`.
         """
-        return self._live_text() if live else self._final_text()
-
-    async def _final_text(self) -> AsyncIterator[str]:
-        async for event in self:
-            if isinstance(event, Finished) and event.reply.text:
-                yield event.reply.text
-
-    async def _live_text(self) -> AsyncIterator[str]:
         given = ""  # of the answer under way
         again: str | None = None  # what was given of an attempt that is made once more
         is_apart = False

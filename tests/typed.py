@@ -55,7 +55,7 @@ async def main(kind: type[Cat]) -> None:
     assert_type(agent.stream("a", output=Cat), AgentStream[Cat])
     assert_type(agent.run_sync("a", output=dict[str, int]).output, dict[str, int])
     async with agent.stream("a") as stream:
-        async for piece in stream.text(live=True):
+        async for piece in stream.text():
             assert_type(piece, str)
     assert_type(await double(ToolContext.for_test(deps={}), number=2), int)
     with RecordingModel(ScriptedModel("hi"), "a.jsonl", secrets=["k"]) as model, ReplayModel("a.jsonl") as played:

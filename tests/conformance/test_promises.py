@@ -19,7 +19,7 @@ DOCUMENTS = {
     "details": ("test_details.py", "test_details_seen.py"),
     "beyond": ("test_beyond.py", "test_mutants_killed.py"),
 }
-OWN = {"test_promises.py", "test_readme.py"}
+OWN = {"test_promises.py", "test_first_tool.py"}
 ROW = re.compile(r"^\| (?P<document>[^|]+?) \| (?P<promise>[^|]+?) \| (?P<instead>[^|]*?) ?\| `(?P<test>[^`|]+)` \|$")
 
 

@@ -93,26 +93,19 @@ async def test_runs_side_by_side_hear_their_own_events() -> None:
             assert await events(one) == await events(other) == RUN
 
 
-async def text_of(stream: AgentStream[Any], *, live: bool = False) -> str:
-    return "".join([piece async for piece in stream.text(live=live)])
+async def text_of(stream: AgentStream[Any]) -> str:
+    return "".join([piece async for piece in stream.text()])
 
 
-async def test_the_text_is_that_of_the_reply_and_live_that_of_every_answer() -> None:
-    with ScriptedModel(CALLING, "sunny", CALLING, "sunny", "plain", "plain") as model:
+async def test_the_text_is_that_of_every_answer() -> None:
+    with ScriptedModel(CALLING, "sunny", "plain") as model:
         agent = Agent(model=model, tools=[look])
-        for live, expected in ((False, "sunny"), (True, "I look.\n\nsunny")):
-            async with agent.stream("go") as stream:
-                assert await text_of(stream, live=live) == expected
-        for live in (False, True):
-            async with agent.stream("go") as stream:
-                reply = await stream.result()
-                assert await text_of(stream, live=live) == reply.output == "plain"
-
-
-async def test_the_text_of_a_value_is_what_the_model_wrote() -> None:
-    with ScriptedModel('{"dish": "tea"}') as model:
-        async with Agent(model=model).stream("go", output=Order) as stream:
-            assert await text_of(stream) == '{"dish": "tea"}'
+        async with agent.stream("go") as stream:
+            assert await text_of(stream) == "I look.\n\nsunny"
+            assert (await stream.result()).text == "sunny"
+        async with agent.stream("go") as stream:
+            reply = await stream.result()
+            assert await text_of(stream) == reply.output == "plain"
 
 
 async def test_a_model_without_deltas_has_its_text_told_at_once() -> None:
@@ -344,11 +337,10 @@ async def two_services(url: str) -> AsyncIterator[Failover]:
         yield Failover([Upstream(client) for client in clients], clock=SystemClock(), ids=CountingIds(), attempts=1)
 
 
-@pytest.mark.parametrize("live", [False, True])
 @pytest.mark.parametrize("position", range(len(PIECES) + 1))
 @pytest.mark.parametrize("pieces", [PIECES, ["".join(PIECES)], ["It is", " raining."], ["No", "."]])
-async def test_wherever_the_first_service_breaks_off_the_text_is_that_of_the_answer(
-    pieces: list[str], position: int, *, live: bool
+async def test_wherever_the_first_service_breaks_off_the_text_ends_with_the_answer(
+    pieces: list[str], position: int
 ) -> None:
     answer = "".join(pieces)
     async with (
@@ -357,10 +349,10 @@ async def test_wherever_the_first_service_breaks_off_the_text_is_that_of_the_ans
         two_services(url) as model,
         Agent(model=model).stream("How is the weather?") as stream,
     ):
-        text = await text_of(stream, live=live)
+        text = await text_of(stream)
         assert (await stream.result()).output == answer
     begun = text.removesuffix(answer)
-    if live and begun:  # it was given, and is not how the answer begins
+    if begun:  # it was given, and is not how the answer begins
         assert begun.endswith("\n\n")
         assert not answer.startswith(begun.strip())
         assert "".join(PIECES[:position]).startswith(begun.strip())
@@ -400,8 +392,7 @@ async def test_an_attempt_that_calls_a_tool_instead_is_set_apart() -> None:
         request.on_delta(TextDiscarded())
         return Completion(AssistantMessage("", (ToolCall("c", "look", "{}"),)), FinishReason.TOOL_CALLS)
 
-    with ScriptedModel(calls_instead, "It is sunny", calls_instead, "It is sunny") as model:
-        agent = Agent(model=model, tools=[look])
-        for live, expected in ((True, "It is\n\nIt is sunny"), (False, "It is sunny")):
-            async with agent.stream("go") as stream:
-                assert await text_of(stream, live=live) == expected
+    with ScriptedModel(calls_instead, "It is sunny") as model:
+        async with Agent(model=model, tools=[look]).stream("go") as stream:
+            assert await text_of(stream) == "It is\n\nIt is sunny"
+            assert (await stream.result()).text == "It is sunny"
