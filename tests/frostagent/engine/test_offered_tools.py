@@ -25,7 +25,6 @@ class Server:
         self.name = name
         self.size = size
         self.reason = ""
-        self.on_change = lambda: None
 
     def tool(self, number: int) -> Tool:
         async def run(**_: object) -> str:
@@ -38,6 +37,8 @@ class Server:
 
     def offered(self) -> tuple[Tool, ...]:
         return tuple(self.tool(number) for number in range(self.size))
+
+    def subscribe(self, changed: object) -> None: ...
 
     async def first_try(self) -> None: ...
 
