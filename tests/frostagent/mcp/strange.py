@@ -7,9 +7,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from typing import Any
 
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()"
 OBJECT = {"type": "object", "properties": {}}
 
 
@@ -70,6 +72,7 @@ LISTS: dict[str, list[Any]] = {
     "hang": [tool("fine")],
     "endless-line": [tool("fine")],
     "stubborn": [tool("fine")],
+    "family": [tool("fine")],
     "hung-list": [],
     "hints": [
         tool("reads", annotations={"readOnlyHint": True}),
@@ -119,6 +122,9 @@ def answer(mode: str, method: str, params: dict[str, Any]) -> dict[str, Any] | N
             return {"content": [{"type": "text", "text": "pulled"}]}
         case "tools/call" if mode == "stubborn":
             return {"content": [{"type": "text", "text": str(os.getpid())}]}
+        case "tools/call" if mode == "family":
+            child = subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.DEVNULL)
+            return {"content": [{"type": "text", "text": f"{os.getpid()} {child.pid}"}]}
         case "tools/call" if mode == "endless-line":
             while True:
                 sys.stdout.write("x" * 2**16)

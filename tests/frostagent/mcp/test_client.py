@@ -390,6 +390,48 @@ async def test_a_program_that_does_not_end_when_it_is_told_to_is_killed(monkeypa
         os.kill(pid, 0)
 
 
+def is_there(pid: int) -> bool:
+    """Whether the process lives; one that only waits to be collected does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text("ascii")
+    except FileNotFoundError:
+        return False
+
+
+async def test_a_program_that_ends_leaves_no_children_behind() -> None:
+    async with offering(strange("family")) as tools:
+        pids = [int(pid) for pid in (await run(tools, "odd_fine")).content.split()]
+        assert all(map(is_there, pids))
+    await until(lambda: not any(map(is_there, pids)))
+
+
+KILLED = """
+import asyncio, sys
+from tests.frostagent.mcp.servers import offering, run, strange
+
+async def main():
+    async with offering(strange(sys.argv[1])) as tools:
+        print((await run(tools, "odd_fine")).content, flush=True)
+        await asyncio.get_running_loop().create_future()
+
+asyncio.run(main())
+"""
+
+
+@each_case("mode", ["stubborn", "family"])
+async def test_what_is_killed_takes_its_servers_and_their_children_along(mode: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", KILLED, mode), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    pids = [int(pid) for pid in (await process.stdout.readline()).split()]
+    assert pids
+    assert all(map(is_there, pids))
+    process.kill()
+    await process.wait()
+    await until(lambda: not any(map(is_there, pids)))
+
+
 # --- secrets --------------------------------------------------------------------------------------
 
 
