@@ -193,6 +193,13 @@ class McpServers:
             if one.name not in withheld and one.tokens and not one.reason
         )
 
+    def connections(self) -> Mapping[str, bool]:
+        """Whether each server is connected now."""
+        return {
+            name: name in self._running and not self._running[name][1].state.reason
+            for name in self._rows
+        }
+
     # --- what people see --------------------------------------------------------------------------
 
     def statuses(self) -> tuple[ServerStatus, ...]:

@@ -34,7 +34,7 @@ from mcp.shared.message import SessionMessage
 from msgspec.structs import replace
 
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.engine.external_tools import foreign_tool, our_name
+from frostagent.engine.external_tools import our_name, whole_schema
 from frostagent.engine.server_tools import connected
 from frostagent.mcp_list import (
     check_arguments,
@@ -48,10 +48,11 @@ from frostagent.mcp_list import (
 from frostagent.mcp_stdio import open_program
 from frostagent.text.masking import Mask, one_line, server_secrets
 from frostagent.text.visible_text import visible_text
+from frostagent.types.arguments import Shape
 from frostagent.types.errors import ConfigError, Problem, ToolFailed, ToolUnavailable
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.results import SHOWN_KINDS, Image, ToolResult, shorten
-from frostagent.types.tools import Declarations, Tool, ToolContext
+from frostagent.types.tools import Declarations, Tool, ToolContext, fields_of
 from frostagent.types.traits import Audience, Permission, SideEffects
 
 __all__ = ["MCPServer", "ServerState", "Trust", "connected"]
@@ -83,7 +84,8 @@ LARGEST_PICTURE = 4 * 2**20  # bytes
 LARGEST_EVENT = 8 * 2**20  # bytes of one event or body over HTTP
 STDERR_LINES = 20
 LATE = 5.0  # seconds that the SDK waits for a call longer than we do, who tell the server
-RELIST_PAUSE = 1.0  # seconds between two looks at a list that changes all the time
+RELIST_PAUSE, LONGEST_RELIST_PAUSE = 1.0, 60.0  # seconds between two looks at a list that changes
+MOST_PROGRESS = 100  # reports of a call that are passed on
 
 SESSION_GONE = "Session terminated"  # the SDK's words for HTTP 404 within a session
 LEGACY_PING = "2025-11-25"
@@ -263,7 +265,7 @@ class MCPServer:
             if not was_connected:
                 return f"it did not answer within {CONNECTING:g} s", False
         except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
-            return self._told(error), was_connected
+            return self._describe_error(error), was_connected
         return "it has closed the connection", was_connected
 
     @asynccontextmanager
@@ -272,7 +274,7 @@ class MCPServer:
         client = Client(
             self._transport(),
             read_timeout_seconds=self._timeout + LATE,
-            message_handler=self._hear,
+            message_handler=self._notice,
             client_info=types.Implementation(name="frostagent", version="1"),
             cache=None,
         )
@@ -293,7 +295,7 @@ class MCPServer:
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
         async with self._streams() as (incoming, outgoing):
-            yield Watched(incoming, self._lost.set, self._keep_usable), outgoing
+            yield WatchedStream(incoming, self._lost.set, self._keep_usable), outgoing
 
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
@@ -361,21 +363,23 @@ class MCPServer:
                     return
             await self._clock.sleep(CHECKING)
 
-    async def _hear(self, message: object) -> None:
+    async def _notice(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._relist.set()
 
     async def _list_again(self, client: Client) -> None:
+        pause = RELIST_PAUSE
         while True:
+            pause = min(2 * pause, LONGEST_RELIST_PAUSE) if self._relist.is_set() else RELIST_PAUSE
             await self._relist.wait()
             self._relist.clear()
             try:
                 async with asyncio.timeout(CONNECTING):
                     await self._list(client)
             except (TimeoutError, MCPError, ValueError) as error:
-                self._error = self._told(error)
+                self._error = self._describe_error(error)
                 logger.warning("MCP server %s: its tools are as before: %s", self.name, self._error)
-            await self._clock.sleep(RELIST_PAUSE)
+            await self._clock.sleep(pause)
 
     def _keep_usable(self, received: SessionMessage) -> None:
         """Take out of a page of tools what would have the SDK refuse the whole list."""
@@ -406,6 +410,7 @@ class MCPServer:
             if len(offers) == MOST_TOOLS:
                 skipped.append(f"it has more than {MOST_TOOLS} tools: the others are left out")
                 break
+            await self._clock.sleep(0)  # a long list holds nobody up
             try:
                 digest = digest_of(each)
                 made = self._tool(each, digest)
@@ -454,7 +459,8 @@ class MCPServer:
     def _tool(self, listed: types.Tool, digest: str) -> Tool:
         """A tool of the server as one of ours. Raises ValueError, TypeError, RecursionError."""
         check_name(listed.name)
-        schema = json.loads(self._mask(json.dumps(clean_schema(listed.input_schema))))
+        cleaned = clean_schema(whole_schema(listed.input_schema, listed.name))
+        schema = json.loads(self._mask(json.dumps(cleaned)))
         said = listed.description or listed.title or listed.name
 
         async def execute(context: ToolContext, **arguments: Any) -> ToolResult:
@@ -470,16 +476,19 @@ class MCPServer:
             "available": lambda: self._reason,
             **rights(trust, listed.annotations),
         }
-        made = foreign_tool(
-            name, clean_description(self._mask(said)), schema, execute, raw_input=False, **declared
-        )
-        return replace(
-            made,
-            check=partial(check_arguments, made.parameters),
+        return Tool(
+            name=our_name(name),
+            description=clean_description(self._mask(said)) or listed.name,
+            parameters=schema,
+            shape=Shape.of(schema),
+            check=partial(check_arguments, schema),
+            function=execute,
+            wants_context=True,
             origin=f"{self.name}/{listed.name}",
             server=self.name,
             revision="" if trust == "full" else digest,
             untrusted_description=trust != "full" and (trust == "ask" or first is None),
+            **fields_of(**declared),
         )
 
     # --- its calls --------------------------------------------------------------------------------
@@ -495,9 +504,14 @@ class MCPServer:
         return result
 
     async def _ask(self, name: str, context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            words = self._mask(one_line(visible_text(message or ""), 200))
-            context.progress(words, progress=progress, total=total)
+        left = MOST_PROGRESS
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal left
+            if left:
+                left -= 1
+                words = self._mask(one_line(visible_text((message or "")[:1000]), 200))
+                context.progress(words, progress=progress, total=total)
 
         for is_last in (False, True):
             if self._client is None and not self._error:
@@ -506,7 +520,7 @@ class MCPServer:
             if client is None:
                 raise ToolUnavailable(f"the server {self.name} {self._reason}. Do without it.")
             try:
-                told = await client.call_tool(name, arguments, self._timeout + LATE, tell)
+                told = await client.call_tool(name, arguments, self._timeout + LATE, report)
                 result = result_of(told)
                 return replace(result, content=self._mask(result.content))
             except MCPError as error:
@@ -518,12 +532,14 @@ class MCPServer:
                     continue
                 if error.code == types.CONNECTION_CLOSED:
                     self._lost.set()
-                raise self._failed("says", self._told(error, error.message)) from None
+                raise self._failed("says", self._describe_error(error, error.message)) from None
             except (httpx2.HTTPError, OSError) as error:
                 self._lost.set()
-                raise self._failed("cannot be reached any more", self._told(error)) from None
+                raise self._failed(
+                    "cannot be reached any more", self._describe_error(error)
+                ) from None
             except (ValueError, RuntimeError) as error:
-                raise self._failed("gave no proper result", self._told(error)) from None
+                raise self._failed("gave no proper result", self._describe_error(error)) from None
         raise AssertionError("the second try returns or raises")
 
     def _failed(self, what: str, why: str) -> ToolFailed:
@@ -535,7 +551,7 @@ class MCPServer:
             async with asyncio.timeout(COMING_BACK):
                 await self._back.wait()
 
-    def _told(self, error: BaseException, words: str = "") -> str:
+    def _describe_error(self, error: BaseException, words: str = "") -> str:
         """What went wrong, without secrets; if the server could not be reached, with the last line
         that a program of ours wrote.
         """
@@ -547,7 +563,7 @@ class MCPServer:
         return one_line(f"{told} ({self._mask(self._stderr[-1])})", 300)
 
 
-class Watched:
+class WatchedStream:
     """A stream of a transport that says when the other side has ended it, and shows each message
     to `look` before the SDK has it.
     """

@@ -7,13 +7,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import mcp_types as types
 from mcp.shared.inbound import find_invalid_x_mcp_header
 from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from frostagent.engine.json_schemas import fill_defaults
 from frostagent.text.masking import one_line
@@ -27,6 +28,30 @@ LONGEST_DESCRIPTION: Final = 2_000  # characters
 LONGEST_SCHEMA: Final = 20_000  # characters of JSON
 LONGEST_REASON: Final = 200  # characters
 LIST_TOOLS: Final = types.ListToolsRequest.model_fields["method"].default
+Kind: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
+SchemaForm = TypedDict(
+    "SchemaForm",
+    {
+        "type": Kind | list[Kind],
+        "properties": "dict[str, SchemaForm | bool]",
+        "required": list[str],
+        "enum": list[Any],
+        "items": "SchemaForm | bool | list[SchemaForm | bool]",
+        "additionalProperties": "SchemaForm | bool",
+        "allOf": "list[SchemaForm | bool]",
+        "anyOf": "list[SchemaForm | bool]",
+        "oneOf": "list[SchemaForm | bool]",
+        "$ref": str,
+        "$defs": "dict[str, SchemaForm | bool]",
+        "definitions": "dict[str, SchemaForm | bool]",
+    },
+    total=False,
+)
+"""What we read of a JSON schema. The whole of it is a hundred times slower to check, which would
+hold everybody up when a server lists 200 tools.
+"""
+
+FORM: Final = TypeAdapter(SchemaForm)
 PROSE: Final = frozenset({"description", "title", "$comment"})
 DATA: Final = frozenset({"const", "default", "enum", "examples"})
 
@@ -74,12 +99,16 @@ def _fault(page: dict[str, Any], version: str) -> str:
     except KeyError:
         return ""  # a version the SDK has no rules for
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"] if part not in {"tools", 0})
-        return f"{place}: {first['msg']}" if place else first["msg"]
+        return _first_fault(error)
     except (ValueError, RecursionError) as error:
         return str(error)
     return ""
+
+
+def _first_fault(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"] if part not in {"tools", 0})
+    return f"{place}: {first['msg']}" if place else first["msg"]
 
 
 def _bad_header(entry: Mapping[str, Any], version: str) -> str:
@@ -107,12 +136,16 @@ def clean_description(text: str) -> str:
 
 
 def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with its prose cleaned. Raises ValueError if it is too large, or has something
-    else that cannot be seen or begins another speaker's turn: names and values are sent back, so
-    they cannot be changed.
+    """The schema with its prose cleaned. Raises ValueError if it is none or too large, or if
+    something else in it cannot be seen or begins another speaker's turn: names and values are sent
+    back, so they cannot be changed.
     """
     if len(json.dumps(schema)) > LONGEST_SCHEMA:
         raise ValueError(f"its schema has more than {LONGEST_SCHEMA} characters")
+    try:
+        FORM.validate_python(schema, strict=True)
+    except ValidationError as error:
+        raise ValueError(f"its schema is none: {_first_fault(error)}") from None
     cleaned: dict[str, Any] = _cleaned(schema)
     return cleaned
 

@@ -153,9 +153,9 @@ async def _end(process: Process) -> None:
 
 
 async def _wait_for(process: Process) -> None:
-    """Return once it has ended, or has had time enough. Its own `wait` waits for its pipes, too."""
+    """Return once it has ended, or has had time enough."""
     with suppress(TimeoutError), anyio.fail_after(GRACE):
-        while process.returncode is None:  # noqa: ASYNC110
+        while process.returncode is None:  # noqa: ASYNC110  # `wait` waits for its pipes, too
             await anyio.sleep(LOOK)
 
 

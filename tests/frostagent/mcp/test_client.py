@@ -40,6 +40,10 @@ def names(server: MCPServer) -> list[str]:
     return [tool.name for tool in server.offered()]
 
 
+def context(**more: Any) -> ToolContext:
+    return ToolContext(run_id="r", step=1, call_id="c", conversation=NOWHERE, asker=Asker(1), deadline=0.0, **more)
+
+
 # --- what it offers -------------------------------------------------------------------------------
 
 
@@ -237,10 +241,7 @@ async def test_a_tool_that_is_described_differently_is_trusted_no_more(
         assert how() == before
         first, other = tools["odd_pull"], tools["odd_other"]
         assert bool(first.revision) == (trust != "full")
-        context = ToolContext(
-            run_id="r", step=1, call_id="c", conversation=NOWHERE, asker=Asker(1), deadline=0.0, allowed=True
-        )
-        assert (await tools.execute("odd_pull", "{}", context)).content == "pulled"
+        assert (await tools.execute("odd_pull", "{}", context(allowed=True))).content == "pulled"
         await until(lambda: "odd_new" in tools, seconds=20)
         assert how() == before | after
         assert (tools["odd_pull"].revision != first.revision) == (trust != "full")
@@ -272,6 +273,15 @@ async def test_a_call_that_hangs_ends_with_its_deadline_and_the_server_hears_of_
         assert result.code == "TOOL_TIMEOUT"
         await until(file.exists)
         assert (await run(tools, "house_add", left=1, right=2)).content == "3"
+
+
+async def test_a_call_reports_its_progress_so_often_at_most() -> None:
+    heard: list[ToolResult] = []
+    async with offering(house()) as tools:
+        result = await tools.execute("house_count", '{"to": 500}', context(reports=heard.append))
+    assert result.content == "counted"
+    assert len(heard) == mcp.MOST_PROGRESS
+    assert heard[-1].content == "at 100"
 
 
 async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
