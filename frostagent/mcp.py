@@ -235,6 +235,7 @@ class MCPServer:
         """
         pause = FIRST_PAUSE
         while True:
+            began = self._clock.monotonic()
             try:
                 async with asyncio.TaskGroup() as group:
                     connection = group.create_task(self._hold_connection())
@@ -243,19 +244,18 @@ class MCPServer:
                 self._reason = "is not connected"
                 self._back.clear()
                 self._tried.set()
-            reason, was_connected = "it broke off", False
-            if not connection.cancelled():
-                reason, was_connected = connection.result()
+            reason = "it broke off" if connection.cancelled() else connection.result()
             is_known, self._error = reason == self._error, reason
             self._reason = f"cannot be reached: {reason}"
             level = logging.DEBUG if is_known else logging.WARNING
             logger.log(level, "MCP server %s %s", self.name, self._reason)
-            pause = FIRST_PAUSE if was_connected else pause
+            if self._clock.monotonic() - began > LONGEST_PAUSE:  # it was well in between
+                pause = FIRST_PAUSE
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _hold_connection(self) -> tuple[str, bool]:
-        """Connect, and return once that failed or is over: why, and whether it was connected."""
+    async def _hold_connection(self) -> str:
+        """Connect, and return once that failed or is over: why."""
         was_connected = False
         try:
             async with self._connected() as client:
@@ -263,10 +263,10 @@ class MCPServer:
                 await self._watch(client)
         except TimeoutError:
             if not was_connected:
-                return f"it did not answer within {CONNECTING:g} s", False
+                return f"it did not answer within {CONNECTING:g} s"
         except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
-            return self._describe_error(error), was_connected
-        return "it has closed the connection", was_connected
+            return self._describe_error(error)
+        return "it has closed the connection"
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:

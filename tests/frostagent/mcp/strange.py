@@ -74,6 +74,7 @@ LISTS: dict[str, list[Any]] = {
     "stubborn": [tool("fine")],
     "family": [tool("fine")],
     "hung-list": [],
+    "leaves": [tool("fine")],
     "hints": [
         tool("reads", annotations={"readOnlyHint": True}),
         tool("destroys", annotations={"readOnlyHint": True, "destructiveHint": True}),
@@ -154,6 +155,8 @@ def main(mode: str) -> None:
             continue
         if result is not None:
             send({"id": message["id"], "result": result})
+        if mode == "leaves" and message["method"] == "tools/list":
+            return
     while mode == "stubborn":
         signal.pause()
 

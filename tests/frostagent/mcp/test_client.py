@@ -29,7 +29,7 @@ from frostagent.types.runs import Asker, RunEvent, ToolProgressed
 from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience, Permission, SideEffects
 from tests.cases import each_case
-from tests.fakes import until
+from tests.fakes import CountingIds, ManualClock, until
 from tests.frostagent.mcp.servers import HOUSE, free_port, house, offering, over_http, run, strange
 
 SECRET = "sesame-open-4711"
@@ -303,6 +303,13 @@ async def test_a_server_that_dies_is_started_again() -> None:
         assert [spec.name for spec in tools.definitions()] == []
         await until(lambda: not server.state.reason, seconds=30)
         assert (await run(tools, "house_add", left=1, right=2)).content == "3"
+
+
+async def test_a_server_that_leaves_each_time_is_started_less_and_less_often() -> None:
+    clock = ManualClock()
+    async with connected([strange("leaves", clock=clock, ids=CountingIds())]):
+        await until(lambda: len([each for each in clock.slept if each]) >= 4, seconds=30)
+    assert [each for each in clock.slept if each][:4] == [1.0, 2.0, 4.0, 8.0]
 
 
 async def test_a_session_that_a_restarted_server_has_forgotten_is_opened_anew() -> None:
