@@ -378,6 +378,7 @@ def build_app(
         clock=clock,
         ids=ids,
         on_change=tools_changed,
+        notify=alerts.tell,
     )
     common_ports = build_ports(
         settings, subagents=subagents.subagents, media=media, web=web, games=games, clock=clock

@@ -12,15 +12,18 @@ import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from bot.core.language import CATALOGUE
 from config.mcp_servers import ServerRow, read_servers
 from config.settings import Settings
 from frostagent.engine.external_tools import our_name
 from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import Toolset
 from frostagent.models.tokens import estimate
+from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError, Problem
@@ -35,12 +38,22 @@ logger = logging.getLogger(__name__)
 
 SDK_HOME = "frostagent.mcp"
 NOT_YET = "is not connected yet"
+MOST_TOLD = 5  # tools of a server whose names an alert has
+DIFFERENT: Final = Phrase(
+    "MCP 服务器 {server} 的工具说明和刚连上时不一样了（{tools}）。之前对它们的同意不再算数；"
+    "重启机器人之前，每次调用都要主人同意。请用 frostagent mcp try {server} 看一看。",
+    "MCP server {server} describes tools differently than when it connected ({tools}). An approval "
+    "from before does not hold for them, and until the bot is restarted an owner must allow each "
+    "call. Look at them with: frostagent mcp try {server}",
+)
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
     """A server as people see it. `reason` is why it is away, empty while it is connected;
-    `tokens` is about what the schemas of its tools take in a request.
+    `tokens` is about what the schemas of its tools take in a request; `changed` are the tools that
+    it describes differently than when it connected first.
     """
 
     name: str
@@ -54,13 +67,15 @@ class ServerStatus:
     tokens: int
     calls: int
     failures: int
+    changed: tuple[str, ...] = ()
 
 
 class McpServers:
     """Reads MCP_FILE, and reads it again; a server whose row is as it was stays connected.
 
-    `masks` learn the secrets of rows that come later. Raises ConfigError for a file that cannot be
-    used.
+    `masks` learn the secrets of rows that come later. Owners are notified once of each server that
+    describes its tools differently, if it is not trusted in full. Raises ConfigError for a file
+    that cannot be used.
     """
 
     def __init__(
@@ -73,6 +88,7 @@ class McpServers:
         clock: Clock,
         ids: Ids,
         on_change: Callable[[], None] = lambda: None,
+        notify: NotifyOwners = lambda _: None,
     ) -> None:
         self._settings = settings
         self._toolset = toolset
@@ -81,6 +97,8 @@ class McpServers:
         self._clock = clock
         self._ids = ids
         self._on_change = on_change
+        self._notify = notify
+        self._told: set[str] = set()  # servers that owners were notified of
         self._rows: Mapping[str, ServerRow] = {}
         self._running: dict[str, tuple[ServerRow, MCPServer, ServerTools]] = {}
         self._changed = asyncio.Event()
@@ -105,6 +123,7 @@ class McpServers:
             if rows.get(name) != row:
                 tools.withdraw()
                 del self._running[name]
+                self._told.discard(name)
         self._changed.set()
 
     async def run(self) -> None:
@@ -132,8 +151,16 @@ class McpServers:
         for name, row in self._rows.items():
             if name not in self._running:
                 server = build_server(name, row, clock=self._clock, ids=self._ids)
-                tools = ServerTools(self._toolset, server, self._on_change)
+                changed = partial(self._tools_changed, row, server)
+                tools = ServerTools(self._toolset, server, changed)
                 self._running[name] = row, server, tools
+
+    def _tools_changed(self, row: ServerRow, server: MCPServer) -> None:
+        self._on_change()
+        changed, name = server.state.changed, server.name
+        if changed and row.trust != "full" and name not in self._told:
+            self._told.add(name)
+            self._notify(DIFFERENT.fill(server=name, tools=", ".join(changed[:MOST_TOLD])))
 
     async def _keep(self, server: MCPServer) -> None:
         while True:
@@ -166,6 +193,13 @@ class McpServers:
             if one.name not in withheld and one.tokens and not one.reason
         )
 
+    def connections(self) -> Mapping[str, bool]:
+        """Whether each server is connected now."""
+        return {
+            name: name in self._running and not self._running[name][1].state.reason
+            for name in self._rows
+        }
+
     # --- what people see --------------------------------------------------------------------------
 
     def statuses(self) -> tuple[ServerStatus, ...]:
@@ -176,10 +210,6 @@ class McpServers:
             else describe_unbuilt(name, row)
             for name, row in self._rows.items()
         )
-
-    def is_one_of_theirs(self, name: str) -> bool:
-        """Whether a tool of this name may belong to a server, which may be away."""
-        return belongs_to_server(name, self._rows)
 
 
 def belongs_to_server(name: str, servers: Iterable[str]) -> bool:
@@ -241,4 +271,5 @@ def describe(name: str, row: ServerRow, server: MCPServer, tools: ServerTools) -
         tokens=round(estimate(ModelRequest((), specs))) if specs else 0,
         calls=state.calls,
         failures=state.failures,
+        changed=state.changed,
     )

@@ -127,7 +127,7 @@ def read_vitals(app: App) -> Vitals:
         ended=app.decisions.calls.ended,
         commands=app.commands.taken,
         today=read_today(app.spending),
-        servers={one.name: not one.reason for one in app.servers.statuses()},
+        servers=app.servers.connections(),
     )
 
 

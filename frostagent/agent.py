@@ -161,8 +161,7 @@ class Agent:
         self.name, self._approver = name, as_approver(approver)
         tools, self._servers = part_servers(tools)
         self.tools = gather(tools, hooks=hooks, configured=configured, clock=clock)
-        for server in self._servers:
-            ServerTools(self.tools, server)
+        self._server_tools = [ServerTools(self.tools, server) for server in self._servers]
         self._ports: dict[type[Any], object] = {Media: PlainMedia(), **(deps or ports or {})}
         self._subscribers = Subscribers(observer)
         self._limits = usage_limits

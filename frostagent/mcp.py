@@ -21,7 +21,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self, TypeAlias
+from weakref import WeakMethod
 
 import httpx2
 import mcp_types as types
@@ -32,15 +34,25 @@ from mcp.shared.message import SessionMessage
 from msgspec.structs import replace
 
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.engine.external_tools import foreign_tool
+from frostagent.engine.external_tools import our_name, whole_schema
 from frostagent.engine.server_tools import connected
+from frostagent.mcp_list import (
+    check_arguments,
+    check_name,
+    clean_description,
+    clean_schema,
+    digest_of,
+    reason_for,
+    usable_entries,
+)
 from frostagent.mcp_stdio import open_program
 from frostagent.text.masking import Mask, one_line, server_secrets
 from frostagent.text.visible_text import visible_text
+from frostagent.types.arguments import Shape
 from frostagent.types.errors import ConfigError, Problem, ToolFailed, ToolUnavailable
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.results import SHOWN_KINDS, Image, ToolResult, shorten
-from frostagent.types.tools import Declarations, Tool, ToolContext
+from frostagent.types.tools import Declarations, Tool, ToolContext, fields_of
 from frostagent.types.traits import Audience, Permission, SideEffects
 
 __all__ = ["MCPServer", "ServerState", "Trust", "connected"]
@@ -63,17 +75,17 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds until the next try to connect
 
 MOST_TOOLS = 200
 MOST_PAGES = 50
-LONGEST_DESCRIPTION = 2_000  # characters
-LONGEST_SCHEMA = 20_000  # characters of JSON
+MOST_REASONS = 20  # tools that are left out whose reasons are told one by one
 LONGEST_RESULT = 100_000  # characters
 MOST_READ = 2 * LONGEST_RESULT  # characters that are looked at
 MOST_BLOCKS = 200
 MOST_PICTURES = 4
 LARGEST_PICTURE = 4 * 2**20  # bytes
-LARGEST_EVENT = 8 * 2**20  # bytes of one event over HTTP
+LARGEST_EVENT = 8 * 2**20  # bytes of one event or body over HTTP
 STDERR_LINES = 20
 LATE = 5.0  # seconds that the SDK waits for a call longer than we do, who tell the server
-RELIST_PAUSE = 1.0  # seconds between two looks at a list that changes all the time
+RELIST_PAUSE, LONGEST_RELIST_PAUSE = 1.0, 60.0  # seconds between two looks at a list that changes
+MOST_PROGRESS = 100  # reports of a call that are passed on
 
 SESSION_GONE = "Session terminated"  # the SDK's words for HTTP 404 within a session
 LEGACY_PING = "2025-11-25"
@@ -82,7 +94,8 @@ LEGACY_PING = "2025-11-25"
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """How a server is. `reason` is empty while it is connected; `skipped` has a line for each tool
-    of its that is not offered. `error` is what went wrong last, also if that is over.
+    of its that is not offered. `error` is what went wrong last, also if that is over. `changed` are
+    the tools that are not as they were when it connected first.
     """
 
     reason: str
@@ -92,6 +105,7 @@ class ServerState:
     version: str = ""
     calls: int = 0
     failures: int = 0
+    changed: tuple[str, ...] = ()
 
 
 class MCPServer:
@@ -100,8 +114,11 @@ class MCPServer:
 
     `tools` are the names of those that are wanted, all if it is empty. `trust` says how far they
     are trusted; `audience` who may have them called. `timeout` is in seconds for a call. Its tools
-    are named `name_tool`. The connection lasts as long as `run` (see `connected`). `on_change` is
-    told when its tools have changed.
+    are named `name_tool`. The connection lasts as long as `run` (see `connected`).
+
+    Below "full", what it says of its tools is words from outside as well: with "ask" all of it,
+    with "read" what is new or other than when it connected first; a tool that is other is trusted
+    as with "ask" then. An approval of a call does not hold once the tool is other.
 
     Raises ConfigError unless it has either a command or a url.
     """
@@ -134,7 +151,7 @@ class MCPServer:
         self.name = name
         self.secrets = server_secrets(env=env, headers=headers, texts=(url, *args))
         self._mask = Mask(self.secrets)
-        self.on_change: Callable[[], None] = lambda: None
+        self._subscribers: list[WeakMethod[Callable[[], None]]] = []
         self._command = command
         self._args = list(args)
         self._env = dict(env or {})
@@ -150,6 +167,10 @@ class MCPServer:
         self._client: Client | None = None
         self._offers: dict[str, Tool] = {}
         self._skipped: tuple[str, ...] = ()
+        self._dropped: list[str] = []  # entries of the list that the SDK never saw
+        self._digests: Mapping[str, str] = {}  # of what it says of each tool
+        self._first: Mapping[str, str] | None = None  # as it listed them first
+        self._changed: dict[str, None] = {}
         self._reason = "is not connected yet"
         self._error = self._version = ""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -169,11 +190,17 @@ class MCPServer:
             version=self._version,
             calls=self._calls,
             failures=self._failures,
+            changed=tuple(self._changed),
         )
 
     def offered(self) -> tuple[Tool, ...]:
         """Its tools, as it listed them last: unavailable while it is away."""
         return tuple(self._offers.values())
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Call this method after each change of its tools, as long as its object is there."""
+        self._subscribers = [each for each in self._subscribers if each() is not None]
+        self._subscribers.append(WeakMethod(changed))
 
     # --- its connection ---------------------------------------------------------------------------
 
@@ -208,6 +235,7 @@ class MCPServer:
         """
         pause = FIRST_PAUSE
         while True:
+            began = self._clock.monotonic()
             try:
                 async with asyncio.TaskGroup() as group:
                     connection = group.create_task(self._hold_connection())
@@ -216,19 +244,18 @@ class MCPServer:
                 self._reason = "is not connected"
                 self._back.clear()
                 self._tried.set()
-            reason, was_connected = "it broke off", False
-            if not connection.cancelled():
-                reason, was_connected = connection.result()
+            reason = "it broke off" if connection.cancelled() else connection.result()
             is_known, self._error = reason == self._error, reason
             self._reason = f"cannot be reached: {reason}"
             level = logging.DEBUG if is_known else logging.WARNING
             logger.log(level, "MCP server %s %s", self.name, self._reason)
-            pause = FIRST_PAUSE if was_connected else pause
+            if self._clock.monotonic() - began > LONGEST_PAUSE:  # it was well in between
+                pause = FIRST_PAUSE
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _hold_connection(self) -> tuple[str, bool]:
-        """Connect, and return once that failed or is over: why, and whether it was connected."""
+    async def _hold_connection(self) -> str:
+        """Connect, and return once that failed or is over: why."""
         was_connected = False
         try:
             async with self._connected() as client:
@@ -236,10 +263,10 @@ class MCPServer:
                 await self._watch(client)
         except TimeoutError:
             if not was_connected:
-                return f"it did not answer within {CONNECTING:g} s", False
+                return f"it did not answer within {CONNECTING:g} s"
         except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
-            return self._told(error), was_connected
-        return "it has closed the connection", was_connected
+            return self._describe_error(error)
+        return "it has closed the connection"
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
@@ -247,15 +274,16 @@ class MCPServer:
         client = Client(
             self._transport(),
             read_timeout_seconds=self._timeout + LATE,
-            message_handler=self._hear,
+            message_handler=self._notice,
             client_info=types.Implementation(name="frostagent", version="1"),
             cache=None,
         )
+        self._version = ""
         async with asyncio.timeout(CONNECTING) as deadline, client:
+            self._version = client.protocol_version
             await self._list(client)
             deadline.reschedule(None)
             self._client, self._reason = client, ""
-            self._version = client.protocol_version
             self._tried.set()
             self._back.set()
             logger.info("MCP server %s offers %d tools", self.name, len(self._offers))
@@ -267,14 +295,18 @@ class MCPServer:
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
         async with self._streams() as (incoming, outgoing):
-            yield Watched(incoming, self._lost.set), outgoing
+            yield WatchedStream(incoming, self._lost.set, self._keep_usable), outgoing
 
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
         if self._url:
             timeout = httpx2.Timeout(CONNECTING, read=max(self._timeout, CHECKING) + CONNECTING)
             async with (
-                httpx2.AsyncClient(headers=self._headers, timeout=timeout) as http,
+                httpx2.AsyncClient(
+                    headers={"Accept-Encoding": "identity", **self._headers},
+                    timeout=timeout,
+                    event_hooks={"response": [bound_body]},
+                ) as http,
                 streamable_http_client(
                     self._url, http_client=http, max_sse_event_size=LARGEST_EVENT
                 ) as streams,
@@ -331,86 +363,133 @@ class MCPServer:
                     return
             await self._clock.sleep(CHECKING)
 
-    async def _hear(self, message: object) -> None:
+    async def _notice(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._relist.set()
 
     async def _list_again(self, client: Client) -> None:
+        pause = RELIST_PAUSE
         while True:
+            pause = min(2 * pause, LONGEST_RELIST_PAUSE) if self._relist.is_set() else RELIST_PAUSE
             await self._relist.wait()
             self._relist.clear()
             try:
                 async with asyncio.timeout(CONNECTING):
                     await self._list(client)
             except (TimeoutError, MCPError, ValueError) as error:
-                self._error = self._told(error)
+                self._error = self._describe_error(error)
                 logger.warning("MCP server %s: its tools are as before: %s", self.name, self._error)
-            await self._clock.sleep(RELIST_PAUSE)
+            await self._clock.sleep(pause)
+
+    def _keep_usable(self, received: SessionMessage) -> None:
+        """Take out of a page of tools what would have the SDK refuse the whole list."""
+        message = received.message
+        if not (self._version and isinstance(message, types.JSONRPCResponse)):
+            return
+        page = message.result
+        if isinstance(page.get("tools"), list) and "content" not in page:
+            page["tools"], dropped = usable_entries(page, self._version, self._wanted)
+            self._dropped += dropped
 
     async def _list(self, client: Client) -> None:
+        self._dropped.clear()
         listed: list[types.Tool] = []
         cursor: str | None = None
+        cursors = set[str]()
         for _ in range(MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
             listed += page.tools
             cursor = page.next_cursor
-            if not cursor or len(listed) > MOST_TOOLS:
+            if not cursor or cursor in cursors or len(listed) > MOST_TOOLS:
                 break
-        offers, skipped = dict[str, Tool](), list[str]()
+            cursors.add(cursor)
+        offers, digests, skipped = dict[str, Tool](), dict[str, str](), list(self._dropped)
+        if cursor and len(listed) <= MOST_TOOLS:
+            skipped.append("its list has no end: what came so far is used")
         for each in listed:
-            if self._wanted and each.name not in self._wanted:
-                continue
             if len(offers) == MOST_TOOLS:
                 skipped.append(f"it has more than {MOST_TOOLS} tools: the others are left out")
                 break
+            await self._clock.sleep(0)  # a long list holds nobody up
             try:
-                made = self._tool(each)
-            except (ValueError, TypeError) as error:
-                skipped.append(one_line(f"{each.name}: {error}", 200))
+                digest = digest_of(each)
+                made = self._tool(each, digest)
+            except (ValueError, TypeError, RecursionError) as error:
+                skipped.append(reason_for(each.name, error))
                 continue
             if made.name in offers:
-                skipped.append(f"{one_line(each.name, 64)}: there is another {made.name}")
+                skipped.append(reason_for(each.name, f"there is another {made.name}"))
                 continue
-            offers[made.name] = made
+            offers[made.name], digests[made.name] = made, digest
         known = {each.name for each in listed}
-        skipped += [f"{name}: it has no such tool" for name in sorted(self._wanted - known)]
-        for name, made in offers.items():
-            before = self._offers.get(name)
-            if before is not None and before.description != made.description:
-                logger.warning("MCP server %s describes %s differently now", self.name, name)
-            if before is not None and before.spec == made.spec:
-                offers[name] = before  # requests begin as they did
-        skipped = [self._mask(line) for line in skipped]
-        for line in set(skipped).difference(self._skipped):
-            logger.warning("MCP server %s: %s", self.name, line)
-        self._offers, self._skipped = offers, tuple(skipped)
-        self.on_change()
+        skipped += [
+            reason_for(name, "it has no such tool")
+            for name in sorted(self._wanted - known)
+            if not any(line.startswith(f"{name}: ") for line in self._dropped)
+        ]
+        self._take_over(offers, digests, skipped)
 
-    def _tool(self, listed: types.Tool) -> Tool:
-        """A tool of the server as one of ours. Raises ValueError, TypeError."""
-        schema = listed.input_schema
-        if len(json.dumps(schema)) > LONGEST_SCHEMA:
-            raise ValueError(f"its schema has more than {LONGEST_SCHEMA} characters")
-        description = shorten(
-            self._mask(visible_text(listed.description or listed.title or listed.name)).strip(),
-            LONGEST_DESCRIPTION,
-        )
+    def _take_over(
+        self, offers: dict[str, Tool], digests: Mapping[str, str], skipped: Sequence[str]
+    ) -> None:
+        """Offer these tools from now on; one that is as it was stays the same object, so that
+        requests begin as they did.
+        """
+        if self._first is None:
+            self._first = digests
+        for name, made in offers.items():
+            if self._first.get(name, digests[name]) != digests[name]:
+                self._changed[name] = None
+            if (before := self._offers.get(name)) is None:
+                continue
+            if self._digests[name] != digests[name]:
+                logger.warning("MCP server %s describes %s differently now", self.name, name)
+            elif before.untrusted_description == made.untrusted_description:
+                offers[name] = before
+        told = [self._mask(line) for line in skipped[:MOST_REASONS]]
+        if more := len(skipped) - len(told):
+            told.append(f"and {more} more are left out")
+        for line in set(told).difference(self._skipped):
+            logger.warning("MCP server %s: %s", self.name, line)
+        self._offers, self._digests, self._skipped = offers, digests, tuple(told)
+        for subscriber in self._subscribers:
+            if (changed := subscriber()) is not None:
+                changed()
+
+    def _tool(self, listed: types.Tool, digest: str) -> Tool:
+        """A tool of the server as one of ours. Raises ValueError, TypeError, RecursionError."""
+        check_name(listed.name)
+        cleaned = clean_schema(whole_schema(listed.input_schema, listed.name))
+        schema = json.loads(self._mask(json.dumps(cleaned)))
+        said = listed.description or listed.title or listed.name
 
         async def execute(context: ToolContext, **arguments: Any) -> ToolResult:
             return await self._call(listed.name, context, arguments)
 
+        name = f"{self.name}_{listed.name}"
+        first = digest if self._first is None else self._first.get(our_name(name))
+        trust = self._trust if self._trust == "full" or first in {digest, None} else "ask"
         declared: Declarations = {
             "timeout": self._timeout,
             "audience": self._audience,
-            "label": one_line(listed.title or listed.name, 64),
             "type": "mcp",
             "available": lambda: self._reason,
-            **rights(self._trust, listed.annotations),
+            **rights(trust, listed.annotations),
         }
-        made = foreign_tool(
-            f"{self.name}_{listed.name}", description, schema, execute, raw_input=False, **declared
+        return Tool(
+            name=our_name(name),
+            description=clean_description(self._mask(said)) or listed.name,
+            parameters=schema,
+            shape=Shape.of(schema),
+            check=partial(check_arguments, schema),
+            function=execute,
+            wants_context=True,
+            origin=f"{self.name}/{listed.name}",
+            server=self.name,
+            revision="" if trust == "full" else digest,
+            untrusted_description=trust != "full" and (trust == "ask" or first is None),
+            **fields_of(**declared),
         )
-        return replace(made, origin=f"{self.name}/{listed.name}", server=self.name)
 
     # --- its calls --------------------------------------------------------------------------------
 
@@ -425,9 +504,14 @@ class MCPServer:
         return result
 
     async def _ask(self, name: str, context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
-        async def tell(progress: float, total: float | None, message: str | None) -> None:
-            words = self._mask(one_line(visible_text(message or ""), 200))
-            context.progress(words, progress=progress, total=total)
+        left = MOST_PROGRESS
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal left
+            if left:
+                left -= 1
+                words = self._mask(one_line(visible_text((message or "")[:1000]), 200))
+                context.progress(words, progress=progress, total=total)
 
         for is_last in (False, True):
             if self._client is None and not self._error:
@@ -436,7 +520,7 @@ class MCPServer:
             if client is None:
                 raise ToolUnavailable(f"the server {self.name} {self._reason}. Do without it.")
             try:
-                told = await client.call_tool(name, arguments, self._timeout + LATE, tell)
+                told = await client.call_tool(name, arguments, self._timeout + LATE, report)
                 result = result_of(told)
                 return replace(result, content=self._mask(result.content))
             except MCPError as error:
@@ -448,12 +532,14 @@ class MCPServer:
                     continue
                 if error.code == types.CONNECTION_CLOSED:
                     self._lost.set()
-                raise self._failed("says", self._told(error, error.message)) from None
+                raise self._failed("says", self._describe_error(error, error.message)) from None
             except (httpx2.HTTPError, OSError) as error:
                 self._lost.set()
-                raise self._failed("cannot be reached any more", self._told(error)) from None
+                raise self._failed(
+                    "cannot be reached any more", self._describe_error(error)
+                ) from None
             except (ValueError, RuntimeError) as error:
-                raise self._failed("gave no proper result", self._told(error)) from None
+                raise self._failed("gave no proper result", self._describe_error(error)) from None
         raise AssertionError("the second try returns or raises")
 
     def _failed(self, what: str, why: str) -> ToolFailed:
@@ -465,7 +551,7 @@ class MCPServer:
             async with asyncio.timeout(COMING_BACK):
                 await self._back.wait()
 
-    def _told(self, error: BaseException, words: str = "") -> str:
+    def _describe_error(self, error: BaseException, words: str = "") -> str:
         """What went wrong, without secrets; if the server could not be reached, with the last line
         that a program of ours wrote.
         """
@@ -477,12 +563,22 @@ class MCPServer:
         return one_line(f"{told} ({self._mask(self._stderr[-1])})", 300)
 
 
-class Watched:
-    """A stream of a transport that says when the other side has ended it."""
+class WatchedStream:
+    """A stream of a transport that says when the other side has ended it, and shows each message
+    to `look` before the SDK has it.
+    """
 
-    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
+    def __init__(
+        self, stream: Any, ended: Callable[[], None], look: Callable[[SessionMessage], None]
+    ) -> None:
         self._stream = stream
         self._ended = ended
+        self._look = look
+
+    def _seen(self, received: SessionMessage | Exception) -> SessionMessage | Exception:
+        if isinstance(received, SessionMessage):
+            self._look(received)
+        return received
 
     async def receive(self) -> SessionMessage | Exception:
         """The next message. Raises anyio's errors for a stream that is over."""
@@ -491,7 +587,7 @@ class Watched:
         except Exception:
             self._ended()
             raise
-        return received
+        return self._seen(received)
 
     def __aiter__(self) -> Self:
         return self
@@ -502,7 +598,7 @@ class Watched:
         except Exception:
             self._ended()
             raise
-        return received
+        return self._seen(received)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -517,6 +613,34 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:  # `last_context` of some
         return getattr(self._stream, name)
+
+
+async def bound_body(response: httpx2.Response) -> None:
+    """A hook of the HTTP client: raises DecodingError for a compressed answer, and for one that is
+    no stream of events once it is larger than LARGEST_EVENT. The SDK reads such a body whole.
+    """
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise httpx2.DecodingError("it answers compressed, though it was asked not to")
+    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        response.stream = BoundedBody(response.stream)
+
+
+class BoundedBody(httpx2.AsyncByteStream):
+    """A body of at most LARGEST_EVENT bytes."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = LARGEST_EVENT
+        async for chunk in self._body:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.DecodingError(f"it answers with more than {LARGEST_EVENT} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
 
 
 def rights(trust: Trust, hints: types.ToolAnnotations | None) -> Declarations:

@@ -2,6 +2,10 @@
 
 The SDK's transport gathers a line without any end, so a server that never writes a newline would
 take all memory. Here such a server is ended like one that closed the connection.
+
+A program does not outlive us, nor do its children, unless they leave its process group: beside it
+runs a guard, a shell that kills the group once a pipe to us is closed. The kernel closes it however
+we end. Where there is no shell, as on Windows, only what ends with its input ends with us then.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import logging
 import os
 import shutil
 import signal
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -25,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 LONGEST_LINE = 16 * 2**20  # bytes; a result of 5 MB with pictures fits
 GRACE = 2.0  # seconds a program has to end once its input is closed, and again once it is told to
+GUARD = 'trap "" HUP INT TERM; read -r _; kill -KILL "-$1"'  # a read ends with its pipe
 LOOK = 0.02  # seconds between two looks whether it has ended
 
 
@@ -57,6 +62,7 @@ async def open_program(
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
         raise OSError(f"{command} has no standard streams")
+    guard = await _start_guard(process.pid)
     to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
@@ -70,7 +76,27 @@ async def open_program(
                 outgoing.close()
                 incoming.close()
                 await _end(process)
+                if guard is not None:
+                    guard.kill()
+                    await guard.wait()
             group.cancel_scope.cancel()
+
+
+async def _start_guard(group: int) -> Process | None:
+    """What kills this process group if we are no longer there to do it."""
+    if os.name != "posix":
+        return None
+    try:
+        return await asyncio.create_subprocess_exec(
+            *("/bin/sh", "-c", GUARD, "sh", str(group)),
+            stdin=PIPE,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        logger.warning("MCP servers may outlive a bot that is killed: no shell (%s)", error)
+        return None
 
 
 async def _read(stdout: asyncio.StreamReader, to_session: Any) -> None:
@@ -110,27 +136,35 @@ async def _read_errors(stderr: asyncio.StreamReader, complain: Callable[[str], o
 
 
 async def _end(process: Process) -> None:
-    """Close its input, and if that does not end it, tell its whole group to end, then kill it."""
+    """Close its input, and if that does not end it, tell its whole group to end, then kill it. What
+    it has left behind in its group is killed, too.
+    """
     if process.stdin is not None:
         process.stdin.close()
-    for last_word in (signal.SIGTERM, KILL, None):
-        with suppress(TimeoutError), anyio.fail_after(GRACE):
-            while process.returncode is None:  # noqa: ASYNC110  # `wait` waits for its pipes, too
-                await anyio.sleep(LOOK)
-        if process.returncode is not None or last_word is None:
-            break
-        with suppress(ProcessLookupError):
+    for last_word in (signal.SIGTERM, KILL):
+        await _wait_for(process)
+        if process.returncode is None:
             _signal(process, last_word)
+    _signal(process, KILL)  # what it has left behind in its group
+    await _wait_for(process)
     transport = getattr(process, "_transport", None)
     if transport is not None:  # the pipes, which a child of its may still hold
         transport.close()
+
+
+async def _wait_for(process: Process) -> None:
+    """Return once it has ended, or has had time enough."""
+    with suppress(TimeoutError), anyio.fail_after(GRACE):
+        while process.returncode is None:  # noqa: ASYNC110  # `wait` waits for its pipes, too
+            await anyio.sleep(LOOK)
 
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the one only
 
 
 def _signal(process: Process, word: int) -> None:
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, word)
-    else:
-        process.terminate()
+    with suppress(ProcessLookupError, PermissionError):  # the latter for a zombie on macOS
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, word)
+        else:
+            process.terminate()

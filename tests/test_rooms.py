@@ -33,6 +33,7 @@ LIBRARIES = {
     "frostagent/streaming.py": {"typing_extensions"},
     "frostagent/tracing.py": {"cachetools", "opentelemetry"},
     "frostagent/mcp.py": {"httpx2", "mcp", "mcp_types"},
+    "frostagent/mcp_list.py": {"mcp", "mcp_types", "pydantic", "typing_extensions"},
     "frostagent/mcp_stdio.py": {"anyio", "mcp", "mcp_types"},
     "frostagent/structured.py": {"jsonschema", "pydantic"},
     "bot/core": {"pydantic"},

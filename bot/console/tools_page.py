@@ -61,6 +61,7 @@ def list_servers(app: App) -> tuple[ServerState, ...]:
             skipped=one.skipped,
             calls=one.calls,
             failures=one.failures,
+            changed=one.changed,
         )
         for one in app.servers.statuses()
     ]

@@ -60,7 +60,7 @@ class ToolState(Struct, frozen=True, kw_only=True):
 class ServerState(Struct, frozen=True, kw_only=True):
     """An MCP server now: why it is away (empty if it is connected), what went wrong last, how many
     tools it offers and about how many tokens they take in a request, and a line for each tool that
-    is left out.
+    is left out; `changed` are those it describes differently than at first.
     """
 
     name: str
@@ -74,6 +74,7 @@ class ServerState(Struct, frozen=True, kw_only=True):
     skipped: tuple[str, ...]
     calls: int
     failures: int
+    changed: tuple[str, ...] = ()
 
 
 class ToolAnswer(Struct, frozen=True):

@@ -41,6 +41,12 @@ def outside_tools(messages: Iterable[Message]) -> Iterator[str]:
     return (one.name for one in messages if isinstance(one, ToolMessage) and one.tainted)
 
 
+def with_read(asker: Asker, names: Iterable[str]) -> Asker:
+    """The asker, led by words from outside that these brought."""
+    read = tuple(dict.fromkeys((*asker.read, *names)))
+    return asker if read == asker.read else replace(asker, read=read)
+
+
 def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
     """Whether the asker, and everyone whose words they pass on, is one of those that a tool is for.
 

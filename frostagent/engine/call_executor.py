@@ -77,6 +77,10 @@ LOST = "nobody knows what became of the call. Do not repeat it."
 NOT_DONE = "the call was cancelled while it waited to be allowed: it was not done."
 MAYBE_DONE = "It may have been done all the same: do not repeat it."
 CANCELLED = "the call was cancelled."
+CHANGED = (
+    "{name} is not what it was when it was allowed: its server describes it differently now. It "
+    "was not run. Call it again only if it is still needed: it must be allowed anew."
+)
 ASKS_TWICE = (
     "the tool asked to be allowed what it had been allowed. "
     "Do not repeat the call; say that it did not work."
@@ -335,6 +339,7 @@ class CallExecutor:
             if state.needs_approval:
                 state.stage = CallStage.ASKING
                 await self._ask_approver(state, state.tool)
+            self._refuse_changed(state, state.tool)
             state.stage, state.ran, began = CallStage.RUNNING, True, self._clock.monotonic()
             answer = await self._run_until_deadline(state, state.tool, state.checked)
             result = worded_failure(ToolResult.of(answer))
@@ -391,6 +396,15 @@ class CallExecutor:
             case other:
                 assert_never(other)
 
+    def _refuse_changed(self, state: CallState, tool: Tool) -> None:
+        """Raise ToolDenied if the call was allowed, and its tool is another one by now."""
+        if not state.context.allowed:
+            return
+        asked = tool.revision if state.pending is None else state.pending.revision
+        now = self._registry.get(state.call.name)
+        if asked != ("" if now is None else now.revision):
+            raise ToolDenied(CHANGED.format(name=tool.name))
+
     async def _run_until_deadline(self, state: CallState, tool: Tool, checked: Checked) -> object:
         """The tool's answer, or what it makes of its own failure. Raises ToolTimeout, and whatever
         the tool raises.
@@ -444,7 +458,10 @@ class CallExecutor:
         now = self._clock.now()
         expires, since = now + asked.seconds, now - state.waited
         asks, led = readable(asked.asks, MAX_RESULT), led_by(context.asker)
-        return PendingCall(call, asks, expires, digest, arguments, since=since, led=led)
+        revision = "" if state.tool is None else state.tool.revision
+        return PendingCall(
+            call, asks, expires, digest, arguments, since=since, led=led, revision=revision
+        )
 
     # --- cancel -----------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from frostagent.engine.answer_filter import (
     filter_answer,
     next_request_messages,
 )
+from frostagent.engine.authority import with_read
 from frostagent.engine.budget import Room
 from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.offered_tools import opened_servers
@@ -169,6 +170,10 @@ class Engine:
         tools = self._toolset
         return bool(tools.definitions(run.ports, run.terms)) or tools.lost(run.ports) is not None
 
+    def reads_untrusted_descriptions(self, run: Run) -> bool:
+        """Whether descriptions that are words from outside are in the run's requests."""
+        return bool(self._toolset.untrusted_servers(run.ports, run.terms))
+
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
         model, empty, notice = run.model or self._model, 0, ""
         passed_over: tuple[str, ...] = ()
@@ -181,6 +186,8 @@ class Engine:
             specs = state.shown = self._toolset.definitions(
                 run.ports, run.terms, opened_servers(state.messages)
             )
+            if servers := self._toolset.untrusted_servers(run.ports, run.terms):
+                run = replace(run, asker=with_read(run.asker, servers))
             if lost := self._toolset.lost(run.ports):
                 text = f"tool: {lost.name} is critical and cannot be used: it {lost.reason}"
                 state.cause = ToolUnavailable(f"{lost.name} cannot be used: it {lost.reason}")

@@ -1,6 +1,7 @@
-"""Which tools a request holds: never more than MOST_SCHEMAS with those of servers.
+"""Which tools a request holds: never more than MOST_SCHEMAS with those of servers, nor more than
+MOST_CHARACTERS of these.
 
-Where there are more, whole servers are left out and named in the description of `use_tools`, with a
+If there are more, whole servers are left out and named in the description of `use_tools`, with a
 line for each tool. A call of it brings the tools of a server for the rest of the run: which servers
 a run has opened stands in its own messages, so that it is known after a wait as well.
 """
@@ -16,6 +17,7 @@ from frostagent.types.messages import AssistantMessage, Message
 from frostagent.types.tools import Tool
 
 MOST_SCHEMAS: Final = 40
+MOST_CHARACTERS: Final = 120_000  # of names, descriptions and schemas: some 30,000 tokens
 MOST_NAMED: Final = 60  # tools of a server that is only named
 LONGEST_LINE: Final = 80  # characters about such a tool
 USE_TOOLS: Final = "use_tools"
@@ -45,22 +47,39 @@ def choose_tools(
     plain = [tool for tool in own if tool.name != USE_TOOLS]
     if not by_server:
         return plain, {}
-    if len(plain) + sum(map(len, by_server.values())) <= MOST_SCHEMAS or len(plain) == len(own):
+    if len(plain) == len(own):
+        return tools, {}
+    foreign = [tool for tool in tools if tool.server]
+    if _prefix(foreign, MOST_SCHEMAS - len(plain), MOST_CHARACTERS) == len(foreign):
         return [tool for tool in tools if tool.name != USE_TOOLS], {}
-    room = max(0, MOST_SCHEMAS - len(own))
+    room, characters = max(0, MOST_SCHEMAS - len(own)), MOST_CHARACTERS
     held = set[str]()
     named = dict[str, Sequence[Tool]]()
     first = [server for server in dict.fromkeys(reversed(opened)) if server in by_server]
     for server in (*first, *sorted(by_server.keys() - set(first))):
         of_it = by_server[server]
-        if len(of_it) <= room:
-            part = len(of_it)
-        else:
-            part = room if server in first else 0
+        part = _prefix(of_it, room, characters)
+        if part < len(of_it):
+            part = part if server in first else 0
             named[server] = of_it[part:]
         held.update(tool.name for tool in of_it[:part])
         room -= part
+        characters -= sum(map(_size, of_it[:part]))
     return [tool for tool in tools if not tool.server or tool.name in held], named
+
+
+def _prefix(tools: Sequence[Tool], room: int, characters: int) -> int:
+    """How many of the first tools fit."""
+    for number, tool in enumerate(tools):
+        characters -= _size(tool)
+        if number >= room or characters < 0:
+            return number
+    return len(tools)
+
+
+def _size(tool: Tool) -> int:
+    """The characters of what a request says of it."""
+    return len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters)))
 
 
 def describe_servers(description: str, named: Mapping[str, Sequence[Tool]]) -> str:

@@ -37,6 +37,7 @@ class Registry:
         self._allowed: dict[Hashable, tuple[Tool, ...]] = {}
         self._definitions: dict[Hashable, tuple[ToolSpec, ...]] = {}
         self.version = 0  # rises with each change
+        self._has_untrusted = False
         # tools of which the log knows that something they require is not configured
         self._missed: set[str] = set()
         self._at_hand: frozenset[type] | None = None  # the capabilities its agents have
@@ -103,6 +104,7 @@ class Registry:
             for tool in self._tools.values()
             if self.checks.permission(tool) is not Permission.DENY
         )
+        self._has_untrusted = any(tool.untrusted_description for tool in self._offered)
         self._allowed.clear()
         self._definitions.clear()
 
@@ -181,6 +183,17 @@ class Registry:
         """The tools that can be used with these ports now, as in `definitions`, by name."""
         allowed = self._allowed_with(ports, terms)
         return tuple(tool for tool in allowed if not unavailable_reason(tool))
+
+    def untrusted_servers(
+        self, ports: Collection[type] = (), terms: Terms = EVERYWHERE
+    ) -> tuple[str, ...]:
+        """The servers whose descriptions are in requests with these ports on these terms, in full
+        or in a line, and are words from outside.
+        """
+        if not self._has_untrusted:
+            return ()
+        tools = self.usable(ports, terms)
+        return tuple(dict.fromkeys(tool.server for tool in tools if tool.untrusted_description))
 
     def _allowed_with(self, ports: Collection[type], terms: Terms) -> tuple[Tool, ...]:
         """The tools that are there on these terms as long as they are available, by name."""

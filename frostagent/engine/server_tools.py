@@ -26,12 +26,15 @@ NO_SUCH_SERVER: Final = "there is no server {server} here; there is {servers}."
 
 
 class ToolServer(Protocol):
-    """A process that offers tools, which may change. `on_change` is called then."""
+    """A process that offers tools, which may change."""
 
     name: str
-    on_change: Callable[[], None]
 
     def offered(self) -> tuple[Tool, ...]: ...
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Call this method after each change of its tools, as long as its object is there."""
+        ...
 
     async def first_try(self) -> None:
         """Return once it is connected, or could not be at the first try."""
@@ -52,7 +55,8 @@ def is_server(source: object) -> TypeGuard[ToolServer]:
 class ServerTools:
     """Keeps the tools of a server in a registry as the server lists them. `clashes` has a line for
     each that is left out since the registry has another of its name. `changed` is called after each
-    change of the registry.
+    change of the registry. It lasts as long as somebody holds it; several registries may have the
+    tools of one server.
     """
 
     def __init__(
@@ -63,11 +67,14 @@ class ServerTools:
         self._registry = registry
         self._server = server
         self._names: set[str] = set()
-        server.on_change = self.update
+        self._is_withdrawn = False
+        server.subscribe(self.update)
         self.update()
 
     def update(self) -> None:
         """Take over the server's list."""
+        if self._is_withdrawn:
+            return
         registry, own, clashes = self._registry, set[str](), list[str]()
         offered = {tool.name: tool for tool in self._server.offered()}
         before = registry.version
@@ -91,7 +98,7 @@ class ServerTools:
 
     def withdraw(self) -> None:
         """Take its tools out of the registry, for good."""
-        self._server.on_change = lambda: None
+        self._is_withdrawn = True
         for name in self._names:
             if name in self._registry:
                 self._registry.remove(name)

@@ -158,7 +158,8 @@ class NamedSubagents:
         )
         try:
             async with run_alongside(self._ask_for_patience(context, subagent.name)):
-                outcome = await run_to_the_end(subagent.runner(watch), run, state)
+                engine = subagent.runner(watch)
+                outcome = await run_to_the_end(engine, run, state)
         finally:
             share.close()
         if share.is_short:
@@ -172,7 +173,7 @@ class NamedSubagents:
             answer,
             sources=tuple(source for one in read for source in one.sources),
             authority=lowest_authority(one.authority for one in read),
-            tainted=any(one.tainted for one in read),
+            tainted=any(one.tainted for one in read) or engine.reads_untrusted_descriptions(run),
             kept=NOT_KEPT if any(one.kept for one in read) else "",
         )
 

@@ -149,7 +149,8 @@ class PendingCall(Struct, frozen=True, tag="pending"):
     `arguments` are those it will be run with, as JSON: prepared, mended, with their defaults, as
     hooks want them; where empty (an older state), the call's own. `number` is what people call it
     by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds since 1970; 0 in
-    an older state. In an older state `led` is words for people.
+    an older state. In an older state `led` is words for people. `revision` is that of the tool it
+    was asked about (`Tool.revision`).
     """
 
     call: ToolCall
@@ -160,6 +161,7 @@ class PendingCall(Struct, frozen=True, tag="pending"):
     number: int = 0
     since: float = 0.0
     led: Led | str = Led()
+    revision: str = ""
     type: ClassVar[Literal["pending"]] = "pending"
 
 

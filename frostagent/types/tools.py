@@ -181,7 +181,8 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
     `alone`: it runs in no step with other calls. `trusted_result`: it tells our own data, nobody's
     words. `stays_here`: its effects stay in the conversation, or it asks by itself for what goes
     beyond. `packed` names the body's only parameter, if the arguments are the fields of it.
-    `is_method`: the body still lacks its `self`.
+    `is_method`: the body still lacks its `self`. An approval of a call holds for one `revision`
+    only. `untrusted_description`: its description is words from outside.
     A tool without a `function` can be registered, but not run.
     """
 
@@ -215,6 +216,8 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
     summary: str = ""
     origin: str = ""
     server: str = ""
+    revision: str = ""
+    untrusted_description: bool = False
     prepare: Prepare | None = None
     guards: tuple[Guard, ...] = ()
     available: Available | None = None

@@ -300,6 +300,7 @@ def test_every_figure_of_the_dashboard_is_one_of_ours() -> None:
         waiting={"call": 0},
         ended={"expired": 0},
         commands={"usage": 0},
+        servers={"files": True},
         today=Today(cost=0, tokens=0, reserved=0, rung=0, used=0),
     )
     gateway = GatewayVitals(online=0, offline=0, reconnects=0, published=0, waiting=0, lost=0, refused=0, is_up=True)

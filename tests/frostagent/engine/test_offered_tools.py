@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from frostagent.agent import Agent
 from frostagent.engine.external_tools import foreign_tool
-from frostagent.engine.offered_tools import MOST_NAMED, MOST_SCHEMAS, USE_TOOLS, opened_servers
+from frostagent.engine.offered_tools import MOST_CHARACTERS, MOST_NAMED, MOST_SCHEMAS, USE_TOOLS, opened_servers
 from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import Toolset
 from frostagent.testing.scripted_model import ScriptedModel, call
@@ -21,23 +21,25 @@ from tests.frostagent.toolbox import add
 class Server:
     """Offers tools of these numbers, and is always there."""
 
-    def __init__(self, name: str, size: int) -> None:
+    def __init__(self, name: str, size: int, about: str = "And more.") -> None:
+        self.about = about
         self.name = name
         self.size = size
         self.reason = ""
-        self.on_change = lambda: None
 
     def tool(self, number: int) -> Tool:
         async def run(**_: object) -> str:
             return f"{self.name} {number}"
 
         made = foreign_tool(
-            f"{self.name}_t{number:03}", f"Does {number}.\nAnd more.", {}, run, available=lambda: self.reason
+            f"{self.name}_t{number:03}", f"Does {number}.\n{self.about}", {}, run, available=lambda: self.reason
         )
         return replace(made, server=self.name)
 
     def offered(self) -> tuple[Tool, ...]:
         return tuple(self.tool(number) for number in range(self.size))
+
+    def subscribe(self, changed: object) -> None: ...
 
     async def first_try(self) -> None: ...
 
@@ -85,6 +87,13 @@ def test_of_an_opened_server_that_is_too_large_a_part_is_offered() -> None:
     assert len(opened) == MOST_SCHEMAS
     (use,) = [spec for spec in tools.definitions() if spec.name == USE_TOOLS]
     assert f"- and {200 - MOST_NAMED} more" in use.description
+
+
+def test_of_large_schemas_a_request_holds_fewer() -> None:
+    tools = registry(Server("a", 10, about="x" * 19_000), Server("b", 10))
+    assert {name[0] for name in names(tools) if name not in {"add", USE_TOOLS}} == {"b"}
+    opened = [name for name in names(tools, "a") if name.startswith("a_")]
+    assert len(opened) == MOST_CHARACTERS // 19_100
 
 
 def test_a_withheld_server_is_not_even_named() -> None:

@@ -257,6 +257,12 @@ async def test_what_it_read_is_in_its_answer_too() -> None:
     assert (alone.authority, alone.tainted, alone.sources, alone.kept) == (Audience.OWNER, False, (), "")
 
 
+async def test_an_answer_behind_a_description_from_outside_is_words_from_outside() -> None:
+    subagents, model = coder(words("4"), tools=(replace(add, server="x", untrusted_description=True),))
+    with model:
+        assert (await subagents.ask(tool_context(), "Coder", "2+2")).tainted
+
+
 async def test_an_answer_that_was_cut_off_says_so() -> None:
     subagents, model = coder(words("def main():", finish=FinishReason.LENGTH))
     with model:

@@ -32,9 +32,10 @@ def strange(mode: str, **options: Any) -> MCPServer:
 async def offering(server: MCPServer) -> AsyncIterator[Toolset]:
     """A toolset with the tools of a server, connected while the block runs."""
     tools = Toolset()
-    ServerTools(tools, server)
+    kept = ServerTools(tools, server)
     async with connected([server]):
         yield tools
+        kept.withdraw()
 
 
 async def run(tools: Toolset, name: str, /, **arguments: Any) -> ToolResult:

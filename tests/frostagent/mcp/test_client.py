@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import gzip
 import logging
 import os
 import resource
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
-from frostagent import mcp, mcp_stdio
+from frostagent import mcp, mcp_list, mcp_stdio
 from frostagent.agent import Agent
 from frostagent.engine.server_tools import ServerTools, connected
-from frostagent.engine.toolset import Toolset
+from frostagent.engine.toolset import NOWHERE, Toolset
 from frostagent.mcp import MCPServer
 from frostagent.testing.scripted_model import ScriptedModel, call
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import ToolMessage
 from frostagent.types.results import ToolResult
-from frostagent.types.runs import RunEvent, ToolProgressed
+from frostagent.types.runs import Asker, RunEvent, ToolProgressed
+from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience, Permission, SideEffects
 from tests.cases import each_case
-from tests.fakes import until
+from tests.fakes import CountingIds, ManualClock, until
 from tests.frostagent.mcp.servers import HOUSE, free_port, house, offering, over_http, run, strange
 
 SECRET = "sesame-open-4711"
@@ -34,6 +39,10 @@ pytestmark = pytest.mark.system  # a minute: each test starts servers in process
 
 def names(server: MCPServer) -> list[str]:
     return [tool.name for tool in server.offered()]
+
+
+def context(**more: Any) -> ToolContext:
+    return ToolContext(run_id="r", step=1, call_id="c", conversation=NOWHERE, asker=Asker(1), deadline=0.0, **more)
 
 
 # --- what it offers -------------------------------------------------------------------------------
@@ -82,6 +91,7 @@ async def test_a_list_has_pages_and_an_end() -> None:
     endless = strange("endless")
     async with offering(endless):
         assert (names(endless), endless.state.reason) == ([], "")
+        assert endless.state.skipped == ("its list has no end: what came so far is used",)
 
 
 async def test_only_what_is_wanted_is_offered() -> None:
@@ -96,25 +106,68 @@ async def test_what_cannot_be_a_tool_is_left_out_with_a_reason() -> None:
     async with offering(server) as tools:
         offered = {tool.name: tool for tool in server.offered()}
         assert {"odd_fine", "odd_get_weather", "odd_long", "odd_hidden"} <= offered.keys()
-        assert len(offered["odd_long"].description) <= mcp.LONGEST_DESCRIPTION + 50
+        assert len(offered["odd_long"].description) <= mcp_list.LONGEST_DESCRIPTION + 50
         assert offered["odd_hidden"].description == "Reads it."
         left_out = " ".join(server.state.skipped)
         assert all(name in left_out for name in ("broken", "huge", "get_weather"))
         assert (await run(tools, "odd_fine")).content == "done"
 
 
-async def test_a_tool_without_a_schema_makes_a_server_unusable_in_words() -> None:
-    server = strange("no-schema")
+async def test_an_entry_that_breaks_the_protocol_is_left_out_and_the_rest_works() -> None:
+    server = strange("broken-entries")
     async with offering(server) as tools:
-        assert server.state.reason.startswith("cannot be reached: 1 validation error for ListToolsResult")
-        assert tools.list() == ()
+        assert (server.state.reason, names(server)) == ("", ["odd_fine"])
+        assert (await run(tools, "odd_fine")).content == "done"
+        assert server.state.skipped == (
+            "bare: inputSchema: Field required",
+            "tool 3: Input should be a valid dictionary or instance of Tool",
+            "tool 4: name: Field required",
+            "tool 5: name: Input should be a valid string",
+            "odd: inputSchema.type: Input should be 'object'",
+        )
+    only = strange("broken-entries", tools=["bare"])
+    async with offering(only):
+        assert only.state.skipped == ("bare: inputSchema: Field required",)
 
 
-async def test_what_does_not_fit_its_own_schema_is_an_error() -> None:
-    server = strange("output")
+async def test_a_hostile_list_is_cut_and_every_cut_has_a_reason() -> None:
+    server = strange("hostile")
     async with offering(server) as tools:
-        assert "gave no proper result" in (await run(tools, "odd_lie")).content
-        assert "gave no proper result" not in server.state.error
+        assert names(server) == ["odd_fine", "odd_liar", "odd_loud", "odd_slow", "odd_twice"]
+        assert (await run(tools, "odd_fine")).content == "done"
+        descriptions = {tool.name[4:]: tool.description for tool in server.offered()}
+        assert descriptions["liar"] == "Reads. \n  you may.\nSystem - obey"
+        assert len(descriptions["loud"]) < mcp_list.LONGEST_DESCRIPTION + 50
+        assert tools["odd_liar"].parameters["properties"]["a"]["description"] == "say   it"
+        left_out = server.state.skipped
+        assert "twice: there is another odd_twice" in left_out
+        assert "tricky: its schema has characters that cannot be seen or are markers" in left_out
+        assert sum("its name has" in line for line in left_out) == 3
+        assert all(line.isprintable() and len(line) <= 200 for line in left_out)
+    flood = strange("flood")
+    async with offering(flood):
+        assert (len(names(flood)), flood.state.reason) == (mcp.MOST_TOOLS, "")
+    faults = strange("many-faults")
+    async with offering(faults):
+        assert len(faults.state.skipped) == mcp.MOST_REASONS + 1
+        assert faults.state.skipped[-1].endswith(" more are left out")
+
+
+async def test_a_wanted_tool_is_found_behind_thousands_of_others() -> None:
+    server = strange("flood", tools=["t9999"])
+    async with offering(server):
+        assert names(server) == ["odd_t9999"]
+
+
+async def test_a_schema_that_takes_for_ever_to_apply_holds_nobody_up() -> None:
+    async with offering(strange("hostile")) as tools, asyncio.timeout(30):
+        assert (await run(tools, "odd_slow", a="x" * 60, b="a" * 60 + "!")).content == "done"
+        assert "a: required" in (await run(tools, "odd_slow")).content
+
+
+async def test_a_result_is_not_held_against_a_schema_that_takes_for_ever() -> None:
+    async with offering(strange("output")) as tools, asyncio.timeout(30):
+        assert (await run(tools, "odd_lie")).content == "x"
 
 
 async def test_hints_make_a_tool_stricter_and_never_freer() -> None:
@@ -165,6 +218,52 @@ async def test_a_tool_never_takes_the_place_of_another() -> None:
             assert tools.get("odd_fine") is None
 
 
+@each_case(
+    ("trust", "before", "after"),
+    [
+        ("ask", {"pull": (True, True), "other": (True, True)}, {"pull": (True, True), "new": (True, True)}),
+        ("read", {"pull": (False, False), "other": (False, False)}, {"pull": (True, True), "new": (False, True)}),
+        ("full", {"pull": (False, False), "other": (False, False)}, {"pull": (False, False), "new": (False, False)}),
+    ],
+)
+async def test_a_tool_that_is_described_differently_is_trusted_no_more(
+    trust: str, before: dict[str, tuple[bool, bool]], after: dict[str, tuple[bool, bool]]
+) -> None:
+    """By tool: whether its calls must be approved, and whether its description is words from outside."""
+    server = strange("rug", trust=trust)
+
+    def how() -> dict[str, tuple[bool, bool]]:
+        return {
+            tool.name[4:]: (tool.permission is Permission.REQUIRE_APPROVAL, tool.untrusted_description)
+            for tool in server.offered()
+        }
+
+    async with offering(server) as tools:
+        assert how() == before
+        first, other = tools["odd_pull"], tools["odd_other"]
+        assert bool(first.revision) == (trust != "full")
+        assert (await tools.execute("odd_pull", "{}", context(allowed=True))).content == "pulled"
+        await until(lambda: "odd_new" in tools, seconds=20)
+        assert how() == before | after
+        assert (tools["odd_pull"].revision != first.revision) == (trust != "full")
+        assert tools["odd_other"] is other
+        assert server.state.changed == ("odd_pull",)
+
+
+async def test_every_agent_of_a_server_hears_that_its_tools_have_changed() -> None:
+    server = house()
+    one, other = (Agent(model=answers(), tools=[server]) for _ in range(2))
+    async with one:
+        assert (await run(one.tools, "house_learn")).content == "learnt"
+        await until(lambda: "house_multiply" in other.tools, seconds=20)
+        assert "house_multiply" in one.tools
+    gone = weakref.ref(one.tools)
+    del one
+    gc.collect()
+    assert gone() is None
+    assert "house_multiply" in other.tools
+
+
 # --- calls that go wrong --------------------------------------------------------------------------
 
 
@@ -175,6 +274,15 @@ async def test_a_call_that_hangs_ends_with_its_deadline_and_the_server_hears_of_
         assert result.code == "TOOL_TIMEOUT"
         await until(file.exists)
         assert (await run(tools, "house_add", left=1, right=2)).content == "3"
+
+
+async def test_a_call_reports_its_progress_so_often_at_most() -> None:
+    heard: list[ToolResult] = []
+    async with offering(house()) as tools:
+        result = await tools.execute("house_count", '{"to": 500}', context(reports=heard.append))
+    assert result.content == "counted"
+    assert len(heard) == mcp.MOST_PROGRESS
+    assert heard[-1].content == "at 100"
 
 
 async def test_a_cancelled_call_is_cancelled_at_the_server(tmp_path: Path) -> None:
@@ -197,6 +305,13 @@ async def test_a_server_that_dies_is_started_again() -> None:
         assert (await run(tools, "house_add", left=1, right=2)).content == "3"
 
 
+async def test_a_server_that_leaves_each_time_is_started_less_and_less_often() -> None:
+    clock = ManualClock()
+    async with connected([strange("leaves", clock=clock, ids=CountingIds())]):
+        await until(lambda: len([each for each in clock.slept if each]) >= 4, seconds=30)
+    assert [each for each in clock.slept if each][:4] == [1.0, 2.0, 4.0, 8.0]
+
+
 async def test_a_session_that_a_restarted_server_has_forgotten_is_opened_anew() -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}/mcp"
@@ -204,7 +319,7 @@ async def test_a_session_that_a_restarted_server_has_forgotten_is_opened_anew() 
     async with over_http(port) as there:
         assert there == url
         tools = Toolset()
-        ServerTools(tools, server)
+        kept = ServerTools(tools, server)
         connection = connected([server])
         await connection.__aenter__()
         assert (await run(tools, "web_add", left=1, right=2)).content == "3"
@@ -215,6 +330,7 @@ async def test_a_session_that_a_restarted_server_has_forgotten_is_opened_anew() 
                 await until(lambda: not server.state.reason, seconds=30)
                 result = await run(tools, "web_add", left=2, right=2)
             assert result.content == "4"
+            kept.withdraw()
     finally:
         await connection.__aexit__(None, None, None)
 
@@ -253,12 +369,88 @@ async def test_a_line_without_end_ends_its_server_and_not_the_memory_of_ours(mon
     assert server.state.failures == 1
 
 
+@each_case(("kind", "reason"), [("endless", "it answers with more than"), ("gzip", "it answers compressed")])
+async def test_a_body_without_end_over_http_takes_no_memory(
+    kind: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp, "LARGEST_EVENT", 2**20)
+    sent = 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        if kind == "gzip":
+            response.headers["Content-Encoding"] = "gzip"
+        await response.prepare(request)
+        chunk = gzip.compress(bytes(2**20)) if kind == "gzip" else b" " * 2**16
+        for _ in range(1024):
+            await response.write(chunk)
+            sent += len(chunk)
+        return response
+
+    app = web.Application()
+    app.router.add_post("/mcp", answer)
+    port = free_port()
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    server = MCPServer("web", url=f"http://127.0.0.1:{port}/mcp")
+    try:
+        async with connected([server]):
+            assert reason in server.state.reason
+            assert sent < 32 * 2**20
+    finally:
+        await runner.cleanup()
+
+
 async def test_a_program_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_stdio, "GRACE", 0.2)
     async with offering(strange("stubborn")) as tools:
         pid = int((await run(tools, "odd_fine")).content)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def is_there(pid: int) -> bool:
+    """Whether the process lives; one that only waits to be collected does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text("ascii")
+    except FileNotFoundError:
+        return False
+
+
+async def test_a_program_that_ends_leaves_no_children_behind() -> None:
+    async with offering(strange("family")) as tools:
+        pids = [int(pid) for pid in (await run(tools, "odd_fine")).content.split()]
+        assert all(map(is_there, pids))
+    await until(lambda: not any(map(is_there, pids)))
+
+
+KILLED = """
+import asyncio, sys
+from tests.frostagent.mcp.servers import offering, run, strange
+
+async def main():
+    async with offering(strange(sys.argv[1])) as tools:
+        print((await run(tools, "odd_fine")).content, flush=True)
+        await asyncio.get_running_loop().create_future()
+
+asyncio.run(main())
+"""
+
+
+@each_case("mode", ["stubborn", "family"])
+async def test_what_is_killed_takes_its_servers_and_their_children_along(mode: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", KILLED, mode), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    pids = [int(pid) for pid in (await process.stdout.readline()).split()]
+    assert pids
+    assert all(map(is_there, pids))
+    process.kill()
+    await process.wait()
+    await until(lambda: not any(map(is_there, pids)))
 
 
 # --- secrets --------------------------------------------------------------------------------------
