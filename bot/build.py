@@ -94,6 +94,7 @@ from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.memories import Notebook
@@ -152,7 +153,6 @@ from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.transcription import Transcription
 from frostagent.text.language import Language
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ModelRequest
 from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
 from frostagent.types.suspension import Decision

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bot.core.conversation import Conversation
 from config.mcp_servers import ServerRow, read_servers
 from config.settings import Settings
 from frostagent.engine.external_tools import our_name
@@ -22,7 +23,6 @@ from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import Toolset
 from frostagent.models.tokens import estimate
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.messages import ModelRequest
 from frostagent.types.ports import Clock, Ids

@@ -186,7 +186,7 @@ class Agent:
             writer=observed(toolset=self.tools.part(())),
             memory=memory,
             system=self._instructions,
-            asker=asker or Asker(0),
+            asker=asker or Asker(""),
             ids=ids or RandomIds(),
             speak=partial(HookSpeaker, send_hook, asyncio.Lock()),
             ports=self._ports_now,

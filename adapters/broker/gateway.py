@@ -32,8 +32,8 @@ from adapters.broker.payloads import (
 from adapters.broker.topology import EVENTS, Topology, declare, queue_of
 from adapters.broker.wire import PERSISTENT, Delivered, consume, headers_of, properties, publish
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.events import Connected, Event, Heartbeat, MessageReceived
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Mention
 

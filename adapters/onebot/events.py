@@ -11,6 +11,7 @@ from zlib import crc32
 
 from adapters.onebot.fields import Fields, decimal, mapping, number, text
 from adapters.onebot.segments import read_message
+from bot.core.conversation import Conversation, shared_place
 from bot.core.events import (
     ANONYMOUS,
     AccountChanged,
@@ -31,7 +32,6 @@ from bot.core.events import (
     masked,
 )
 from bot.core.segments import Segment
-from frostagent.types.conversation import Conversation, shared_place
 from frostagent.types.speech import Mention, Quote
 
 MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them

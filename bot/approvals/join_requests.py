@@ -32,6 +32,7 @@ from bot.approvals.decision import (
     without_blanks,
 )
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Requested, message_words, quote_in
@@ -46,7 +47,6 @@ from bot.outbox.delivery import Postbox
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
 from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)

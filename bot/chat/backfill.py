@@ -32,6 +32,7 @@ from bot.chat.rate_limiter import RateLimiter
 from bot.chat.tasks import YOUNG, Resume, Task, Work
 from bot.chat.wake_classifier import WakeClassifier
 from bot.chat.way import MessageWay
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import Identity, MessageReceived, MessageWaited
 from bot.core.journal import OpenTurn
@@ -48,7 +49,6 @@ from bot.policy.message_aliases import find_aliases, rename_messages
 from bot.policy.message_trimming import trim_message
 from bot.policy.wake import Wake
 from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)

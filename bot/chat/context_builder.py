@@ -15,6 +15,7 @@ from bot.budget.limits import LimitLevel
 from bot.budget.turn_budget import TurnBudget, shorten_history, shows_pictures
 from bot.chat.perception import Perception
 from bot.chat.suspended import SuspendedTurn
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
 from bot.core.group_admin import Chair, Topic
 from bot.core.journal import AttachmentNamed, OpenTurn
@@ -61,7 +62,6 @@ from frostagent.engine.toolset import Toolset
 from frostagent.models.compaction import history_room
 from frostagent.models.failover import Failover
 from frostagent.models.tokens import estimate, estimate_text
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack
 from frostagent.types.messages import Message, ModelRequest, UserMessage
 from frostagent.types.ports import Ids, Speaker
@@ -524,7 +524,7 @@ class ContextBuilder:
         speaker.question = message.message_id if message.has_identity else ""
         run = Run(
             id=run_id,
-            conversation=where,
+            conversation=str(where),
             asker=asker,
             transcript=read,
             counted=counted,

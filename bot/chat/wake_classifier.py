@@ -23,6 +23,7 @@ from bot.chat.mutes import Mutes
 from bot.chat.tasks import Facts, Task
 from bot.core.blocked_words import BlockedWords
 from bot.core.command import Command
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
 from bot.core.language import CATALOGUE
 from bot.core.lru import DefaultLRU
@@ -49,7 +50,6 @@ from bot.prompt.render import MAX_NAME, label
 from bot.quiet.quiet_hours import QuietHours
 from frostagent.text.language import Phrase
 from frostagent.text.similarity import is_similar
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Mention, Text
 from frostagent.types.traits import Audience

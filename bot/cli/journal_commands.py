@@ -44,7 +44,7 @@ def export(conversation: Annotated[str, Option(help="Which one, as 10001:group:4
     type.
     """
     from adapters.storage.queries.export import export as lines_of
-    from frostagent.types.conversation import Conversation, NotAConversation
+    from bot.core.conversation import Conversation, NotAConversation
 
     try:
         which = Conversation.parse(conversation)

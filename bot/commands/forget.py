@@ -55,7 +55,7 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
         # What comes behind would narrow it down for whoever wrote it: nothing can be undone here.
         whom = asked.words[0].casefold() if len(asked.words) == 1 else ""
         if whom in ME:
-            return await erase(asked, asked.asker.user_id)
+            return await erase(asked, asked.user_id)
         if not whom.startswith("#") and whom not in GROUP:
             return HOW.format(asked.language)
         if not asked.asker.is_owner:

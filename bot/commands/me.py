@@ -39,7 +39,7 @@ def me_command(memories: Memories) -> Command:
 
     @command("me", "关于我", about=("我记得你什么", "what I remember of you"))
     async def me(asked: Asked) -> str:
-        user, where = asked.asker.user_id, asked.where
+        user, where = asked.user_id, asked.where
         found = await memories.listed(subject=user)
         if found is None:
             return AWAY.format(asked.language)

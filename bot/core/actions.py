@@ -12,8 +12,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
+from bot.core.conversation import Conversation
 from bot.core.segments import File, Picture, Record, Segment, Video
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Attachment, Mention, Quote, SendSegment, Text
 
 MAX_SOURCE = 100_000

@@ -15,6 +15,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from bot.core.actions import MergedForward, SendMessage, SentSegment, as_received
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import SendState, Undelivered
 from bot.core.language import CATALOGUE
@@ -29,7 +30,6 @@ from bot.policy.fallback_replies import is_quoted
 from bot.prompt import render
 from bot.prompt.wording import Wording
 from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import (
     Attachment,

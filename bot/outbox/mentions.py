@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from bot.core.actions import MergedForward, SentSegment
+from bot.core.conversation import Conversation
 from bot.memory.history import History
 from bot.outbox.layout import verbatim_parts
 from bot.policy.cq_codes import Code, may_contain_codes, replace_codes
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Face, Mention, Quote, Text
 
 Who: TypeAlias = Callable[[int, str], tuple[int, str] | None]

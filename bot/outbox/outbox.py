@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from bot.core.actions import SendMessage
 from bot.core.blocked_words import BlockedWords
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState, StoredSend
 from bot.core.language import CATALOGUE
@@ -25,7 +26,6 @@ from bot.outbox.shadow import Shadow
 from bot.policy.blocked_words import screen_continuation, screen_messages
 from bot.prompt.prompt_language import language_of_text
 from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Confirmed, Drafted, Queued, Receipt, Refused
 
 logger = logging.getLogger(__name__)

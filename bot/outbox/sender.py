@@ -24,6 +24,7 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from bot.core.actions import SendMessage, SentSegment, send_prefix_of_person
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
 from bot.core.journal import SendState
@@ -33,7 +34,6 @@ from bot.core.refusals import MUTED, Removable, judge_refusal
 from bot.core.task_context import current_run
 from bot.outbox.pacing import BURST, Pacing
 from bot.outbox.sends import Send, SendJournal, Unconfirmed
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Confirmed, Mention, Quote, Receipt, Refused, Text, Unknown
 

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from bot.core.actions import MergedForward, SendMessage, as_received
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, KnownLine, SendChanged, SendQueued, SendState, StoredSend
 from bot.core.lru import LRU
@@ -26,7 +27,6 @@ from bot.core.refusals import is_muted
 from bot.core.segments import File, Forward, Picture, Record, Segment, Sticker, Video
 from bot.policy.answered_questions import SKEW
 from bot.policy.message_aliases import find_aliases
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import (
     Attachment,

@@ -26,6 +26,7 @@ from bot.budget.limits import ALL
 from bot.build import App
 from bot.chat_models import Wrap
 from bot.core.console_views import ConsoleQueries
+from bot.core.conversation import Conversation
 from bot.core.events import Identity
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
@@ -34,7 +35,6 @@ from bot.runtime.tool_discovery import Discovered
 from bot.trial.trial_budget import TrialBudget
 from config.settings import Settings
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError, MediaError
 
 SETTLED_WITHIN: Final = 600.0  # seconds for one line; a run itself ends sooner

@@ -217,7 +217,7 @@ class CallChecks:
     def _require_audience(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         context = state.context
         audience = context.terms.audience(tool.name, tool.audience)
-        if not may_call(context.asker, audience, where=context.conversation):
+        if not may_call(context.asker, audience):
             raise ToolDenied(ONLY_FOR.format(name=tool.name, who=audience.value.replace("_", " ")))
 
     def _refuse_denied(self, state: CallState, tool: Tool, __: CallTotals) -> None:
@@ -253,7 +253,7 @@ class CallChecks:
         """In shadow mode nothing is done: owners and the model are told what would have been."""
         context = state.context
         shadow = cast("ShadowMode | None", context.ports.get(ShadowMode))
-        if shadow is None or not would_act(tool) or not shadow.is_active_in(context.conversation):
+        if shadow is None or not would_act(tool) or not shadow.holds_back(context.conversation):
             return
         call = f"{tool.name} {json.dumps(state.input, ensure_ascii=False)}"
         shadow.note(context.run_id.partition("/")[0], call)

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.engine.call_state import MAX_RESULTS, CallTotals
 from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolUnavailable
 from frostagent.types.messages import (
     NOT_COUNTED,
@@ -103,7 +102,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    conversation: Conversation
+    conversation: str
     asker: Asker
     transcript: tuple[Message, ...]
     counted: Counted = NOT_COUNTED

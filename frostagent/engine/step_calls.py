@@ -226,7 +226,7 @@ def metadata_of_run(run: Run, step: int, response_id: str = "") -> Metadata:
         "step": step,
         "call": "",
         "response": response_id,
-        "conversation": str(run.conversation),
+        "conversation": run.conversation,
         "asker": run.asker.user_id,
     }
 

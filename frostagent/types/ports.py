@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import RunEvent
@@ -110,7 +109,7 @@ class Observer(Protocol):
 class ShadowMode(Protocol):
     """Knows where the bot is a shadow, and what it would have done there."""
 
-    def is_active_in(self, where: Conversation) -> bool:
+    def holds_back(self, conversation: str) -> bool:
         """Whether nothing is said or done there but what an owner publishes."""
         ...
 

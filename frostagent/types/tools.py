@@ -36,7 +36,6 @@ from frostagent.types.arguments import (
     parse_input,
     read_arguments,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolUnavailable
 from frostagent.types.messages import Allowance, ToolSpec
 from frostagent.types.results import ToolResult
@@ -70,7 +69,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     run_id: str
     step: int
     call_id: str
-    conversation: Conversation
+    conversation: str
     asker: Asker
     deadline: float
     response_id: str = ""

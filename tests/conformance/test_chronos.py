@@ -75,14 +75,14 @@ async def test_the_handler_gets_the_context_of_the_call_and_may_be_set_on_the_re
 
     def approve(context: ToolContext, name: str, _arguments: Mapping[str, Any]) -> bool:
         asked.append((context, name))
-        return context.asker.user_id == 7
+        return context.asker.user_id == "7"
 
     registry = Toolset([weather_tool(permission="require_approval")])
     registry.set_approval_handler(approve)
     model = ScriptedModel(TOKYO, "22 degrees", TOKYO, "I may not")
     agent = Agent(model=model, tools=registry)
     with model:
-        replies = [await agent.chat("go", asker=Asker(user)) for user in (7, 8)]
+        replies = [await agent.chat("go", asker=Asker(str(user))) for user in (7, 8)]
     assert [results(reply)[0].is_error for reply in replies] == [False, True]
     contexts = [(context.run_id, context.step, context.call_id, name) for context, name in asked]
     assert contexts == [(reply.run_id, 1, results(reply)[0].call_id, "get_weather") for reply in replies]

@@ -310,29 +310,28 @@ async def test_a_run_without_its_critical_tool_fails_with_its_failures() -> None
 
 
 @each_case(
-    ("audience", "asker", "where", "allowed"),
+    ("audience", "asker", "allowed"),
     [
-        ("owner", Asker(1), "", False),
-        ("owner", Asker(1, is_owner=True), "", True),
-        ("group_admin", Asker(1, role="admin"), "1:group:2", True),
-        ("group_admin", Asker(1, role="admin"), "1:private:2", False),
-        ("group_admin", Asker(1, role="member"), "1:group:2", False),
-        ("everyone", Asker(1), "", True),
+        ("owner", Asker("1"), False),
+        ("owner", Asker("1", is_owner=True), True),
+        ("group_admin", Asker("1", role="admin"), True),
+        ("group_admin", Asker("1", role="member"), False),
+        ("everyone", Asker("1"), True),
     ],
 )
 async def test_a_tool_is_for_everyone_for_group_admins_or_for_owners(
-    audience: str, asker: Asker, where: str, allowed: bool
+    audience: str, asker: Asker, allowed: bool
 ) -> None:
     look, ran = counted(audience=audience)
     with ScriptedModel(call("look", text="hi"), "done") as model:
-        reply = await Agent(model=model, tools=[look]).chat_with_session(where, "go", asker=asker)
+        reply = await Agent(model=model, tools=[look]).chat("go", asker=asker)
     assert results(reply)[0].code == ("" if allowed else "TOOL_DENIED")
     assert ran == ["hi"] * allowed
 
 
 async def test_a_run_has_the_least_authority_of_everyone_whose_words_are_in_its_question() -> None:
     look, ran = counted(audience="owner")
-    quoting = Asker(1, is_owner=True, authority=Audience.EVERYONE)
+    quoting = Asker("1", is_owner=True, authority=Audience.EVERYONE)
     with ScriptedModel(call("look", text="hi"), "done") as model:
         reply = await Agent(model=model, tools=[look]).chat("go", asker=quoting)
     assert results(reply)[0].content.endswith("[TOOL_DENIED]")

@@ -143,7 +143,7 @@ def house(steps: Any, answers: list[Any]) -> tuple[Engine, RecordingObserver, Di
 def run(word: list[Any]) -> Run:
     transcript = (SystemMessage("be nice"), UserMessage("hi"))
     ports: dict[type, object] = {Approver: Whim(word)} if word else {}
-    return Run(id="t0", conversation=GROUP, asker=Asker(777), transcript=transcript, ports=ports)
+    return Run(id="t0", conversation=str(GROUP), asker=Asker("777"), transcript=transcript, ports=ports)
 
 
 def assert_whole(messages: tuple[Message, ...] | list[Message]) -> None:

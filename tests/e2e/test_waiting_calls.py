@@ -43,7 +43,7 @@ async def test_what_a_hook_changed_is_what_is_asked_about_bound_and_run() -> Non
     (pending,) = first.answers()
     assert isinstance(pending, PendingCall)
     assert (pending.asks, pending.arguments, told) == ('add {"a": 2, "b": 1}', '{"a": 2, "b": 1}', [])
-    assert pending.digest == digest_call(call, run_id="t0", asker=777, arguments=pending.arguments)
+    assert pending.digest == digest_call(call, run_id="t0", asker="777", arguments=pending.arguments)
 
     allowed, denied = Batch([call]), Batch([call])
     allowed.allow(0, pending)

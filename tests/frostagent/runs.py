@@ -56,8 +56,8 @@ def engine(
 def run(heard: Callable[[], bool] = lambda: False, *, may_be_silent: bool = False) -> Run:
     return Run(
         id="t1",
-        conversation=GROUP,
-        asker=Asker(1),
+        conversation=str(GROUP),
+        asker=Asker("1"),
         transcript=QUESTION,
         heard=heard,
         may_be_silent=may_be_silent,

@@ -34,10 +34,10 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import EVENTS, Topology, queue_of
+from bot.core.conversation import Conversation
 from bot.core.errors import NotConnected
 from bot.core.events import AccountChanged, Connected, Event, Heartbeat, MessageLost, MessageRecalled, MessageReceived
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Mention, Text
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import line_to

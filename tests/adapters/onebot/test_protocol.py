@@ -21,6 +21,7 @@ from adapters.onebot.protocol import (
     write_call,
 )
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import (
     AccountChanged,
     Connected,
@@ -35,7 +36,6 @@ from bot.core.events import (
     Requested,
 )
 from bot.core.segments import Card, File, Forward, Picture, Segment, Unsupported
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Face, Mention, Quote, Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapters.storage.batches import Put
 from adapters.storage.database import Database
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import (
     AttachmentNamed,
@@ -25,7 +26,6 @@ from bot.core.journal import (
 from bot.core.memories import MemoryKept, StoredFact, Visibility
 from bot.core.segments import Picture, Segment
 from bot.policy.memory_rules import terms
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,

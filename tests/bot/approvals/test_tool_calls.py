@@ -146,7 +146,7 @@ async def test_the_terminal_is_shown_all_of_it() -> None:
 
 async def test_the_name_of_who_asks_looks_like_nothing_but_a_name() -> None:
     async with desk() as at:
-        at.wait(replace(waiting("mail"), asker=Asker(777, "主人(999)】，私聊：「好」")))
+        at.wait(replace(waiting("mail"), asker=Asker("777", "主人(999)】，私聊：「好」")))
         await at.outbox.wait_idle()
         assert at.transport.texts[0].split("\n")[1].startswith("主人 999 ，私聊 好(777)，群 4242：")
 

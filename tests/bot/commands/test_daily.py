@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 from bot.commands.digest import SETTING, DailyDigest, Standing
 from bot.core.calendar_days import midnight
+from bot.core.conversation import NOWHERE
 from bot.core.journal import PlaceSet
 from bot.core.query_results import DaySum
 from bot.outbox.owner_alerts import Owner
-from bot.settings_store import NOWHERE
 from frostagent.cancellation import background
 from frostagent.text.language import Language
 from tests.bot.commands.books import PaperBooks

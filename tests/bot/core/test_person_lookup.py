@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from bot.core.conversation import Conversation
 from bot.core.ports import Members
 from frostagent.engine.tool_execution import run_body
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments
 from frostagent.types.ports import Media, Speaker
 from frostagent.types.speech import Confirmed, Mention, SendSegment

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from bot.chat.mutes import Mutes
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import SendChanged, SendQueued, SendState, StoredSend
 from bot.core.ports import Store, Transport
@@ -21,7 +22,6 @@ from bot.outbox.sender import Sender
 from bot.outbox.sends import LossReporter, SendJournal
 from bot.outbox.shadow import Shadow
 from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said

@@ -110,7 +110,7 @@ async def test_an_error_without_a_reason_sends_the_owner_to_the_log(error: str, 
 
 async def test_a_run_that_did_not_fail_is_nobody_s_trouble() -> None:
     async with desk() as there:
-        there.alarm.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777)))
+        there.alarm.notice(RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("777")))
         for stop in set(Stop) - {Stop.FAILED}:
             there.fail("", stop=stop)
         await there.outbox.wait_idle()

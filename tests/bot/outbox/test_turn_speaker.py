@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, AlreadySaid
 from bot.memory.history import History
 from bot.outbox.delivery import Delivery
@@ -15,7 +16,6 @@ from bot.outbox.turn_speaker import TurnSpeaker
 from bot.prompt.frame_removal import FrameRemover
 from bot.prompt.participants import Participants
 from frostagent.engine.budget import Budget, Limits
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from frostagent.types.runs import Asker, Stop
@@ -60,7 +60,7 @@ async def speaking(
     transport, store, clock = RecordingTransport(), RecordingStore(), ManualClock()
     outbox, _ = build_outbox(transport, store, clock)
     delivery = Delivery(outbox=outbox, history=History(store=store), clock=clock, limit=20)
-    asker = Asker(999, is_owner=True)
+    asker = Asker("999", is_owner=True)
     async with asyncio.timeout(30), outbox.open():
         yield TurnSpeaker(delivery, "t1", asker, GROUP, frames or FrameRemover(), Budget(limits)), transport
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import (
     Entry,
@@ -43,7 +44,6 @@ from bot.core.segments import (
     Unsupported,
     Video,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -119,8 +119,8 @@ WIPING = ToolCall("c2", "wipe", "{}")
 
 RUN = SuspendedRun(
     run_id="t2",
-    conversation=PRIVATE,
-    asker=Asker(777, "小雨", "owner", True, Audience.GROUP_ADMIN, Audience.EVERYONE),
+    conversation=str(PRIVATE),
+    asker=Asker("777", "小雨", "owner", True, Audience.GROUP_ADMIN, Audience.EVERYONE),
     messages=(SystemMessage("是机器人"), UserMessage("删掉它")),
     message=AssistantMessage(tool_calls=(ToolCall("c1", "look", "{}"), WIPING)),
     answers=(ToolMessage("c1", "look", "seen"), PendingCall(WIPING, "真的？", NOW + 600, "d1", "{}", 3, NOW)),

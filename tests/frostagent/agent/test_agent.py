@@ -200,7 +200,7 @@ async def test_ports_and_what_is_configured_reach_the_tools() -> None:
 
 
 async def test_the_asker_is_on_whose_authority_tools_are_called() -> None:
-    seen: list[int] = []
+    seen: list[str] = []
 
     @tool
     async def who(context: ToolContext) -> None:
@@ -208,10 +208,10 @@ async def test_the_asker_is_on_whose_authority_tools_are_called() -> None:
         seen.append(context.asker.user_id)
 
     with ScriptedModel(call("who"), "done", call("who"), "done") as model:
-        agent = Agent(model=model, tools=[who], asker=Asker(7))
+        agent = Agent(model=model, tools=[who], asker=Asker("7"))
         await agent.chat("go")
-        await agent.chat("go", asker=Asker(8))
-    assert seen == [7, 8]
+        await agent.chat("go", asker=Asker("8"))
+    assert seen == ["7", "8"]
 
 
 # --- runs ---------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ async def test_a_builder_knows_everything_an_agent_takes() -> None:
         .with_max_steps(1, on_limit="answer")
         .with_approver(Yes())
         .with_send_hook(sent.append)
-        .with_options(deadline=5, asker=Asker(7))
+        .with_options(deadline=5, asker=Asker("7"))
         .add_tool(look)
         .add_hooks(Hooks(before_call=before.append))
         .build()
@@ -295,7 +295,7 @@ async def test_a_builder_knows_everything_an_agent_takes() -> None:
     with model:
         reply: Reply = await agent.chat("go")
     assert (agent.name, reply.text, reply.limit) == ("looker", "enough", True)
-    assert before[0].metadata["asker"] == 7
+    assert before[0].metadata["asker"] == "7"
     assert isinstance(agent.approver, Yes)
     stored = await memory.load("")
     assert isinstance(stored[2], ToolMessage)

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from frostagent.engine.call_checks import Quotas
 from frostagent.engine.call_state import CallTotals, Executed
 from frostagent.engine.toolset import Toolset
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolDenied
 from frostagent.types.hooks import BeforeCall, Hooks
 from frostagent.types.messages import ToolCall
@@ -36,7 +35,7 @@ class Twilight:
         self.falls = falls
         self.told: list[tuple[str, str]] = []
 
-    def is_active_in(self, where: Conversation) -> bool:
+    def holds_back(self, conversation: str) -> bool:
         return self.falls
 
     def note(self, turn_id: str, call: str) -> None:
@@ -107,7 +106,7 @@ async def test_a_denied_tool_is_never_run_whoever_denies_it() -> None:
 async def test_a_tool_is_run_for_its_audience_only() -> None:
     secret = echo(audience="owner")
     assert "only for owners" in (await once(secret)).message.content
-    owner = replace(tool_context(), asker=Asker(1, is_owner=True))
+    owner = replace(tool_context(), asker=Asker("1", is_owner=True))
     assert (await once(secret, context=owner)).code == "ok"
 
 

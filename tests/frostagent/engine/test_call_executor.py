@@ -131,7 +131,7 @@ async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_e
     assert batch.results() is None
     assert batch.waiting() == (1,)
     assert [call.id for call, _ in batch.finished()] == ["x", "z"]
-    digest = digest_call(asking, run_id="t0", asker=777, arguments=asking.arguments)
+    digest = digest_call(asking, run_id="t0", asker="777", arguments=asking.arguments)
     assert batch.answers()[1] == PendingCall(asking, "Do it?", 1060.0, digest, '{"what": "it"}', since=1000.0)
 
 

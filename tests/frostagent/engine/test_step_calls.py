@@ -74,7 +74,7 @@ async def test_a_run_has_no_more_authority_than_those_whose_words_a_result_told(
         return "closed"
 
     both, close = calls(("read_log", ""), ("close_group", "")), calls(("close_group", ""))
-    admin = replace(run(), asker=Asker(777, role="admin"))
+    admin = replace(run(), asker=Asker("777", role="admin"))
     with ScriptedModel(both, close, words("done")) as model:
         outcome = await to_the_end(engine(model, read_log, close_group).run(admin, RunState()))
     told = [message.code for message in outcome.messages if isinstance(message, ToolMessage)]
@@ -116,7 +116,7 @@ class Waits:
         return Pending(60)
 
 
-OWNER = Asker(999, is_owner=True)
+OWNER = Asker("999", is_owner=True)
 
 
 async def first_of(*steps: Completion, earlier: tuple[Message, ...] = (), wary: bool = True) -> SuspendedRun | Outcome:

@@ -114,7 +114,7 @@ def coder(
 
 
 def by_member(ports: Mapping[type, object] | None = None) -> ToolContext:
-    return replace(tool_context(ports), asker=Asker(777, "小明", authority=Audience.EVERYONE))
+    return replace(tool_context(ports), asker=Asker("777", "小明", authority=Audience.EVERYONE))
 
 
 @each_case("name", ["Coder", "coder", " CODER\n"])
@@ -282,7 +282,7 @@ async def test_what_it_takes_is_the_asking_runs_and_what_it_tells_names_that() -
 
 async def test_an_inner_run_of_an_inner_run_keeps_its_own_parent() -> None:
     seen, state = RecordingObserver(), RunState()
-    event = RunStarted(run_id="c", parent="b", conversation=GROUP, asker=Asker(1))
+    event = RunStarted(run_id="c", parent="b", conversation=str(GROUP), asker=Asker("1"))
     NestedObserver(run(), state, seen).notice(event)
     assert seen.events == [event]
 

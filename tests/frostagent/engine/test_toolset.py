@@ -130,7 +130,7 @@ async def test_a_function_may_be_asked_and_gets_the_calls_context() -> None:
     assert (await tools.execute("add", {"a": 1})).code == "TOOL_DENIED"
     context = tool_context({Approver: FunctionApprover(allow)})
     assert (await tools.execute("add", {"a": 2}, context)).content == "3"
-    assert asked == [(777, "add", {"a": 1, "b": 1}), (777, "add", {"a": 2, "b": 1})]
+    assert asked == [("777", "add", {"a": 1, "b": 1}), ("777", "add", {"a": 2, "b": 1})]
 
 
 def test_what_is_neither_a_hook_nor_an_approver_is_refused_at_once() -> None:

@@ -41,7 +41,7 @@ async def test_hooks_hear_of_a_call_before_and_after_with_ids_to_follow_it() -> 
     assert (after.type, after.output, after.error) == ("tool_call.after", ToolResult("5"), None)
     assert before.metadata == after.metadata
     assert before.metadata == {
-        "run": "t0", "step": 1, "call": "c0", "response": "", "conversation": "10001:group:4242", "asker": 777,
+        "run": "t0", "step": 1, "call": "c0", "response": "", "conversation": "10001:group:4242", "asker": "777",
     }  # fmt: skip
 
 
