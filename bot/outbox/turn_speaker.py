@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from bot.core.conversation import Conversation, NotAConversation
 from bot.core.errors import AlreadySaid
+from bot.core.repetition import already_said, only_omits
 from bot.outbox.delivery import Delivery, SaidMessage
 from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
 from bot.policy.permissions import check_reach
 from bot.prompt.frame_removal import FrameRemover
 from frostagent.engine.budget import Budget
-from frostagent.text.similarity import already_said, only_omits
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
 from frostagent.types.speech import (
