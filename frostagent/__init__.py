@@ -131,6 +131,7 @@ if TYPE_CHECKING:
         tool,
     )
     from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
+    from frostagent.words import Words, use_words
 
 __all__ = [
     "AfterCall",
@@ -252,12 +253,14 @@ __all__ = [
     "Usage",
     "UserMessage",
     "Waiting",
+    "Words",
     "call",
     "class_tool",
     "command_tool",
     "connect",
     "foreign_tool",
     "tool",
+    "use_words",
 ]
 
 _HOMES = {
@@ -412,6 +415,7 @@ _HOMES = {
         "SideEffects",
         "ToolType",
     ),
+    "frostagent.words": ("Words", "use_words"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -542,9 +542,8 @@ class ContextBuilder:
             model=who.model,
             temperature=who.temperature,
             terms=self._terms(where, who),
-            tongue=language_of(message),
             leaner=self._turn_budget.leaner,
-            notices=words.notices,
+            words=words.engine[language_of(message)],
         )
         now = doubts.now
         return Turn(question, user, run, speaker, view, wake, recalled, sees, before, now)

@@ -129,7 +129,7 @@ SAYS = LINE.partition("{text}")[0].removeprefix("{who}")
 TOLD = tuple(
     letters_only(told)
     for words in WORDINGS
-    for told in (words.notices.last_step, words.notices.empty)
+    for told in (words.engine[0].last_step, words.engine[0].empty)
 )
 ROLES = tuple(letters_only(role) for words in WORDINGS for role in words.roles.values())
 OURS = "|".join(re.escape(words.rules.splitlines()[0]) for words in WORDINGS)

@@ -191,7 +191,7 @@ class Engine:
             if not may_request(run, state, specs):
                 return self._give_up(run, state)
             last = state.steps >= self._max_steps or empty > 1 or state.totals.is_over
-            messages = next_request_messages(run, state, run.notices.last_step if last else notice)
+            messages = next_request_messages(run, state, run.words.last_step if last else notice)
             request = run.request(messages, () if last else specs)
             if passed_over:
                 request = replace(request, passed_over=passed_over)
@@ -236,7 +236,7 @@ class Engine:
                 empty, state.is_spoilt = empty + 1, state.is_spoilt or spoilt
                 if not spoilt:
                     passed_over += (completion.endpoint,)
-                notice = "" if spoilt and run.examples else run.notices.empty
+                notice = "" if spoilt and run.examples else run.words.empty
 
     async def _ask(
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
@@ -287,7 +287,7 @@ class Engine:
         limit = state.steps > self._max_steps
         if not doubted_answer(run, state):
             if limit or state.totals.is_over:
-                return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
+                return state.outcome(Stop.ANSWERED, run.words.no_conclusion, limit=limit)
             if run.may_be_silent:
                 return state.outcome(Stop.SILENT)
         return failed_outcome(run, state, "empty: the model gave no answer, whatever it was told")

@@ -7,8 +7,6 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import Struct
 
 SEND = "send_message"  # the tool whose words are ours
-SENT = "消息已发送"
-"""Told to a model about a message that arrived."""
 
 
 class Text(Struct, frozen=True, tag="text"):
@@ -36,7 +34,7 @@ class Quote(Struct, frozen=True, tag="quote"):
 
 
 class Face(Struct, frozen=True, tag="face"):
-    """A QQ system emoji; `name` as the server gives it ("/微笑"), often empty."""
+    """A system emoji of the chat; `name` as the server gives it, often empty."""
 
     id: str
     name: str = ""

@@ -26,7 +26,6 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import ParamSpec, Unpack
 from typing_extensions import TypeVar as DefaultedTypeVar
 
-from frostagent.text.language import Language
 from frostagent.types.arguments import (
     INPUT,
     Check,
@@ -46,6 +45,7 @@ from frostagent.types.schema import (
     read_signature,
 )
 from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
+from frostagent.words import Words, words_in_force
 
 T = TypeVar("T")
 P = ParamSpec("P", default=...)
@@ -63,7 +63,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     that the run answers. `allowed`: somebody has allowed this very call, so it raises no `Suspend`.
     `inner` is told what a run inside this call does: what its model takes is counted to this one.
     `share` is this run's of its question's budget, where the inner one has its part. `terms` hold
-    in both. `tongue` is the asker's.
+    in both, and so do the library's own `words`.
     """
 
     run_id: str
@@ -80,7 +80,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     inner: Callable[[RunEvent], None] | None = None
     share: Allowance | None = None
     terms: Terms = Terms()
-    tongue: Language = Language.CHINESE
+    words: Words = field(default_factory=words_in_force)
 
     def port(self, kind: type[T]) -> T:
         """The capability of this kind. Raises ToolUnavailable where this run has none."""

@@ -187,11 +187,11 @@ SHOWN = Image.of(PIXEL)
 @each_case(
     ("value", "text"),
     [
-        (PIXEL, "[图片 1]"),
-        (SHOWN, "[图片 1]"),
-        (["a pixel", SHOWN], "a pixel\n[图片 1]"),
-        ({"picture": PIXEL}, '{"picture": "[图片 1]"}'),
-        (f"see ![pixel]({SHOWN.url})", "see ![pixel]([图片 1])"),
+        (PIXEL, "[picture 1]"),
+        (SHOWN, "[picture 1]"),
+        (["a pixel", SHOWN], "a pixel\n[picture 1]"),
+        ({"picture": PIXEL}, '{"picture": "[picture 1]"}'),
+        (f"see ![pixel]({SHOWN.url})", "see ![pixel]([picture 1])"),
     ],
 )
 async def test_a_returned_picture_is_shown_and_never_text(value: object, text: str) -> None:

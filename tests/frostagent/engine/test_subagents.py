@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from bot.core.errors import NotConnected
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.run_state import NestedObserver
-from frostagent.engine.subagents import CODER_PROMPT, NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
+from frostagent.engine.subagents import NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
 from frostagent.engine.toolset import Toolset
-from frostagent.text.language import Language
 from frostagent.types.errors import InvalidArguments, ModelAuth, ToolFailed
 from frostagent.types.messages import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from frostagent.types.ports import Approver, Clock, Speaker, Subagents
@@ -21,9 +20,12 @@ from frostagent.types.speech import Confirmed, Receipt, SendSegment, Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import Tool, ToolContext, tool
 from frostagent.types.traits import Audience, SideEffects
+from frostagent.words import Words
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, Step, calls, tool_context, until, words
 from tests.frostagent.runs import engine, run, to_the_end
+
+PROMPT = "You write code."
 
 
 class StoppedClock(ManualClock):
@@ -102,7 +104,7 @@ def coder(
     subagent = Subagent(
         name="Coder",
         description="writes code",
-        prompt=CODER_PROMPT,
+        prompt=PROMPT,
         runner=lambda observer: Engine(
             model=model, toolset=toolset, clock=clock, observer=observer, max_steps=max_steps, deadline=deadline
         ),
@@ -128,7 +130,7 @@ async def test_it_sees_its_own_prompt_and_the_task_and_no_tools() -> None:
     subagents, model = coder(words("写好了"))
     with model:
         assert (await subagents.ask(tool_context(), "Coder", "写个贪吃蛇")).content == "写好了"
-    assert model.requests == [ModelRequest((SystemMessage(f"{CODER_PROMPT}\n{RULES}"), UserMessage("写个贪吃蛇")))]
+    assert model.requests == [ModelRequest((SystemMessage(f"{PROMPT}\n{RULES}"), UserMessage("写个贪吃蛇")))]
 
 
 async def test_an_unknown_name_is_told_with_the_known_ones() -> None:
@@ -317,10 +319,9 @@ async def test_a_deadline_of_somebody_else_stays_theirs() -> None:
 # --- patience ---------------------------------------------------------------------------------------
 
 
-@each_case("tongue", Language)
 @each_case("failure", [None, NotConnected("away")])
-async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_language(
-    failure: Exception | None, tongue: Language
+async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_the_words_of_his_run(
+    failure: Exception | None,
 ) -> None:
     clock, mouth, go_on = StoppedClock(), Mouth(failure), asyncio.Event()
 
@@ -331,7 +332,7 @@ async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_lang
     subagents, model = coder(slowly, clock=clock)
     with model:
         async with asyncio.TaskGroup() as group:
-            context = replace(tool_context({Speaker: mouth}), tongue=tongue)
+            context = replace(tool_context({Speaker: mouth}), words=Words(still_working="Geduld, {name} denkt."))
             asking = group.create_task(subagents.ask(context, "Coder", "task"))
             await until(lambda: clock.slept == [PATIENCE])
             assert mouth.said == []
@@ -339,8 +340,7 @@ async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_lang
             await until(lambda: mouth.said)
             go_on.set()
         assert asking.result().content == "好了"
-    zh, en = "Coder 还在处理，请再稍等一会儿～", "Coder is still at it, please wait a little longer."
-    assert mouth.said == [tongue.either(zh, en)]
+    assert mouth.said == ["Geduld, Coder denkt."]
 
 
 async def test_who_is_answered_at_once_is_told_nothing_more() -> None:

@@ -37,7 +37,7 @@ async def test_an_executor_is_the_whole_way_bound_to_a_name() -> None:
     assert (await executor({"a": "many"})).details["family"] == "TOOL_EXECUTION_FAILED"
     assert tools.get_executor("nobody") is None
     fetched = await tools.execute("fetch")
-    assert (fetched.content, fetched.images, fetched.details) == ("got it\n[图片 1]", (Image.of(b"x"),), {"ms": 3})
+    assert (fetched.content, fetched.images, fetched.details) == ("got it\n[picture 1]", (Image.of(b"x"),), {"ms": 3})
 
 
 async def test_outside_a_run_a_call_cannot_wait_for_a_word() -> None:
