@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from pydantic import SecretStr
 
+from bot.core.language import Bilingual, Language
 from bot.mcp_servers import belongs_to_server
 from bot.prompt.wording_en import EN
 from config import values
@@ -26,7 +27,6 @@ from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
 from frostagent.engine.subagents import NamedSubagents, Subagent
 from frostagent.engine.toolset import Toolset
-from frostagent.text.language import Bilingual, Language
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.ports import ChatModel, Clock, Observer, Speaker, Subagents
 from frostagent.types.traits import SideEffects

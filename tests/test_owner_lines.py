@@ -13,8 +13,7 @@ import adapters.console
 import adapters.storage
 import bot
 import frostagent
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Phrase
+from bot.core.language import CATALOGUE, Phrase
 from tests.bot.test_old_names import OLD_NAMES
 from tests.cases import each_case
 

@@ -44,9 +44,9 @@ from bot.core.journal import (
     Recovery,
     Remembered,
 )
+from bot.core.language import Bilingual, NotifyOwners
 from bot.core.memories import MemoryKept
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
-from frostagent.text.language import Bilingual, NotifyOwners
 from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # of clusters alone

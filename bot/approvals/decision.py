@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from bot.core.events import MessageReceived
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.settlement import Settled, Settlement
 from bot.policy.permissions import WAIT
-from frostagent.text.language import Language, Phrase
 from frostagent.types.speech import Mention, Quote, Text
 from frostagent.types.suspension import ApprovalRequest, Deny, Pending
 

@@ -61,13 +61,13 @@ from bot.approvals.tool_call_wording import (
 from bot.core.actions import send_prefix_of_turn
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, message_words, quote_in
+from bot.core.language import Language, Phrase
 from bot.core.run_ids import number_of
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted, language_of
 from bot.prompt.render import MAX_NAME, View, account, excerpt, label
-from frostagent.text.language import Language, Phrase
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Led, PendingCall, SuspendedRun
 from frostagent.types.speech import Receipt, Refused

@@ -24,10 +24,9 @@ from bot.core.calendar_days import midnight
 from bot.core.command import NOT_NOW, Asked, Command, command, money, tokens
 from bot.core.conversation import Conversation
 from bot.core.events import read_id
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.ports import Members
 from bot.core.query_results import JournalQueries, UsageSum
-from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
 DAY = 86_400.0

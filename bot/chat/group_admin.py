@@ -13,13 +13,12 @@ from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered
 from bot.core.events import Role, message_words
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Transport
 from bot.core.run_ids import number_of, place_of
 from bot.outbox.outbox import Screen
 from bot.policy.permissions import WAIT
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language, Phrase
 from frostagent.types.errors import BotError, InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.speech import Text
 from frostagent.types.suspension import Suspend

@@ -9,10 +9,9 @@ from cachetools import LRUCache
 from bot.chat.wake_classifier import WakeClassifier
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Poked, Sender
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.outbox.delivery import Postbox
 from bot.settings_store import PlaceSetting, SettingsStore
-from frostagent.text.language import Language, Phrase
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Mention
 

@@ -16,6 +16,7 @@ from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
 from bot.core.conversation import NOWHERE
+from bot.core.language import Bilingual, text_in
 from bot.runtime.tool_discovery import report
 from bot.runtime.version import user_agent
 from bot.subagents import SubagentRegistry
@@ -23,7 +24,6 @@ from config.settings import Settings
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.tool_execution import Progress
 from frostagent.models.openai.client import make_session
-from frostagent.text.language import Bilingual, text_in
 from frostagent.types.errors import Problem, ToolUnavailable
 from frostagent.types.ports import Approver, Clock, Speaker
 from frostagent.types.results import ToolResult

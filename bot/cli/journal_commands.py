@@ -16,9 +16,8 @@ from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, forget_running
 from bot.cli.process import configure, exit_with, fail, find_store_url, say
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from config.settings import Settings
-from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from bot.cli.checks import Check, ok, warning
 from bot.cli.inspection import Ask, TerminalApprover
 from bot.cli.past_runs import columns
 from bot.core.conversation import NOWHERE
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.mcp_servers import ServerStatus, build_server, describe
 from config.mcp_servers import ServerRow, read_servers
 from config.settings import Settings
@@ -21,7 +21,6 @@ from frostagent.cancellation import background
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import Toolset
-from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.ports import Approver
 from frostagent.types.results import ToolResult

@@ -17,12 +17,11 @@ from bot.core.actions import send_prefix_of_person
 from bot.core.command import Asked, Command
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
 from bot.prompt.render import MAX_NAME, label
 from frostagent.cancellation import BROKEN, isolate
-from frostagent.text.language import Phrase
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Mention, Quote, Text

@@ -6,10 +6,9 @@ import logging
 
 from bot.core.command import Asked, Command, command
 from bot.core.events import read_id
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.ports import Members
 from bot.memory.forgetting import Forgetting
-from frostagent.text.language import Phrase
 from frostagent.types.errors import BotError
 
 ME = frozenset({"me", "我"})

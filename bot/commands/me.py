@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bot.core.command import AWAY, Asked, Command, command
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.memories import Kind, Memories, StoredFact
 from bot.policy.memory_rules import may_surface
-from frostagent.text.language import Phrase
 
 SHOWN = 15
 ELSEWHERE = Phrase("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")

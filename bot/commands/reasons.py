@@ -13,9 +13,8 @@ from msgspec import Struct
 from bot.approvals.decision import NO_OWNER
 from bot.approvals.tool_call_wording import NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.core.journal import Undelivered, Unfinished
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Phrase, bilingual
 from bot.policy.wake import Silence
-from frostagent.text.language import Bilingual, Phrase, bilingual
 from frostagent.types.errors import ERROR
 from frostagent.types.runs import Stop
 from frostagent.words import ENGLISH

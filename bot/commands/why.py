@@ -15,9 +15,8 @@ from bot.commands.reasons import (
 )
 from bot.core.command import AWAY, Asked, Command, at_time, command, money, tokens
 from bot.core.conversation import NOWHERE
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual, text_in
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
-from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in
 from frostagent.types.runs import Asker
 
 WAITS = Phrase(

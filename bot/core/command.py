@@ -17,10 +17,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from bot.core.conversation import Conversation
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.query_results import UsageSum
 from bot.core.run_ids import number_of
-from frostagent.text.language import Language, Phrase
 from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
 

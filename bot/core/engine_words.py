@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, Self
 
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Bilingual, Language, Phrase
+from bot.core.language import CATALOGUE, Bilingual, Language, Phrase
 from frostagent.words import ENGLISH, Words
 
 SENT: Final = "消息已发送"

@@ -7,10 +7,9 @@ from enum import StrEnum
 from typing import Final
 
 from bot.core.conversation import Conversation
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.query_results import Choices
 from bot.settings_store import PlaceSetting, SettingsStore
-from frostagent.text.language import Phrase
 
 
 class Mode(StrEnum):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bot.core.conversation import Conversation
 from bot.core.events import Sender
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.memories import (
     Kind,
     Memories,
@@ -48,7 +48,6 @@ from bot.policy.memory_rules import (
 from bot.policy.permissions import WAIT
 from bot.prompt.render import View, speaker
 from frostagent.engine.authority import led_by
-from frostagent.text.language import Language, Phrase
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.suspension import Suspend

@@ -18,7 +18,7 @@ from bot.core.actions import MergedForward, SendMessage, SentSegment, as_receive
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import SendState, Undelivered
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.redaction import OwnWords
 from bot.memory.history import History
 from bot.outbox.layout import LIMIT, Parts, in_turns, merged, messages_of, split_text
@@ -29,7 +29,6 @@ from bot.policy.blocked_words import sent_words
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt import render
 from bot.prompt.wording import Wording
-from frostagent.text.language import Language, Phrase
 from frostagent.types.ports import Clock
 from frostagent.types.speech import (
     Attachment,

@@ -17,7 +17,7 @@ from bot.core.blocked_words import BlockedWords
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState, StoredSend
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.refusals import is_of_place
 from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import Sender
@@ -25,7 +25,6 @@ from bot.outbox.sends import LossReporter, Send, SendJournal
 from bot.outbox.shadow import Shadow
 from bot.policy.blocked_words import screen_continuation, screen_messages
 from bot.prompt.prompt_language import language_of_text
-from frostagent.text.language import Language, Phrase
 from frostagent.types.speech import Confirmed, Drafted, Queued, Receipt, Refused
 
 logger = logging.getLogger(__name__)

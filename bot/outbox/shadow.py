@@ -15,6 +15,7 @@ from bot.core.conversation import Conversation
 from bot.core.drafts import draft_id
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState
+from bot.core.language import Language
 from bot.core.lru import DefaultLRU
 from bot.memory.drafts import (
     GIVEN_UP,
@@ -33,7 +34,6 @@ from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import Sender
 from bot.outbox.sends import Send, SendJournal
 from bot.prompt.render import View, plain
-from frostagent.text.language import Language
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Attachment, Drafted, Refused, Text
 

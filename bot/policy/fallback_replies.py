@@ -11,10 +11,9 @@ from typing import Final
 from bot.core.actions import SendMessage
 from bot.core.engine_words import ENGINE_WORDS
 from bot.core.events import MessageReceived
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.refusals import is_muted, is_too_long
 from frostagent.engine.answer_filter import own_words
-from frostagent.text.language import Language, Phrase
 from frostagent.types.speech import Quote, Refused, Text
 from frostagent.words import ENGLISH
 

@@ -12,8 +12,8 @@ from adapters.console.language import LANGUAGES, WORDS_FOLDER, Language, languag
 from bot.core.actions import SentSegment, plain_words
 from bot.core.engine_words import REQUIRES
 from bot.core.journal import Audited
+from bot.core.language import Phrase
 from bot.core.segments import Segment, Video
-from frostagent.text.language import Phrase
 from frostagent.types.speech import Mention, Quote, Text
 
 CONSOLE = Path(__file__).parents[3] / "adapters/console"

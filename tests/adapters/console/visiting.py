@@ -46,11 +46,11 @@ from bot.core.console_views import (
 )
 from bot.core.conversation import Conversation
 from bot.core.journal import Audited
+from bot.core.language import Language
 from bot.core.query_results import DayCounts, Story
 from bot.core.settlement import Settled
 from bot.core.trial_group import TrialLine
 from bot.memory.newest import Newest
-from frostagent.text.language import Language
 from frostagent.text.masking import Mask
 from frostagent.types.errors import BotError
 from tests.adapters.console.trials import ListTrial, ListTrials

@@ -16,13 +16,13 @@ from bot.approvals.registry import LookUp, PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
+from bot.core.language import Language
 from bot.core.server_clock import ServerClock
 from bot.memory.drafts import Drafts
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
-from frostagent.text.language import Language
 from frostagent.types.messages import AssistantMessage, ToolCall, Usage
 from frostagent.types.runs import Asker, PendingCall, SuspendedRun
 from frostagent.types.suspension import ApprovalRequest, Decision

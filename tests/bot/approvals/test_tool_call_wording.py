@@ -12,9 +12,9 @@ from bot.approvals.tool_call_wording import (
     request_parts,
 )
 from bot.core.events import quote_in
+from bot.core.language import Language
 from bot.core.segments import Picture, Segment
 from frostagent.engine.authority import in_one_line, led_by
-from frostagent.text.language import Language
 from frostagent.types.messages import ToolCall
 from frostagent.types.runs import Asker, Led, PendingCall
 from frostagent.types.speech import Mention, Quote, Text

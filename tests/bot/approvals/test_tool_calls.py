@@ -9,7 +9,7 @@ from bot.approvals.tool_call_wording import TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.core.actions import send_prefix
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.journal import SendQueued
-from frostagent.text.language import Language
+from bot.core.language import Language
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Attachment, Quote, Text
 from frostagent.types.suspension import Allow, Deny, Pending

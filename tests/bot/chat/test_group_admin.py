@@ -7,8 +7,8 @@ from bot.chat.group_admin import GroupAdmin
 from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, ActionUnsupported, NotConnected
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.core.language import Language
 from bot.core.ports import Member
-from frostagent.text.language import Language
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.runs import Asker
 from frostagent.types.suspension import Suspend

@@ -29,10 +29,10 @@ from bot.commands.reasons import (
 )
 from bot.core.events import MessageReceived
 from bot.core.journal import ENDINGS
+from bot.core.language import Bilingual, bilingual
 from bot.memory.personas import House
 from bot.policy.wake import Called, Silence
 from config.settings import Settings
-from frostagent.text.language import Bilingual, bilingual
 from frostagent.types.errors import ModelError, ToolDenied
 from frostagent.types.runs import Stop
 from frostagent.types.speech import MentionAll, Text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bot.core.actions import MergedForward
+from bot.core.language import Language
 from bot.outbox.layout import CUT_SHORT, MAX_MESSAGES, in_turns, merged, messages_of
 from bot.outbox.pacing import typing_pauses
-from frostagent.text.language import Language
 from frostagent.types.speech import Attachment, Mention, Quote, SendSegment, Text
 from tests.cases import each_case
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from bot.core.actions import SendMessage
 from bot.core.journal import SendState
+from bot.core.language import Language
 from bot.outbox.owner_alerts import LONG, MAX_REASON, QUIET, Owner, RunFailureAlerts, stall_alerts
-from frostagent.text.language import Language
 from frostagent.text.masking import MASK, Mask
 from frostagent.types.messages import Usage
 from frostagent.types.runs import Asker, Outcome, RunFinished, RunStarted, Stop

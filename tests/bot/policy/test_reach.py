@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from bot.core.conversation import Conversation, MessageType
+from bot.core.language import Language
 from bot.policy.permissions import WAIT, check_reach, confirmation_text
-from frostagent.text.language import Language
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, SendSegment, Text

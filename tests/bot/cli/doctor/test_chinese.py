@@ -12,8 +12,8 @@ import config
 from bot.cli import doctor
 from bot.cli.checks import IN_CHINESE, Outcome
 from bot.core.engine_words import ENGINE_WORDS
+from bot.core.language import Bilingual, Phrase
 from frostagent.models.openai.client import REASONS
-from frostagent.text.language import Bilingual, Phrase
 from tests.owners import both
 
 MADE = {"ok", "warning", "failure", "judge"}
