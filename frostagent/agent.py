@@ -1,4 +1,4 @@
-"""The engine as a library: an agent with a model and tools, without QQ, settings or a store.
+"""The engine as a library: an agent with a model and tools, without settings or a store.
 
     agent = Agent(
         model="deepseek-v4-flash",

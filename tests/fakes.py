@@ -36,14 +36,14 @@ from bot.core.journal import (
     Undelivered,
 )
 from bot.core.ports import JoinedGroup, Member
-from bot.core.segments import Forward, Segment
+from bot.core.segments import Forward, Mention, Segment
 from bot.policy.wake import Rules
 from bot.prompt.compose import Forwarded, ForwardedMessage
 from frostagent.testing import scripted_model
 from frostagent.types.errors import BotError
 from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from frostagent.types.runs import Asker, RunEvent, Stop
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from frostagent.types.tools import ToolContext
 
 BOT = 10001

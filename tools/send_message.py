@@ -231,7 +231,8 @@ async def read_part(part: MessagePart, index: int, context: ToolContext) -> Send
         case "mention_user":
             if part.mentions_all:
                 return MentionAll()
-            return Mention(read_person(part.mention_user_id, context, field=f"messages.{index}"))
+            who = read_person(part.mention_user_id, context, field=f"messages.{index}")
+            return Mention(str(who))
         case "quote":
             return Quote(part.message_id.strip())
         case "image" | "record" | "video" | "file":

@@ -31,8 +31,8 @@ from bot.core.events import (
     Sender,
     masked,
 )
-from bot.core.segments import Segment
-from frostagent.types.speech import Mention, Quote
+from bot.core.segments import Mention, Segment
+from frostagent.types.speech import Quote
 
 MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them
 AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; later times are invalid

@@ -19,7 +19,7 @@ from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
 from bot.core.group_admin import Chair, Topic
 from bot.core.journal import AttachmentNamed, OpenTurn
-from bot.core.segments import Forward, Segment
+from bot.core.segments import Forward, Mention, Segment
 from bot.core.task_context import current_run, early_payer
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
@@ -66,7 +66,7 @@ from frostagent.types.errors import Lack
 from frostagent.types.messages import Message, ModelRequest, UserMessage
 from frostagent.types.ports import Ids, Speaker
 from frostagent.types.runs import Asker, Spent, Terms
-from frostagent.types.speech import Mention, Quote
+from frostagent.types.speech import Quote
 from frostagent.types.traits import Audience
 
 

@@ -27,7 +27,7 @@ from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
 from bot.core.language import CATALOGUE, Phrase
 from bot.core.lru import DefaultLRU
-from bot.core.segments import Segment
+from bot.core.segments import Mention, Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.memory.modes import Mode, Modes
@@ -50,7 +50,7 @@ from bot.prompt.render import MAX_NAME, label
 from bot.quiet.quiet_hours import QuietHours
 from frostagent.text.similarity import is_similar
 from frostagent.types.ports import Clock, Ids
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
 
 

@@ -18,13 +18,14 @@ from bot.core.command import Asked, Command
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.language import CATALOGUE, Phrase
+from bot.core.segments import Mention
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
 from bot.prompt.render import MAX_NAME, label
 from frostagent.cancellation import BROKEN, isolate
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 
 

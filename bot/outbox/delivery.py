@@ -175,7 +175,7 @@ class Delivery:
                 trail=trail,
                 keeps_codes=keeps_codes,
             )
-            if not any(isinstance(one.receipt, Refused) and one.receipt.by_qq for one in said):
+            if not any(isinstance(one.receipt, Refused) and one.receipt.by_server for one in said):
                 return said
         return await self._send(
             where,

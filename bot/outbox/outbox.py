@@ -284,7 +284,7 @@ class Outbox:
         """QQ refused this just before an earlier process ended, which may have told nobody."""
         send = Send.of(stored, SendState.REFUSED)
         blocks = is_of_place(stored.reason)
-        send.settle(Refused(stored.reason, by_qq=True, blocks_place=blocks))
+        send.settle(Refused(stored.reason, by_server=True, blocks_place=blocks))
         self._journal.announce(send)
 
     def remember_unknown(self, stored: StoredSend) -> None:

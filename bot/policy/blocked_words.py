@@ -24,6 +24,7 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
@@ -33,7 +34,7 @@ from bot.core.segments import (
     Unsupported,
     Video,
 )
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 
 POLITE = Phrase("（这句不方便说。）", "(I would rather not say that.)")
 CATALOGUE.register(__name__, globals())

@@ -80,7 +80,7 @@ def refusal_reply(refused: Refused, *, is_part: bool) -> Phrase | None:
     """What its asker reads as QQ did not take an answer, or the rest of it; None if QQ would not
     take that either.
     """
-    if not refused.by_qq or refused.blocks_place or is_muted(refused.reason):
+    if not refused.by_server or refused.blocks_place or is_muted(refused.reason):
         return None
     return TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST
 

@@ -20,11 +20,11 @@ from msgspec.structs import replace
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.language import CATALOGUE, Language, Phrase
-from bot.core.segments import Card, File, Link, Markdown, Transfer
+from bot.core.segments import Card, File, Link, Markdown, Mention, SendSegment, Transfer
 from frostagent.engine.authority import lowest_authority, may_call
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, SendSegment, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.traits import Audience
 

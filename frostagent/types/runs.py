@@ -121,7 +121,7 @@ def code_of(result: ToolMessage) -> str:
 
 class Spent(Struct, frozen=True):
     """The costs of a run and all that ran inside it: requests to models, their tokens, messages
-    to QQ.
+    sent by tools.
     """
 
     requests: int = 0

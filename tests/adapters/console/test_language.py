@@ -13,8 +13,8 @@ from bot.core.actions import SentSegment, plain_words
 from bot.core.engine_words import REQUIRES
 from bot.core.journal import Audited
 from bot.core.language import Phrase
-from bot.core.segments import Segment, Video
-from frostagent.types.speech import Mention, Quote, Text
+from bot.core.segments import Mention, Segment, Video
+from frostagent.types.speech import Quote, Text
 
 CONSOLE = Path(__file__).parents[3] / "adapters/console"
 SPOKEN = re.compile(r"\bt\('([a-z_.]+)'[,)]|\b(?:trouble|speech)[=(]\"([a-z_.]+)\"")

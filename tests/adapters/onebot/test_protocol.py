@@ -35,8 +35,8 @@ from bot.core.events import (
     Poked,
     Requested,
 )
-from bot.core.segments import Card, File, Forward, Picture, Segment, Unsupported
-from frostagent.types.speech import Face, Mention, Quote, Text
+from bot.core.segments import Card, File, Forward, Mention, Picture, Segment, Unsupported
+from frostagent.types.speech import Face, Quote, Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON

@@ -24,7 +24,7 @@ from bot.core.journal import (
     TurnSteered,
 )
 from bot.core.memories import MemoryKept, StoredFact, Visibility
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from bot.policy.memory_rules import terms
 from frostagent.types.messages import (
     AssistantMessage,
@@ -38,7 +38,7 @@ from frostagent.types.messages import (
     UserMessage,
 )
 from frostagent.types.runs import StepFinished, Stop, ToolFinished, ToolStarted
-from frostagent.types.speech import Attachment, Face, Mention, Quote, Text
+from frostagent.types.speech import Attachment, Face, Quote, Text
 from tests.fakes import BOT, GROUP, said
 
 T = TypeVar("T")

@@ -40,10 +40,11 @@ from bot.core.journal import (
     WindowMoved,
 )
 from bot.core.query_results import SpentSum
+from bot.core.segments import Mention
 from bot.policy.memory_rules import terms
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Attachment, Mention, Text
+from frostagent.types.speech import Attachment, Text
 from tests.adapters.storage.entries import (
     NOW,
     asked,

@@ -13,11 +13,11 @@ from bot.approvals.tool_call_wording import (
 )
 from bot.core.events import quote_in
 from bot.core.language import Language
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from frostagent.engine.authority import in_one_line, led_by
 from frostagent.types.messages import ToolCall
 from frostagent.types.runs import Asker, Led, PendingCall
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said

@@ -13,13 +13,14 @@ from bot.chat.suspended import SuspendedTurn
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import MemberNumbered, Remembered, Round
+from bot.core.segments import Mention
 from bot.memory.personas import Cast, Persona
 from bot.prompt.compose import Question, user_message
 from bot.prompt.render import View
 from frostagent.models.tokens import estimate_messages
 from frostagent.types.messages import AssistantMessage, Message, Usage, UserMessage
 from frostagent.types.runs import Asker, Spent, SuspendedRun
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.bot.chat.test_recovery import turn
 from tests.bot.chat.test_turn import OWNER, living, speak

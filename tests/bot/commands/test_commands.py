@@ -10,11 +10,11 @@ from bot.commands.commands import SORRY, Commands, may_use
 from bot.core.command import Asked, command
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case

@@ -96,8 +96,8 @@ async def test_what_was_said_is_not_sent_again(first: tuple[SendSegment, ...], s
         ((CAT,), (Text("这是猫"), CAT)),
         ((CAT,), (CAT, DOG)),
         ((CAT,), (Attachment("file", "base64://cat"),)),
-        ((Mention(2), Text("你好")), (Mention(3), Text("你好"))),
-        ((Mention(2),), (MentionAll(),)),
+        ((Mention("2"), Text("你好")), (Mention("3"), Text("你好"))),
+        ((Mention("2"),), (MentionAll(),)),
         ((Face("1"),), (Face("2"),)),
         ((Text("北京今天晴"),), (Text("上海今天晴"),)),
         ((Text("👍"),), (Text("👎"),)),
@@ -385,3 +385,11 @@ async def test_words_of_others_that_came_while_a_run_waited_count_when_it_goes_o
     result = house.model.requests[-1].messages[-1]
     assert isinstance(result, ToolMessage)
     assert "must be allowed by somebody" in result.content
+
+
+@each_case("user_id", ["", "ann", "1" * 30])
+async def test_nobody_is_mentioned_who_has_no_account(user_id: str) -> None:
+    async with speaking() as (speaker, transport):
+        with pytest.raises(InvalidArguments, match="no account"):
+            await speaker.say((Mention(user_id), Text("早")))
+        assert transport.sent == []

@@ -4,11 +4,11 @@ from msgspec.structs import replace
 
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Role, Sender
-from bot.core.segments import Card, File, Link, Markdown, Segment, Transfer
+from bot.core.segments import Card, File, Link, Markdown, Mention, Segment, Transfer
 from bot.policy.permissions import asker_of, authority_of, highest_authority
 from frostagent.engine.authority import is_sufficient, lower_authority, lowest_authority
 from frostagent.types.messages import ToolMessage, UserMessage
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said

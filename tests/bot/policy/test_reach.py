@@ -4,10 +4,11 @@ import pytest
 
 from bot.core.conversation import Conversation, MessageType
 from bot.core.language import Language
+from bot.core.segments import Mention, SendSegment
 from bot.policy.permissions import WAIT, check_reach, confirmation_text
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, SendSegment, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 from frostagent.types.suspension import Suspend
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE

@@ -34,6 +34,7 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
@@ -56,7 +57,7 @@ from frostagent.types.messages import (
     UserMessage,
 )
 from frostagent.types.runs import Asker, PendingCall, Spent, StepFinished, Stop, SuspendedRun, ToolFinished, ToolStarted
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 from frostagent.types.traits import Audience
 
 HERE = Path(__file__).parent

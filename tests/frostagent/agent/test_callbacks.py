@@ -292,7 +292,7 @@ async def test_nobody_is_asked_about_a_call_that_has_been_given_up() -> None:
     ("segment", "part"),
     [
         (Text("hi"), {"type": "plain", "text": "hi"}),
-        (Mention(777), {"type": "mention_user", "mention_user_id": "777"}),
+        (Mention("777"), {"type": "mention_user", "mention_user_id": "777"}),
         (MentionAll(), {"type": "mention_user", "mention_user_id": "all"}),
         (Quote("-5"), {"type": "quote", "message_id": "-5"}),
         (Face("14"), {"type": "face", "id": "14"}),

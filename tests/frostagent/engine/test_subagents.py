@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core.errors import NotConnected
+from bot.core.segments import SendSegment
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.run_state import NestedObserver
 from frostagent.engine.subagents import NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
@@ -16,7 +17,7 @@ from frostagent.types.messages import Completion, FinishReason, ModelRequest, Sy
 from frostagent.types.ports import Approver, Clock, Speaker, Subagents
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker, RunEvent, RunFinished, RunStarted, StepFinished
-from frostagent.types.speech import Confirmed, Receipt, SendSegment, Text
+from frostagent.types.speech import Confirmed, Receipt, Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import Tool, ToolContext, tool
 from frostagent.types.traits import Audience, SideEffects
