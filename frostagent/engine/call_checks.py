@@ -32,7 +32,7 @@ from frostagent.types.errors import (
     ToolRateLimited,
     ToolUnavailable,
 )
-from frostagent.types.hooks import BeforeCall, Block, Change, Hooks, StopRun, verified
+from frostagent.types.hooks import BeforeCall, Block, Change, Hook, StopRun, verified
 from frostagent.types.ports import Clock, ShadowMode, Speaker, Subagents
 from frostagent.types.results import ToolResult
 from frostagent.types.tools import Tool
@@ -74,7 +74,7 @@ class CallChecks:
         self,
         *,
         clock: Clock,
-        hooks: Sequence[Hooks] = (),
+        hooks: Sequence[Hook] = (),
         deny: Collection[str] = (),
         approve: Collection[str] = (),
         configured: Collection[str] = (),

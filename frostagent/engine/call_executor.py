@@ -49,7 +49,7 @@ from frostagent.types.errors import (
     ToolFailed,
     ToolTimeout,
 )
-from frostagent.types.hooks import AfterCall, Hooks, Rewrite, StopRun
+from frostagent.types.hooks import AfterCall, Hook, Rewrite, StopRun
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.ports import Approver
 from frostagent.types.results import ToolResult
@@ -559,7 +559,7 @@ class CallExecutor:
         )
 
 
-async def ask_after_hooks(hooks: Sequence[Hooks], state: CallState, totals: CallTotals) -> None:
+async def ask_after_hooks(hooks: Sequence[Hook], state: CallState, totals: CallTotals) -> None:
     """Ask the after hooks, once, if the before hooks were asked; if one breaks, the call fails."""
     if not state.owes_after:
         return

@@ -35,7 +35,7 @@ from frostagent.engine.streamed_answer import StreamedAnswer
 from frostagent.engine.tool_execution import consult
 from frostagent.models.tokens import estimate, estimate_message
 from frostagent.types.errors import ContentFiltered, DaySpent, ModelError, ToolUnavailable
-from frostagent.types.hooks import Hooks, Metadata, RequestEvent, Reshape
+from frostagent.types.hooks import Hook, Metadata, RequestEvent, Reshape
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -309,7 +309,7 @@ def request_tokens(request: ModelRequest, completion: Completion) -> float:
 
 
 async def ask_before_request(
-    hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
+    hooks: Sequence[Hook], request: ModelRequest, model: ChatModel, metadata: Metadata
 ) -> tuple[ModelRequest, ChatModel]:
     """The request and the model as the hooks want them, each seeing what those before it made of
     them.

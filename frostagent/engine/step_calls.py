@@ -16,7 +16,7 @@ from frostagent.engine.registry import Registry
 from frostagent.engine.run_state import NestedObserver, Run, RunState
 from frostagent.engine.tool_execution import Progress, consult
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolUnavailable
-from frostagent.types.hooks import Hooks, Metadata, StepEvent, StopRun
+from frostagent.types.hooks import Hook, Metadata, StepEvent, StopRun
 from frostagent.types.messages import (
     AssistantMessage,
     FinishReason,
@@ -208,7 +208,7 @@ class StepCalls:
         )
 
 
-async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
+async def ask_after_step(hooks: Sequence[Hook], event: StepEvent) -> StopRun | None:
     """All hooks are asked; the first that wants the run to end is heard."""
     answers = [
         await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None

@@ -20,7 +20,7 @@ from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
 from frostagent.engine.tool_execution import THREADS, Mask, await_settled
 from frostagent.types.errors import InvalidArguments, ToolDenied
-from frostagent.types.hooks import Hooks, MaybeAwaitable
+from frostagent.types.hooks import Hook, MaybeAwaitable
 from frostagent.types.messages import ToolCall
 from frostagent.types.ports import Approver, Clock, Observer
 from frostagent.types.results import Image, ToolResult
@@ -62,7 +62,7 @@ class Toolset(Registry):
         deny: Collection[str] = (),
         approve: Collection[str] = (),
         configured: Collection[str] = (),
-        hooks: Sequence[Hooks] = (),
+        hooks: Sequence[Hook] = (),
         approver: Approver | ApprovalHandler | None = None,
         observer: Observer | Subscriber | None = None,
         mask: Mask = str,

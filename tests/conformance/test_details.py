@@ -18,7 +18,7 @@ from bot.runtime.tool_discovery import PackagedTools, ToolFolder, discover
 from frostagent import (
     Agent,
     Asker,
-    Hooks,
+    Hook,
     Image,
     RunFailed,
     ScriptedModel,
@@ -238,8 +238,8 @@ async def test_a_broken_prepare_or_check_is_an_error_result(declared: dict[str, 
     assert ran == []
 
 
-@each_case("hooks", [Hooks(before_call=broken), Hooks(after_call=broken)])
-async def test_a_broken_hook_is_an_error_result_and_the_run_goes_on(hooks: Hooks) -> None:
+@each_case("hooks", [Hook(before_call=broken), Hook(after_call=broken)])
+async def test_a_broken_hook_is_an_error_result_and_the_run_goes_on(hooks: Hook) -> None:
     look, ran = counted()
     with ScriptedModel(call("look", text="hi"), "done") as model:
         reply = await Agent(model=model, tools=[look], hooks=[hooks]).chat("go")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.engine import RunState
 from frostagent.engine.toolset import Toolset
-from frostagent.types.hooks import AfterCall, Hooks
+from frostagent.types.hooks import AfterCall, Hook
 from frostagent.types.messages import Completion, ModelRequest, ToolCall, ToolMessage, UserMessage
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import RunFinished, Stop, ToolFinished, ToolProgressed
@@ -195,7 +195,7 @@ async def test_hooks_after_a_cancelled_call_have_half_a_second(monkeypatch: pyte
 
     over, now = list[bool](), loop.time()
     monkeypatch.setattr(loop, "time", lambda: now)
-    tools = Toolset([slow], hooks=[Hooks(after_call=hang)], clock=ManualClock())
+    tools = Toolset([slow], hooks=[Hook(after_call=hang)], clock=ManualClock())
     batch = Batch([ToolCall("x", "slow", "")])
     async with asyncio.TaskGroup() as group:
         task = group.create_task(CallExecutor(tools).run(batch, [tool_context()]))

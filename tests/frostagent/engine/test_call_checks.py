@@ -11,7 +11,7 @@ from frostagent.engine.call_checks import Quotas
 from frostagent.engine.call_state import CallTotals, Executed
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolDenied
-from frostagent.types.hooks import BeforeCall, Hooks
+from frostagent.types.hooks import BeforeCall, Hook
 from frostagent.types.messages import ToolCall
 from frostagent.types.ports import ShadowMode
 from frostagent.types.runs import Asker
@@ -147,7 +147,7 @@ def test_what_the_operator_set_counts_more_than_what_the_tool_declares_and_deny_
 # --- order ------------------------------------------------------------------------------------------
 
 
-async def told_by(offered: Tool, *arguments: str, hooks: Sequence[Hooks] = ()) -> list[str]:
+async def told_by(offered: Tool, *arguments: str, hooks: Sequence[Hook] = ()) -> list[str]:
     """What calls of a tool give, each in a step of its own."""
     tools, totals = Toolset([offered], clock=ManualClock(), hooks=hooks), CallTotals()
     made = [ToolCall(f"c{index}", offered.name, raw) for index, raw in enumerate(arguments)]
@@ -175,6 +175,6 @@ async def test_a_call_whose_result_is_known_takes_no_quota() -> None:
 
 async def test_before_hooks_are_asked_about_calls_that_the_asker_may_not_make() -> None:
     seen: list[BeforeCall] = []
-    (told,) = await told_by(echo(audience="owner"), "{}", hooks=[Hooks(before_call=seen.append)])
+    (told,) = await told_by(echo(audience="owner"), "{}", hooks=[Hook(before_call=seen.append)])
     assert "only for owners" in told
     assert [event.name for event in seen] == ["say"]

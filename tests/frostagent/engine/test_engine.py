@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.engine import Run, RunState
 from frostagent.types.errors import DaySpent, ModelAuth, ModelError, ToolFailed
-from frostagent.types.hooks import Hooks, RequestEvent, Reshape
+from frostagent.types.hooks import Hook, RequestEvent, Reshape
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -347,7 +347,7 @@ async def test_a_hook_reshapes_one_request_and_switches_the_model_from_there_on(
         return Reshape(messages=event.messages[-1:], model=other) if event.metadata["step"] == 2 else None
 
     with ScriptedModel(ECHO) as model, ScriptedModel(ECHO, words("done")) as other:
-        running = engine(model, hooks=[Hooks(before_request=before)])
+        running = engine(model, hooks=[Hook(before_request=before)])
         outcome = await to_the_end(running.run(run(), RunState()))
     assert [len(request.messages) for request in other.requests] == [1, 6]
     assert_valid(outcome.messages)

@@ -6,7 +6,7 @@ from bot.core import codec
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolFailed, ToolUnavailable
-from frostagent.types.hooks import Hooks, StopRun
+from frostagent.types.hooks import Hook, StopRun
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -40,7 +40,7 @@ ECHO = calls(("echo", '{"text": "a"}'))
 
 
 async def test_a_hook_may_end_the_run_after_a_step() -> None:
-    hook = Hooks(after_step=lambda event: StopRun(f"{event.results[0].content} is enough"))
+    hook = Hook(after_step=lambda event: StopRun(f"{event.results[0].content} is enough"))
     with ScriptedModel(ECHO) as model:
         outcome = await to_the_end(engine(model, hooks=[hook]).run(run(), RunState()))
     assert (outcome.stop, outcome.error, len(outcome.messages)) == (Stop.STOPPED, "hook: <a> is enough", 2)
@@ -49,10 +49,10 @@ async def test_a_hook_may_end_the_run_after_a_step() -> None:
 async def test_a_hook_may_end_the_run_around_a_call_and_the_others_are_still_asked() -> None:
     asked: list[str] = []
     stop = StopRun("enough")
-    after_step = Hooks(after_step=lambda event: asked.append(event.type))
+    after_step = Hook(after_step=lambda event: asked.append(event.type))
     for hook, content in (
-        (Hooks(before_call=lambda _: stop), "error: the run was stopped here: the call was not done. [TOOL_CANCELLED]"),
-        (Hooks(after_call=lambda _: stop), "<a>"),
+        (Hook(before_call=lambda _: stop), "error: the run was stopped here: the call was not done. [TOOL_CANCELLED]"),
+        (Hook(after_call=lambda _: stop), "<a>"),
     ):
         with ScriptedModel(ECHO) as model:
             outcome = await to_the_end(engine(model, hooks=[hook, after_step]).run(run(), RunState()))
