@@ -99,6 +99,7 @@ def coder(
     max_steps: int = 3,
     max_tokens: int = 0,
     speaks: bool = False,
+    table: Words | None = None,
 ) -> tuple[NamedSubagents, ScriptedModel]:
     model, clock = ScriptedModel(*steps), clock or StoppedClock()
     toolset = Toolset(tools, clock=clock).part([each.name for each in tools])
@@ -113,7 +114,7 @@ def coder(
         max_tokens=max_tokens,
         speaks=speaks,
     )
-    return NamedSubagents([subagent], clock=clock), model
+    return NamedSubagents([subagent], clock=clock, words=table), model
 
 
 def by_member(ports: Mapping[type, object] | None = None) -> ToolContext:
@@ -342,6 +343,13 @@ async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_the_word
             go_on.set()
         assert asking.result().content == "好了"
     assert mouth.said == ["Geduld, Coder denkt."]
+
+
+async def test_its_runs_have_words_of_their_own_if_it_was_given_any() -> None:
+    subagents, model = coder(words(""), words("done"), table=Words(empty="Sag etwas."))
+    with model:
+        await subagents.ask(replace(tool_context(), words=Words(empty="Say something.")), "Coder", "task")
+    assert model.requests[1].messages[-1].text.endswith("Sag etwas.")
 
 
 async def test_who_is_answered_at_once_is_told_nothing_more() -> None:
