@@ -33,6 +33,7 @@ from bot.commands.digest import DailyDigest
 from bot.configured_tools import find_tools
 from bot.console.console import Link, open_console
 from bot.core.console_views import Doctor
+from bot.core.engine_words import ENGINE_WORDS
 from bot.core.events import Identity
 from bot.core.other_bots import ALONE, EVERY_ACCOUNT
 from bot.core.ports import TurnFollower
@@ -53,6 +54,7 @@ from frostagent.models.openai.client import make_session
 from frostagent.text.masking import Mask
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
+from frostagent.words import use_words
 
 if TYPE_CHECKING:  # of clusters alone
     from bot.cluster.membership import BrokerLine, Membership
@@ -134,6 +136,7 @@ async def open_service(
     one's model, that one's `account` pays.
     Raises ConfigError, inside a group, for a port or a journal that is taken.
     """
+    use_words(ENGINE_WORDS)
     clock, ids, mask = clock or SystemClock(), RandomIds(), mask or Mask(secrets_of(settings))
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context

@@ -95,8 +95,10 @@ from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
+from bot.core.language import Language
 from bot.core.memories import Notebook
 from bot.core.other_bots import ALONE, Announcer, OtherBots
 from bot.core.ports import (
@@ -151,9 +153,7 @@ from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
 from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.transcription import Transcription
-from frostagent.text.language import Language
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ModelRequest
 from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
 from frostagent.types.suspension import Decision

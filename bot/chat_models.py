@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from aiohttp import ClientSession
 
+from bot.core.language import NotifyOwners, bilingual
 from config.endpoints import Endpoint
 from config.settings import Settings
 from frostagent.models.failover import Failover, UsageMeter
@@ -13,7 +14,6 @@ from frostagent.models.openai.client import OpenAIModel, Timeouts
 from frostagent.models.openai.endpoint import join_url
 from frostagent.models.prices import Price, read_known
 from frostagent.models.upstreams import Upstream
-from frostagent.text.language import NotifyOwners
 from frostagent.types.ports import ChatModel, Clock, Ids
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class ChatModels:
             vision=tuple(map(self._upstream, vision)),
             clock=self._clock,
             ids=self._ids,
-            tell=self._tell,
+            tell=lambda line: self._tell(bilingual(line)),
             meter=self._meter,
         )
 

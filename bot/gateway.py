@@ -21,11 +21,11 @@ from adapters.onebot.sockets import Sockets
 from adapters.web.readiness import Attendance
 from adapters.web.server import WebServer
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
+from bot.core.language import Bilingual, Language, NotifyOwners, text_in
 from bot.sockets import build_sockets
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.text.language import Bilingual, Language, NotifyOwners, text_in
 from frostagent.text.masking import text_for_log
 from frostagent.types.ports import Clock, Ids
 

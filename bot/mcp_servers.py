@@ -16,16 +16,15 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, NotifyOwners, Phrase
 from config.mcp_servers import ServerRow, read_servers
 from config.settings import Settings
 from frostagent.engine.external_tools import our_name
 from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import Toolset
 from frostagent.models.tokens import estimate
-from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.messages import ModelRequest
 from frostagent.types.ports import Clock, Ids

@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from bot.core import codec
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.journal import PersonaChosen, PlaceSet
 from bot.core.other_bots import ALONE, Announcer, PlaceChanged, RowChanged
 from bot.core.ports import Store
 from bot.core.query_results import Choices
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-NOWHERE: Final = Conversation(0, "private", 0)
 """Where a value is kept that belongs to no conversation."""
 
 

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from pydantic import SecretStr
 
+from bot.core.language import Bilingual, Language
 from bot.mcp_servers import belongs_to_server
 from bot.prompt.wording_en import EN
 from config import values
@@ -24,14 +25,22 @@ from config.tables import (
 )
 from frostagent.engine.call_executor import CallExecutor
 from frostagent.engine.engine import Engine
-from frostagent.engine.subagents import CODER_DESCRIPTION, CODER_PROMPT, NamedSubagents, Subagent
+from frostagent.engine.subagents import NamedSubagents, Subagent
 from frostagent.engine.toolset import Toolset
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.ports import ChatModel, Clock, Observer, Speaker, Subagents
 from frostagent.types.traits import SideEffects
 
 logger = logging.getLogger(__name__)
+
+CODER_DESCRIPTION = "writes, explains and mends code"
+CODER_PROMPT = """\
+You are Coder, a programmer who is asked by a chat bot on behalf of a person in a chat.
+Do the task completely. Give working code in one fenced block with its language and a file name, \
+as in
+```python snake.py, then at most three short sentences on how to use it and what to look out for. \
+Answer in the language
+of the task. Never invent a library."""
 
 
 class SubagentRegistry:
@@ -51,7 +60,7 @@ class SubagentRegistry:
         toolset: Toolset,
         clock: Clock,
     ) -> None:
-        self.subagents = NamedSubagents(clock=clock, notices=EN.notices)
+        self.subagents = NamedSubagents(clock=clock, words=EN.engine[Language.ENGLISH])
         self._settings = settings
         self._model_at = model_at
         self.toolset = toolset

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from bot.core.language import Bilingual, Language, text_in
 from config import sources, values
 from config.mcp_servers import read_servers
 from config.persona_files import read_personas
 from config.settings import DIALECTS, Settings, read_persona
 from config.tables import read_groups, read_subagents
 from config.tokens import parts_of
-from frostagent.text.language import Bilingual, Language, text_in
 from frostagent.types.errors import ConfigError, Problem
 
 WEAK_TOKEN = 16  # characters

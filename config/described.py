@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frostagent.text.language import Bilingual
+from bot.core.language import Bilingual
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 
 from pydantic import SecretStr
 
+from bot.core.language import Bilingual, Language, text_in
 from config import values
-from frostagent.text.language import Bilingual, Language, text_in
 
 
 @dataclass(frozen=True, slots=True)

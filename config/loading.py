@@ -10,12 +10,12 @@ from pathlib import Path
 from msgspec.structs import replace
 from pydantic import SecretStr, ValidationError
 
+from bot.core.language import Bilingual
 from config import sources, values
 from config.checks import cross_check, find_doubts
 from config.mcp_servers import read_servers, variables_in
 from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.tables import field_complaint, key_names
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quote

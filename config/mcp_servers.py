@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
+from bot.core.language import Bilingual, Language, text_in
 from config import values
 from config.tables import complaints
-from frostagent.text.language import Bilingual, Language, text_in
 from frostagent.text.masking import server_secrets
 from frostagent.types.errors import Problem
 

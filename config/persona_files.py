@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bot.core.language import Bilingual
 from config import values
 from config.tables import field_complaint
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 SETTING = "PERSONAS_DIR"

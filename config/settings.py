@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from bot.core.language import Bilingual
 from config import tokens, values
 from config.described import (
     CALLS,
@@ -33,7 +34,6 @@ from config.described import (
 from config.endpoints import Endpoint, fallbacks, in_order
 from config.persona_files import PersonaFile, PersonaHead, find_persona, read_persona_file
 from config.values import Owners, hours, owners, time_of_day, zone
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 DEFAULT_PERSONA = Path(__file__).parent / "personas" / "default.md"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from dotenv.parser import parse_stream
 
+from bot.core.language import Bilingual
 from config.values import QUOTES, WIDE_QUOTES, why_unreadable, without_quotes
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 FAMILIES = (

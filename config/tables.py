@@ -21,9 +21,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from bot.core.language import Bilingual, Language, text_in, text_of
 from config import values
 from config.values import hours
-from frostagent.text.language import Bilingual, Language, text_in, text_of
 from frostagent.types.errors import Problem
 
 TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")

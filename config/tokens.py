@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 
+from bot.core.language import Bilingual
 from config import values
 from config.values import Wrong
-from frostagent.text.language import Bilingual
 
 BETWEEN = re.compile(r"[\s,，;；]+")
 COLON = re.compile(r"\s*[:：]\s*")

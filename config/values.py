@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
-from frostagent.text.language import Bilingual
+from bot.core.language import Bilingual
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
 DOUBLE, SINGLE = "“”„‟＂〝〞", "‘’‚‛＇"

@@ -10,6 +10,7 @@ A name is imported when it is first asked for: who only needs `tool` does not lo
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
         BeforeCall,
         Block,
         Change,
-        Hooks,
+        Hook,
         RequestEvent,
         Reshape,
         Rewrite,
@@ -131,6 +132,7 @@ if TYPE_CHECKING:
         tool,
     )
     from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
+    from frostagent.words import Words, use_words
 
 __all__ = [
     "AfterCall",
@@ -165,7 +167,7 @@ __all__ = [
     "Finished",
     "ForeignDeclarations",
     "FunctionDeclarations",
-    "Hooks",
+    "Hook",
     "Ids",
     "Image",
     "ImagesUnsupported",
@@ -252,12 +254,14 @@ __all__ = [
     "Usage",
     "UserMessage",
     "Waiting",
+    "Words",
     "call",
     "class_tool",
     "command_tool",
     "connect",
     "foreign_tool",
     "tool",
+    "use_words",
 ]
 
 _HOMES = {
@@ -337,7 +341,7 @@ _HOMES = {
         "BeforeCall",
         "Block",
         "Change",
-        "Hooks",
+        "Hook",
         "RequestEvent",
         "Reshape",
         "Rewrite",
@@ -412,17 +416,26 @@ _HOMES = {
         "SideEffects",
         "ToolType",
     ),
+    "frostagent.words": ("Words", "use_words"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_OLD_NAMES = {"Hooks": "Hook"}  # for one release more
+
+if TYPE_CHECKING:
+    Hooks = Hook
 
 
 if not TYPE_CHECKING:  # else a type checker would accept every name
 
     def __getattr__(name: str) -> object:
-        """Import a public name from its module."""
-        if name not in _HOME_OF:
+        """Import a public name from its module; the first use of an old one is a FutureWarning."""
+        new = _OLD_NAMES.get(name, name)
+        if new not in _HOME_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+        if new != name:
+            message = f"frostagent.{name} is deprecated: it is called {new} now"
+            warnings.warn(message, FutureWarning, stacklevel=2)
+        found = globals()[name] = getattr(import_module(_HOME_OF[new]), new)
         return found
 
 

@@ -1,4 +1,4 @@
-"""The engine as a library: an agent with a model and tools, without QQ, settings or a store.
+"""The engine as a library: an agent with a model and tools, without settings or a store.
 
     agent = Agent(
         model="deepseek-v4-flash",
@@ -57,7 +57,7 @@ from frostagent.sessions import CHAT, Given, Memory, SessionRuns
 from frostagent.streaming import AgentStream, StreamEvent
 from frostagent.structured import Form, fill_in, fill_in_at_once, form_of
 from frostagent.types.errors import ConfigError, Problem
-from frostagent.types.hooks import Hooks
+from frostagent.types.hooks import Hook
 from frostagent.types.messages import AssistantMessage, Message, OnDelta, UserMessage
 from frostagent.types.ports import Approver, ChatModel, Clock, Ids, Media, Observer, Speaker
 from frostagent.types.results import ToolResult
@@ -125,7 +125,7 @@ class Agent:
         name: str = "agent",
         instructions: str = "",
         tools: Iterable[ToolLike] | Toolset = (),
-        hooks: Sequence[Hooks] = (),
+        hooks: Sequence[Hook] = (),
         max_turns: int = 0,
         usage_limits: Limits = NO_LIMITS,
         max_calls: int = MAX_CALLS,
@@ -185,7 +185,7 @@ class Agent:
             writer=observed(toolset=self.tools.part(())),
             memory=memory,
             system=self._instructions,
-            asker=asker or Asker(0),
+            asker=asker or Asker(""),
             ids=ids or RandomIds(),
             speak=partial(HookSpeaker, send_hook, asyncio.Lock()),
             ports=self._ports_now,
@@ -611,7 +611,7 @@ def part_servers(
 def gather(
     tools: Iterable[ToolLike] | Toolset,
     *,
-    hooks: Sequence[Hooks],
+    hooks: Sequence[Hook],
     configured: Collection[str],
     clock: Clock,
 ) -> Toolset:
@@ -661,7 +661,7 @@ class Builder:
     def __init__(self, name: str) -> None:
         self._options: dict[str, Any] = {"name": name}
         self._tools: list[ToolLike] = []
-        self._hooks: list[Hooks] = []
+        self._hooks: list[Hook] = []
 
     def with_model(self, model: ChatModel) -> Builder:
         """The model that answers; the one thing that must be said."""
@@ -696,7 +696,7 @@ class Builder:
         self._tools.append(tool)
         return self
 
-    def add_hooks(self, hooks: Hooks) -> Builder:
+    def add_hooks(self, hooks: Hook) -> Builder:
         """One more party that has a say in its runs."""
         self._hooks.append(hooks)
         return self

@@ -197,7 +197,7 @@ def _part(segment: SendSegment) -> dict[str, str]:
         case Text(text=text):
             return {"type": "plain", "text": text}
         case Mention(user_id=user_id):
-            return {"type": "mention_user", "mention_user_id": str(user_id)}
+            return {"type": "mention_user", "mention_user_id": user_id}
         case MentionAll():
             return {"type": "mention_user", "mention_user_id": "all"}
         case Quote(message_id=message_id):

@@ -5,7 +5,6 @@ reply.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,6 @@ from msgspec.structs import replace as replace_fields
 from frostagent.callbacks import HookSpeaker
 from frostagent.engine.budget import Budget
 from frostagent.engine.engine import Engine, Run, RunState
-from frostagent.engine.run_state import JSON_NOTICES
 from frostagent.reply import (
     Reply,
     RunFailed,
@@ -28,7 +26,6 @@ from frostagent.reply import (
     ended_reply,
     waiting_reply,
 )
-from frostagent.types.conversation import Conversation, NotAConversation
 from frostagent.types.messages import Message, OnDelta, SystemMessage, UserMessage
 from frostagent.types.ports import ChatModel, Ids, Speaker
 from frostagent.types.runs import Asker, Outcome, Stop, SuspendedRun
@@ -205,7 +202,7 @@ class SessionRuns:
 
     def uses_tools(self, asker: Asker | None = None, given: Given | None = None) -> bool:
         """Whether a question of theirs would be asked with tools now."""
-        return self._engine.uses_tools(self._run("", (), CHAT, asker, given))
+        return self._engine.uses_tools(self._run("", (), None, asker, given))
 
     async def write(
         self,
@@ -219,8 +216,9 @@ class SessionRuns:
         schema. Raises RunFailed.
         """
         alone = None if given is None else replace(given, on_delta=None)
-        run = self._run(self._ids.trace(), transcript, CHAT, asker, alone)
-        run = replace_fields(run, answer_schema=schema, notices=JSON_NOTICES)
+        run = self._run(self._ids.trace(), transcript, None, asker, alone)
+        words = replace(run.words, empty=run.words.empty_json)
+        run = replace_fields(run, answer_schema=schema, words=words)
         state = RunState()
         ended = await self._writer.run(run, state)
         return reply_of(run, state, ended, None, transcript)
@@ -242,7 +240,7 @@ class SessionRuns:
             run_id = going_on[0].run_id
         else:
             run_id = (given.run_id if given is not None else "") or self.new_id()
-        run = self._run(run_id, transcript, session or CHAT, asker, given)
+        run = self._run(run_id, transcript, session, asker, given)
         state = RunState()
         ended: Outcome | SuspendedRun | None = None
         try:
@@ -262,7 +260,7 @@ class SessionRuns:
         self,
         run_id: str,
         transcript: tuple[Message, ...],
-        session: str,
+        session: str | None,
         asker: Asker | None,
         given: Given | None = None,
     ) -> Run:
@@ -270,7 +268,7 @@ class SessionRuns:
         speaker = self._speak()
         return Run(
             id=run_id,
-            conversation=conversation_of(session),
+            conversation=run_id if session is None else session or "chat",
             asker=asker or self._asker,
             transcript=transcript,
             ports={Speaker: speaker, **self._ports(), **given.deps},
@@ -305,14 +303,3 @@ def reply_of(
     if ended.stop is Stop.FAILED:
         raise (StepLimitReached(reply) if reply.limit else RunFailed(reply)) from state.cause
     return reply
-
-
-def conversation_of(session: str) -> Conversation:
-    """A session as the engine knows places: what is written as one of ours is that one, others get
-    a number.
-    """
-    try:
-        return Conversation.parse(session)
-    except NotAConversation:
-        digest = hashlib.sha256(session.encode("utf-8", "surrogatepass")).digest()
-        return Conversation(0, "private", int.from_bytes(digest[:7]) if session else 0)

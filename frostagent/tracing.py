@@ -129,7 +129,7 @@ class SpanObserver:
             self._runs.clear()
         about: dict[str, str | bool] = {
             "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.conversation.id": str(event.conversation),
+            "gen_ai.conversation.id": event.conversation,
             "frostagent.run": event.run_id,
             "frostagent.resumed": isinstance(event, RunContinued),
         }
@@ -336,9 +336,9 @@ def stamp(at: float) -> str:
 def _about(event: RunEvent, *, content: bool) -> tuple[str, str, Line] | None:
     match event:
         case RunStarted(conversation=conversation, asker=asker):
-            return "run", "start", {"conversation": str(conversation), "asker": asker.user_id}
+            return "run", "start", {"conversation": conversation, "asker": asker.user_id}
         case RunContinued(conversation=conversation, asker=asker):
-            return "run", "continue", {"conversation": str(conversation), "asker": asker.user_id}
+            return "run", "continue", {"conversation": conversation, "asker": asker.user_id}
         case RunPaused(suspended=suspended):
             waiting = [pending.call.id for pending in suspended.pending]
             return (

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from bot.core.engine_words import ENGINE_WORDS
 from bot.runtime.garbage_collection import relax_collector
+from frostagent.words import use_words
 from tests import tiers
 from tests.compiling import share_compiled
 
@@ -24,6 +26,8 @@ settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("default")
 
 share_compiled()
+
+use_words(ENGINE_WORDS)  # as the service does; the library's own tests have its own
 
 # Under nohup, or in the background of a script, a process ignores these, and so would all that tests start.
 for _name, _usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from bot.core.actions import Gesture, SendMessage, as_received
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnsupported
 from bot.core.events import Event, MessageReceived, Role, Sender
 from bot.core.group_admin import GroupAct, JoinRequest
@@ -35,15 +36,14 @@ from bot.core.journal import (
     Undelivered,
 )
 from bot.core.ports import JoinedGroup, Member
-from bot.core.segments import Forward, Segment
+from bot.core.segments import Forward, Mention, Segment
 from bot.policy.wake import Rules
 from bot.prompt.compose import Forwarded, ForwardedMessage
 from frostagent.testing import scripted_model
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ToolCall, Usage
 from frostagent.types.runs import Asker, RunEvent, Stop
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from frostagent.types.tools import ToolContext
 
 BOT = 10001
@@ -440,7 +440,7 @@ def lasting(text: str) -> str:
 
 def tool_context(ports: Mapping[type, object] | None = None) -> ToolContext:
     """A context for a call outside any run."""
-    asker = Asker(777, "小明")
+    asker = Asker("777", "小明")
     return ToolContext(
-        run_id="t0", step=1, call_id="c0", conversation=GROUP, asker=asker, deadline=0.0, ports=ports or {}
+        run_id="t0", step=1, call_id="c0", conversation=str(GROUP), asker=asker, deadline=0.0, ports=ports or {}
     )

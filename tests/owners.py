@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frostagent.text.language import Language, NotifyOwners, Phrase, bilingual, text_in
+from bot.core.language import Language, NotifyOwners, Phrase, bilingual, text_in
 
 
 def both(text: Phrase | str) -> tuple[str, str]:

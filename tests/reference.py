@@ -18,11 +18,11 @@ from pydantic import SecretStr
 from typer.core import TyperGroup
 
 from bot.cli.cli import app
+from bot.core.language import Bilingual, Language
 from config import tokens, values
 from config.described import About
 from config.endpoints import fallbacks
 from config.settings import KNOWN, SUBJECTS, Settings
-from frostagent.text.language import Bilingual, Language
 
 ROOT = Path(__file__).parents[1]
 MARK = "<!-- What follows is made by `make docs`. -->\n"

@@ -49,6 +49,18 @@ FOREIGN = re.compile(
 
 SERVICE = re.compile(r"(?<![\w./-])(bot|adapters|tools|config)/[a-z_]+")  # a file or folder of it
 
+HAN = re.compile(r"[\u3005\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+OTHERS_WORDS = {
+    "frostagent/models/failover.py": "servers' words for pictures, in errors",
+    "frostagent/models/openai/errors.py": "what servers say was wrong",
+    "frostagent/models/openai/leaks.py": "headings that models put before sources",
+    "frostagent/models/openai/markup.py": "calls that models write as text",
+    "frostagent/models/openai/streaming.py": "the same, and how it begins",
+}
+"""Where the library has Chinese, and whose."""
+CHATS = re.compile(r"\bqq\b|_qq\b|\bqq_|onebot|napcat|lagrange|cqhttp", re.IGNORECASE)
+NUMBERED = re.compile(r"\b\w*(?:_id|_ids|asker|conversation|session)\b: [^=,;)\n]*\bint\b")
+
 SUPPRESSION = re.compile(r"#\s*(type:\s*ignore|noqa|pragma:|mypy:|ruff:|nosec|pylint:)")
 EXPLAINED = re.compile(r"# (type: ignore\[[a-z-]+(, ?[a-z-]+)*\]|noqa: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)*)  # \S+")
 
@@ -119,8 +131,29 @@ def test_no_text_names_a_path_of_this_machine_or_a_package_index() -> None:
 
 
 def test_the_library_names_no_file_of_the_service() -> None:
-    library = ((path, text) for path, text in sources().items() if path.startswith("frostagent/"))
-    fail_with(f"{path}: {found[0]}" for path, text in library for found in SERVICE.finditer(text))
+    fail_with(f"{path}: {found[0]}" for path, text in library() for found in SERVICE.finditer(text))
+
+
+def library() -> Iterator[tuple[str, str]]:
+    return ((path, text) for path, text in sources().items() if path.startswith("frostagent/"))
+
+
+def test_the_library_has_no_words_but_english_ones_and_those_of_servers() -> None:
+    found = [(path, number) for path, text in library() for number, line in lines_with(HAN, text)]
+    fail_with(f"{path}:{number}: Chinese" for path, number in found if path not in OTHERS_WORDS)
+    fail_with(f"{path}: has no Chinese any more" for path in {*OTHERS_WORDS} - {path for path, _ in found})
+
+
+def test_the_library_knows_no_kind_of_chat() -> None:
+    fail_with(f"{path}:{number}: {line}" for path, text in library() for number, line in lines_with(CHATS, text))
+
+
+def test_ids_are_texts_in_the_library() -> None:
+    fail_with(f"{path}:{number}: {line}" for path, text in library() for number, line in lines_with(NUMBERED, text))
+
+
+def lines_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, str]]:
+    return ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if pattern.search(line))
 
 
 def test_every_suppression_has_a_code_and_a_reason() -> None:
@@ -158,6 +191,10 @@ def test_every_tool_and_every_parameter_of_it_is_described() -> None:
         (OPEN_CONNECTION, "with sqlite3.connect(file) as db:", "with closing(sqlite3.connect(file)) as db:"),
         (FOREIGN, "pip install --index" + "-url x", "pip install x"),
         (SERVICE, "see `bot/prompt/compose.py`", "import frostagent.models"),
+        (HAN, "SENT = '已发送'", "SENT = 'sent'  # 【…】"),
+        (CHATS, "Refused(by_qq=True)", "sqqueeze"),
+        (NUMBERED, "    user_id: int", "    user_id: str"),
+        (NUMBERED, "    conversation: str | int = 0", "    message_id: str; number: int"),
     ],
 )
 def test_what_a_pattern_is_to_find_it_finds(pattern: re.Pattern[str], bad: str, good: str) -> None:

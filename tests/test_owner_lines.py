@@ -13,8 +13,7 @@ import adapters.console
 import adapters.storage
 import bot
 import frostagent
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Phrase
+from bot.core.language import CATALOGUE, Phrase
 from tests.bot.test_old_names import OLD_NAMES
 from tests.cases import each_case
 
@@ -83,4 +82,4 @@ def test_they_are_found() -> None:
 
 def test_every_module_of_the_ways_to_owners_and_members_is_looked_at() -> None:
     told = {name.rpartition(".")[2] for name, _, _ in ALL}
-    assert {"KEY_REFUSED", "NOT_FOUND", "PIECE", "STILL_AT_IT", "POLITE", "CUT_SHORT", "CANNOT", "UNHANDLED"} <= told
+    assert {"KEY_REFUSED", "NOT_FOUND", "PIECE", "STILL_WORKING", "POLITE", "CUT_SHORT", "CANNOT", "UNHANDLED"} <= told

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from bot.cli.cli import COMMANDS
+from bot.core.language import Language
 from config.described import About
 from config.settings import KNOWN, SUBJECTS, Settings
 from config.sources import ALIASES
-from frostagent.text.language import Language
 from tests.documents import ROOT, page
 from tests.reference import COMPOSE, FOLDERS, NAMES, PAGES, about, commands, made
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from bot.core.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
 from bot.core.person_lookup import find_person
 from bot.core.ports import Members
+from bot.core.run_ids import place_of
 from frostagent.text.visible_text import visible_text
 from frostagent.types.errors import InvalidArguments
 from frostagent.types.tools import ToolContext, tool
@@ -75,7 +76,7 @@ async def do(context: ToolContext, act: GroupAct) -> str:
 
 def person(who: str, context: ToolContext) -> int:
     """The account behind a number of this group; nobody else's. Raises InvalidArguments."""
-    user_id = find_person(who, context.port(Members), context.conversation)
+    user_id = find_person(who, context.port(Members), place_of(context))
     if user_id is None:
         problem = f"who: nobody has the number {who[:40]!r} here; see the names, as #2"
         raise InvalidArguments(problem, fields=(problem,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.core.ports import ChatLog
+from bot.core.run_ids import place_of
 from frostagent.types.results import ToolResult
 from frostagent.types.tools import ToolContext, tool
 
@@ -24,6 +25,6 @@ async def chat_log(
         until: Up to this time, written alike.
     """
     page = await context.port(ChatLog).read(
-        context.conversation, since=since, until=until, who=who, words=words
+        place_of(context), since=since, until=until, who=who, words=words
     )
     return ToolResult(page.text, sources=page.sources, authority=page.authority)

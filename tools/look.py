@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.core.ports import Looking
+from bot.core.run_ids import place_of
 from frostagent.types.results import ToolResult
 from frostagent.types.tools import ToolContext, tool
 
@@ -18,4 +19,4 @@ async def look(context: ToolContext, id: str) -> ToolResult:  # noqa: A002  # re
     Args:
         id: The short name in the brackets, as i7.
     """
-    return await context.port(Looking).look(context.conversation, id, run_id=context.run_id)
+    return await context.port(Looking).look(place_of(context), id, run_id=context.run_id)

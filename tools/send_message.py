@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from bot.core.engine_words import SENT
 from bot.core.errors import AlreadySaid
 from bot.core.person_lookup import has_number, read_person, read_place
 from frostagent.text.lenient_json import loads
@@ -19,7 +20,6 @@ from frostagent.types.errors import InvalidArguments, MediaError, ToolFailed
 from frostagent.types.ports import Media, Speaker
 from frostagent.types.results import ToolResult
 from frostagent.types.speech import (
-    SENT,
     Attachment,
     Confirmed,
     Drafted,
@@ -231,7 +231,8 @@ async def read_part(part: MessagePart, index: int, context: ToolContext) -> Send
         case "mention_user":
             if part.mentions_all:
                 return MentionAll()
-            return Mention(read_person(part.mention_user_id, context, field=f"messages.{index}"))
+            who = read_person(part.mention_user_id, context, field=f"messages.{index}")
+            return Mention(str(who))
         case "quote":
             return Quote(part.message_id.strip())
         case "image" | "record" | "video" | "file":

@@ -32,10 +32,10 @@ from adapters.broker.payloads import (
 from adapters.broker.topology import EVENTS, Topology, declare, queue_of
 from adapters.broker.wire import PERSISTENT, Delivered, consume, headers_of, properties, publish
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.events import Connected, Event, Heartbeat, MessageReceived
-from frostagent.types.conversation import Conversation
+from bot.core.segments import Mention
 from frostagent.types.ports import Clock
-from frostagent.types.speech import Mention
 
 BACKLOG: Final = 20_000  # events that wait here for a broker that is away
 BATCH: Final = 100  # events on their way at once, which what is told of accounts has to wait for

@@ -15,8 +15,7 @@ import aiormq.abc
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, DeliveryError
 
-from bot.core.language import CATALOGUE
-from frostagent.text.language import NotifyOwners, Phrase
+from bot.core.language import CATALOGUE, NotifyOwners, Phrase
 from frostagent.types.errors import BotError, ConfigError
 from frostagent.types.ports import Clock
 

@@ -25,11 +25,10 @@ from adapters.broker.wire import (
     returns_of,
 )
 from bot.core import codec
+from bot.core.conversation import shared_place
 from bot.core.events import Event, MessageReceived, MessageWaited
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, NotifyOwners, Phrase
 from bot.core.ports import EventSink
-from frostagent.text.language import NotifyOwners, Phrase
-from frostagent.types.conversation import shared_place
 from frostagent.types.ports import Clock
 
 PREFETCH: Final = 1000  # events of a partition that are not acknowledged

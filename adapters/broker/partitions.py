@@ -6,7 +6,7 @@ import zlib
 
 from msgspec import Struct
 
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 
 
 def partition_of(account: int, partitions: int) -> int:

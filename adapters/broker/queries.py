@@ -11,9 +11,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from bot.core.console_views import BotStatus, OwnerDecision
+from bot.core.conversation import Conversation
 from bot.core.other_bots import Announcement
 from bot.core.settlement import Settled
-from frostagent.types.conversation import Conversation
 
 
 class StatusQuery(Struct, frozen=True, tag="look"):

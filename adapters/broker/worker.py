@@ -23,7 +23,7 @@ from adapters.broker.wire import Delivered, headers_of
 from bot.core import codec
 from bot.core.erasure import SubjectErased
 from bot.core.events import Connected, MessageLost
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, NotifyOwners, Phrase
 from bot.core.other_bots import (
     AlarmRaised,
     Announcement,
@@ -32,7 +32,6 @@ from bot.core.other_bots import (
     UsageTaken,
 )
 from bot.core.ports import EventSink
-from frostagent.text.language import NotifyOwners, Phrase
 from frostagent.types.ports import Clock
 
 INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too

@@ -12,8 +12,7 @@ from adapters.console.logins import COOKIE, LOGIN, LOGIN_LONGEST, LOGINS
 from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
 from bot.core.journal import Audited
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Phrase
+from bot.core.language import CATALOGUE, Phrase
 
 SHOWN = 50  # lines of the audit
 OWN_PATH = re.compile(r"/(?![/\\])[!-~]*")

@@ -16,7 +16,7 @@ from adapters.console.logins import LOGINS
 from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
 from bot.core.console_views import Chat, ChatLine
-from frostagent.types.conversation import Conversation, NotAConversation
+from bot.core.conversation import Conversation, NotAConversation
 from frostagent.types.errors import BotError
 
 MOST = 20_000  # messages of a file

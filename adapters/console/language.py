@@ -12,11 +12,10 @@ from typing import Final
 
 from aiohttp import web
 
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation, NotAConversation
+from bot.core.language import CATALOGUE, Phrase, text_in
+from bot.core.language import Language as Tongue
 from bot.core.query_results import UsageSum
-from frostagent.text.language import Language as Tongue
-from frostagent.text.language import Phrase, text_in
-from frostagent.types.conversation import Conversation, NotAConversation
 
 
 def moment(seconds: float) -> str:

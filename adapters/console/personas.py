@@ -16,7 +16,7 @@ from adapters.console.logins import LOGINS
 from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
 from bot.core.console_views import PersonaState
-from frostagent.types.conversation import Conversation, NotAConversation
+from bot.core.conversation import Conversation, NotAConversation
 
 ANYWHERE = Conversation(0, "private", 0)  # if no chat was chosen
 ACTIONS: Final = frozenset({"look", "apply", "back"})

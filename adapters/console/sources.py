@@ -23,11 +23,11 @@ from bot.core.console_views import (
     ToolState,
     WakeExplainer,
 )
+from bot.core.conversation import Conversation
 from bot.core.journal import Audited, Round
+from bot.core.language import Language
 from bot.core.settlement import Settled
 from bot.core.trial_group import TrialRuns
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 

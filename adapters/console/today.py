@@ -18,8 +18,8 @@ from adapters.console.sources import SOURCES, note
 from adapters.console.turns import OUTCOMES, describe_ending, describe_rows, tone_of
 from bot.core.calendar_days import midnight
 from bot.core.console_views import UNANSWERED, TurnQuery, TurnRow, WaitingCall, WaitingJoinRequest
+from bot.core.conversation import Conversation, NotAConversation
 from bot.core.query_results import DayCounts, UsageSum
-from frostagent.types.conversation import Conversation, NotAConversation
 from frostagent.types.runs import Stop
 
 NEWEST = 12  # turns

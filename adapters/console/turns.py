@@ -30,8 +30,8 @@ from bot.core.console_views import (
     TurnRow,
     TurnRows,
 )
+from bot.core.conversation import Conversation, NotAConversation
 from bot.core.journal import ENDINGS, Ending, Undelivered, Unfinished
-from frostagent.types.conversation import Conversation, NotAConversation
 from frostagent.types.runs import Stop
 
 CUT = 400  # characters of a body that are shown unless the whole is asked for

@@ -19,8 +19,8 @@ from cachetools import TTLCache
 from adapters.fetching.limits import FetchLimits
 from adapters.fetching.transport import CheckedTransport, Resolve, endpoint_of, resolve_name
 from bot.core.addresses import check_foreign
+from bot.core.language import Bilingual
 from bot.core.ports import WebResponse
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
 

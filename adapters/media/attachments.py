@@ -17,12 +17,11 @@ from typing import Final, TypeAlias
 
 from cachetools import LRUCache
 
+from bot.core.conversation import Conversation
 from bot.core.errors import TransportError
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, NotifyOwners, Phrase
 from bot.core.ports import KeptFile, Seen, Web
 from bot.core.segments import File, Picture, Record
-from frostagent.text.language import NotifyOwners, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack, MediaError, ToolFailed
 
 FETCHING = 4.0  # seconds for a url, so that time is left to ask the OneBot server

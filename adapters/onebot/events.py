@@ -11,6 +11,7 @@ from zlib import crc32
 
 from adapters.onebot.fields import Fields, decimal, mapping, number, text
 from adapters.onebot.segments import read_message
+from bot.core.conversation import Conversation, shared_place
 from bot.core.events import (
     ANONYMOUS,
     AccountChanged,
@@ -30,9 +31,8 @@ from bot.core.events import (
     Sender,
     masked,
 )
-from bot.core.segments import Segment
-from frostagent.types.conversation import Conversation, shared_place
-from frostagent.types.speech import Mention, Quote
+from bot.core.segments import Mention, Segment
+from frostagent.types.speech import Quote
 
 MILLISECONDS = 1e11  # a time above this is in milliseconds (onebot.md 3.1), or in parts of them
 AHEAD = 24 * 3600.0  # seconds a server's clock may be ahead of ours; later times are invalid

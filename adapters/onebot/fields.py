@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from frostagent.types.conversation import MAX_ID
+from bot.core.conversation import MAX_ID
 
 Fields: TypeAlias = dict[str, Any]
 

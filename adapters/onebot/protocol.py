@@ -17,12 +17,12 @@ from adapters.onebot.events import About, read_event, read_said, read_time
 from adapters.onebot.fields import Fields, decimal, load, mapping, number, sequence, text
 from adapters.onebot.segments import write_nodes, write_segments
 from bot.core.actions import Gesture, MergedForward, React, SendMessage, ShowTyping
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused
 from bot.core.events import Event, MessageReceived, Role
 from bot.core.group_admin import GroupAct, JoinRequest, Mute, Pin, Recall, SetCard
 from bot.core.ports import JoinedGroup, KeptFile, Member
 from bot.core.refusals import failure_in, judge_refusal
-from frostagent.types.conversation import Conversation
 
 MAX_FRAME: Final = 50 * 2**20  # bytes; NapCat's maxPayload (onebot.md 1.2)
 

@@ -26,6 +26,7 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
@@ -36,7 +37,7 @@ from bot.core.segments import (
     Unsupported,
     Video,
 )
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 
 # A bracket inside a code is always escaped, so a bracket before its end means that this is text and
 # not a code. This also keeps the work linear: each character is examined for one beginning only,

@@ -32,12 +32,12 @@ from adapters.onebot.protocol import (
 )
 from adapters.onebot.segments import holds_url
 from bot.core.actions import Gesture, SendMessage, SentSegment
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, ActionUnsupported
 from bot.core.events import MessageReceived
 from bot.core.group_admin import GroupAct, JoinRequest
 from bot.core.ports import JoinedGroup, KeptFile, Member
 from bot.core.segments import File, Forward
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Attachment
 
 logger = logging.getLogger(__name__)

@@ -69,7 +69,7 @@ from adapters.storage.notices import (
     STANDARD_OUTPUT,
 )
 from adapters.storage.tables import REVISIONS
-from frostagent.text.language import Bilingual
+from bot.core.language import Bilingual
 from frostagent.types.errors import BotError
 
 FORMAT: Final = 1

@@ -20,7 +20,7 @@ from adapters.storage.files import LINES
 from adapters.storage.rows import ROUND
 from adapters.storage.url import VARIABLE
 from bot.core import codec
-from frostagent.text.language import Bilingual
+from bot.core.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.messages import AssistantMessage, Message, UserMessage
 

@@ -30,7 +30,7 @@ from adapters.storage.redaction import redact_turns
 from adapters.storage.rows import rows
 from adapters.storage.statements import Prepared, Row, Statement, compiled
 from bot.core.journal import Entry
-from frostagent.text.language import Bilingual
+from bot.core.language import Bilingual
 from frostagent.types.errors import ConfigError
 
 

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, text
 
 from adapters.storage.notices import LOG_CUT, LOG_EMPTIED, LOG_GONE
 from adapters.storage.url import VARIABLE
-from frostagent.text.language import Bilingual
+from bot.core.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 if sys.platform != "win32":

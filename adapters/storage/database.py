@@ -35,7 +35,7 @@ from adapters.storage.claim import describe_loss, inspect_file
 from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
-from frostagent.text.language import NotifyOwners
+from bot.core.language import NotifyOwners
 from frostagent.types.errors import ConfigError, Problem
 
 if TYPE_CHECKING:  # of clusters alone

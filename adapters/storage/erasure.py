@@ -73,12 +73,11 @@ from adapters.storage.tables import (
 )
 from bot.core import codec
 from bot.core.actions import SEND_PREFIXES, send_prefix, send_prefix_of_person, send_prefix_of_turn
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
-from bot.core.segments import Segment
-from frostagent.types.conversation import Conversation
+from bot.core.segments import Mention, Segment
 from frostagent.types.errors import BotError
-from frostagent.types.speech import Mention
 
 MOST = 1000  # messages, the latest; it is about the moment between two erasures
 

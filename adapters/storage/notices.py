@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Phrase
+from bot.core.language import CATALOGUE, Phrase
 
 CANNOT: Final = Phrase(
     "数据库写不进去 ({place}: {reason})。{meanwhile}",

@@ -39,10 +39,10 @@ from adapters.storage.queries.turns import latest_payers, rows, silence, story, 
 from adapters.storage.rows import EVERYWHERE, shelf_of, shelves_of
 from adapters.storage.writer import Writer
 from bot.core.console_views import CostSum, TurnQuery, TurnRows
+from bot.core.conversation import Conversation
 from bot.core.memories import StoredFact
 from bot.core.other_bots import AccountScope
 from bot.core.query_results import DayCounts
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 TIMEOUT, TIMEOUT_IN_TROUBLE = 10.0, 1.0  # seconds; while the database cannot be written

@@ -15,6 +15,7 @@ from adapters.storage.rows import ROUND, SEGMENTS, SEND_SEGMENTS
 from adapters.storage.statements import Parameters, Prepared, Statement, plain
 from bot.core import codec
 from bot.core.actions import SendMessage
+from bot.core.conversation import NOWHERE
 from bot.core.drafts import draft_id, published_of
 from bot.core.events import MessageReceived
 from bot.core.redaction import (
@@ -28,7 +29,6 @@ from bot.core.redaction import (
     redact_own_in_subagent,
     without_arguments,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from frostagent.types.speech import Text
 
@@ -36,7 +36,6 @@ T = TypeVar("T")
 TurnRow: TypeAlias = Sequence[Any]
 """A turn's id, question, question as it was rendered, and round."""
 
-NOWHERE = Conversation(0, "private", 0)
 BLANK = codec.write((Text(RECALLED),))
 TOLD_AGAIN = 200  # rounds at most, where a summary is given up, or one quotes what nobody heard
 

@@ -34,6 +34,7 @@ from adapters.storage.reading import (
 )
 from adapters.storage.retention import Retention, add_up
 from adapters.storage.writer import Writer
+from bot.core.conversation import Conversation
 from bot.core.journal import (
     Entry,
     KnownLine,
@@ -43,10 +44,9 @@ from bot.core.journal import (
     Recovery,
     Remembered,
 )
+from bot.core.language import Bilingual, NotifyOwners
 from bot.core.memories import MemoryKept
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
-from frostagent.text.language import Bilingual, NotifyOwners
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 if TYPE_CHECKING:  # of clusters alone

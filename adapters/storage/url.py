@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from frostagent.text.language import Bilingual
+from bot.core.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 VARIABLE = "STORE_URL"

@@ -23,7 +23,7 @@ from adapters.storage.batches import EntryBatches, Put, Written
 from adapters.storage.claim import JournalTaken
 from adapters.storage.notices import AGAIN, CANNOT, LOST
 from bot.core.journal import Entry, MessageObserved
-from frostagent.text.language import NotifyOwners
+from bot.core.language import NotifyOwners
 from frostagent.types.ports import Clock
 from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from bot.core.events import MessageReceived
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
+from bot.core.segments import Mention
 from bot.core.settlement import Settled, Settlement
 from bot.policy.permissions import WAIT
-from frostagent.text.language import Language, Phrase
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.suspension import ApprovalRequest, Deny, Pending
 
 logger = logging.getLogger(__name__)

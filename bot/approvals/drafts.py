@@ -24,10 +24,11 @@ from bot.approvals.decision import (
     private_words,
 )
 from bot.core.actions import MergedForward, SendMessage, as_received
+from bot.core.conversation import Conversation
 from bot.core.drafts import draft_id, published_id, published_line
 from bot.core.events import MessageReceived, Sender, message_words, quote_in
 from bot.core.journal import MessageErased, MessageObserved, SendChanged, SendState, Spoken
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Store
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled, Settlement
@@ -39,8 +40,6 @@ from bot.policy.answered_questions import UNREAD
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt.render import account
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Attachment, Confirmed, Queued, Quote, Receipt, Refused, Text
 

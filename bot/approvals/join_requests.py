@@ -32,12 +32,13 @@ from bot.approvals.decision import (
     without_blanks,
 )
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Requested, message_words, quote_in
 from bot.core.group_admin import Accept, JoinRequest
 from bot.core.journal import PlaceSet
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Store, Transport
 from bot.core.query_results import Choices
 from bot.core.server_clock import ServerClock
@@ -45,8 +46,6 @@ from bot.core.settlement import Settled
 from bot.outbox.delivery import Postbox
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)

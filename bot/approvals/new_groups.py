@@ -14,13 +14,12 @@ from functools import partial
 from typing import Final
 
 from bot.approvals.decision import Approvers, Candidate, Choice, Reply, private_words
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, message_words
-from bot.core.language import CATALOGUE, join_lines
+from bot.core.language import CATALOGUE, Bilingual, Phrase, join_lines
 from bot.core.server_clock import ServerClock
 from bot.memory.modes import NAMES, OPEN, Mode, Modes
 from bot.outbox.delivery import Postbox
-from frostagent.text.language import Bilingual, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Receipt, Refused
 

@@ -24,13 +24,12 @@ from bot.approvals.new_groups import NewGroups
 from bot.approvals.tool_calls import ToolApprovals
 from bot.core.console_views import DecisionKind
 from bot.core.events import MessageReceived, quote_in
-from bot.core.language import join_lines
+from bot.core.language import Language, join_lines
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted
-from frostagent.text.language import Language
 
 LookUp: TypeAlias = Callable[[MessageReceived], Awaitable[MessageReceived | None]]
 """What a message quotes there, as the server knows it; None if nobody knows."""

@@ -10,11 +10,10 @@ import json
 import re
 from collections.abc import Iterable
 
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker, Led, PendingCall
 
 MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone

@@ -59,14 +59,15 @@ from bot.approvals.tool_call_wording import (
     waiting_line,
 )
 from bot.core.actions import send_prefix_of_turn
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, message_words, quote_in
+from bot.core.language import Language, Phrase
+from bot.core.run_ids import number_of
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted, language_of
 from bot.prompt.render import MAX_NAME, View, account, excerpt, label
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Led, PendingCall, SuspendedRun
 from frostagent.types.speech import Receipt, Refused
@@ -194,11 +195,11 @@ class ToolApprovals:
                 "run %s: %d requests are denied: too many of %d",
                 run.run_id,
                 len(surplus),
-                run.asker.user_id,
+                number_of(run.asker),
             )
             denied = {pending.call.id: Deny(TOO_MANY) for pending in surplus}
             latest = self._monotonic(run.expires)
-            self._resume(run.conversation, run.run_id, denied, question, latest)
+            self._resume(question.conversation, run.run_id, denied, question, latest)
 
     def restore(self, run: SuspendedRun, question: MessageReceived) -> SuspendedRun:
         """Wait for what an earlier process waited for, and ask once more: nobody knows whether it
@@ -271,21 +272,22 @@ class ToolApprovals:
         """
         asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
         words = excerpt(question, View())
-        asked_by = asker_line(asker, run.conversation, words, tongue=self._tongue)
-        room = MAX_OPEN - sum(request.asker == asker.user_id for request in self._open.values())
+        where, user_id = question.conversation, number_of(asker)
+        asked_by = asker_line(asker, where, words, tongue=self._tongue)
+        room = MAX_OPEN - sum(request.asker == user_id for request in self._open.values())
         new = [
             Request(
                 number=pending.number,
                 run_id=run.run_id,
                 call_id=pending.call.id,
-                where=run.conversation,
+                where=where,
                 question=question,
                 expires=pending.expires,
                 text=(
                     f"{call_line(pending)}\n{asked_by}"
                     f"{influence_line(pending, tongue=self._tongue)}"
                 ),
-                asker=asker.user_id,
+                asker=user_id,
                 since=pending.since if pending.number in asked_before else self._clock.now(),
                 full=full_request(pending),
                 parts=request_parts(pending),

@@ -22,12 +22,11 @@ from bot.budget.limits import (
 from bot.budget.spending import Spending
 from bot.core.calendar_days import midnight
 from bot.core.command import NOT_NOW, Asked, Command, command, money, tokens
+from bot.core.conversation import Conversation
 from bot.core.events import read_id
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.ports import Members
 from bot.core.query_results import JournalQueries, UsageSum
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.traits import Audience
 
 DAY = 86_400.0
@@ -100,7 +99,7 @@ def usage_command(books: JournalQueries, spending: Spending) -> Command:
     async def usage(asked: Asked) -> str:
         whose = next(iter(asked.words), "").casefold()
         where = None if whose in ALL_WORDS or whose in ME_WORDS else asked.where
-        asker = asked.asker.user_id if whose in ME_WORDS else None
+        asker = asked.user_id if whose in ME_WORDS else None
         if whose in ALL_WORDS and not asked.asker.is_owner:
             return OWNERS_ONLY.format(asked.language)
         lines = [_heading(asked, whose)]
@@ -221,7 +220,7 @@ def _limit_holders(asked: Asked, whose: str) -> Iterator[tuple[str, Whose]]:
     if whose not in ME_WORDS and asked.where.is_group:
         yield THIS_GROUP.format(asked.language), asked.where
     if not asked.asker.is_owner:
-        yield YOU.format(asked.language), asked.asker.user_id
+        yield YOU.format(asked.language), asked.user_id
 
 
 def _list_limits(asked: Asked, spending: Spending) -> str:

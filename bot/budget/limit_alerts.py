@@ -9,9 +9,8 @@ from typing import Final
 
 from bot.budget.limits import Amount, Whose, percent_of
 from bot.core.calendar_days import midnight
-from bot.core.language import CATALOGUE, MORE_PEOPLE, join_lines
-from frostagent.text.language import Bilingual, NotifyOwners, Phrase
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, MORE_PEOPLE, Bilingual, NotifyOwners, Phrase, join_lines
 
 THRESHOLDS: Final = (0.8, 1.0)  # shares of a limit
 

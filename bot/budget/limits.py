@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.settings_store import SettingsStore, TableSetting
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 OWNERS: Final = 1.2  # of the limit of all: owners are answered up to here

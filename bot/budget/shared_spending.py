@@ -9,10 +9,10 @@ from __future__ import annotations
 from bot.budget.limits import ALL, NO_CAP, Amount, DayLimits, LimitLevel, OwnLimits, limit_level
 from bot.budget.spending import TURNS, Payer, Reservation, Spending
 from bot.core.journal import DayStanding, Found
+from bot.core.language import NotifyOwners
 from bot.core.lru import LRU
 from bot.core.other_bots import Announcer, UsageTaken
 from bot.core.query_results import JournalQueries
-from frostagent.text.language import NotifyOwners
 from frostagent.types.ports import Clock
 
 

@@ -27,12 +27,12 @@ from bot.budget.limits import (
     limit_level,
 )
 from bot.core.calendar_days import midnight
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.core.language import NotifyOwners
 from bot.core.lru import LRU
 from bot.core.other_bots import UsageTaken
 from bot.core.query_results import JournalQueries, SpentSum
-from frostagent.text.language import NotifyOwners
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
 from frostagent.types.ports import Clock
 from frostagent.types.runs import StepFinished

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.lru import LRU
 from bot.policy.message_trimming import MAX_NAME
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 MAX_PLACES = 2000

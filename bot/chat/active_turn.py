@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from bot.chat.cancellation import CONSEQUENCES, Fate, Reason
 from bot.chat.context_builder import Turn
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, TurnSteered, UsageAdded
 from bot.core.ports import Store
@@ -35,7 +36,6 @@ from bot.policy.wake import Why
 from bot.prompt.compose import without_summary
 from bot.prompt.wording import Wording
 from frostagent.engine.engine import Run, RunState
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, Usage, UserMessage, joined
 from frostagent.types.ports import Clock
 

@@ -19,6 +19,7 @@ from bot.chat.question_queue import DeferredQuestions, QuestionQueue
 from bot.chat.suspended import SuspendedTurns
 from bot.chat.tasks import Resume, Task, Work
 from bot.chat.turn import Turns
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.events import MessageReceived
 from bot.core.ports import Store
@@ -28,7 +29,6 @@ from bot.outbox.outbox import Outbox
 from bot.outbox.shadow import Shadow
 from bot.policy.fallback_replies import in_question_language, is_quoted
 from bot.policy.wake import Observe
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
@@ -79,11 +79,10 @@ class ActiveWork:
     def askers(self, where: Conversation) -> frozenset[int]:
         """Those whose questions are active there."""
         unsent = self._outbox.unsent(where)
-        suspended = self._suspensions.waiting().values()
         return frozenset(
             [
                 *(live.asker for live in self._live.at(where)),
-                *(run.asker.user_id for run in suspended if run.conversation == where),
+                *self._suspensions.askers(where),
                 *(turn.asker for turn in self._live.ended(where) if turn.turn_id in unsent),
                 *(task.message.sender.user_id for task in self._before_their_turns(where)),
             ]
@@ -153,14 +152,15 @@ class ActiveWork:
         while True:
             await self._clock.sleep(LOOK)
             expired = {
-                (turn_id, run.expires): run.conversation
+                (turn_id, run.expires): self._suspensions.question(turn_id)
                 for turn_id, run in self._suspensions.waiting().items()
                 if run.expires <= self._clock.now()
             }
             denied &= expired.keys()
-            for (turn_id, expires), where in expired.items():
-                work = Resume(turn_id, {}, self._suspensions.question(turn_id))
-                if (turn_id, expires) not in denied and self._lanes.put(where, work):
+            for (turn_id, expires), question in expired.items():
+                if question is None or (turn_id, expires) in denied:
+                    continue
+                if self._lanes.put(question.conversation, Resume(turn_id, {}, question)):
                     denied.add((turn_id, expires))
                     self._approvals.expire(turn_id)
 

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from bot.chat.context_builder import PromptContext
 from bot.chat.perception import Forwards, Senses
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import AttachmentNamed
 from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.attachments import again
 from bot.policy.permissions import authority_of
 from bot.prompt.compose import Forwarded
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied
 from frostagent.types.results import Image, ToolResult
 from frostagent.types.speech import Text

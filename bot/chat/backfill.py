@@ -32,10 +32,11 @@ from bot.chat.rate_limiter import RateLimiter
 from bot.chat.tasks import YOUNG, Resume, Task, Work
 from bot.chat.wake_classifier import WakeClassifier
 from bot.chat.way import MessageWay
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import Identity, MessageReceived, MessageWaited
 from bot.core.journal import OpenTurn
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.lru import DefaultLRU
 from bot.core.ports import Store, Transport
 from bot.core.server_clock import ServerClock
@@ -47,8 +48,6 @@ from bot.policy.answered_questions import answered_ids, history_order, quoted_id
 from bot.policy.message_aliases import find_aliases, rename_messages
 from bot.policy.message_trimming import trim_message
 from bot.policy.wake import Wake
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)

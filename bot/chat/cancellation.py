@@ -13,12 +13,12 @@ from typing import Final
 from msgspec import Struct
 
 from bot.chat.tasks import Task
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
+from bot.core.language import Phrase
 from bot.policy.fallback_replies import LOST
 from bot.policy.wake import Silence, Why
 from bot.prompt.wording import NoteWords
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 
 
 class Reason(Enum):

@@ -19,11 +19,11 @@ from bot.chat.message_log import MessageLog
 from bot.chat.rate_limiter import RateLimiter
 from bot.chat.tasks import Task, Work
 from bot.core.events import MessageReceived
-from bot.core.segments import Markdown, Record, Sticker
+from bot.core.segments import Markdown, Mention, Record, Sticker
 from bot.policy.wake import Silence
 from frostagent.text.visible_text import visible_text
 from frostagent.types.ports import Clock
-from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Face, MentionAll, Quote, Text
 
 SHORT = 12  # characters: shorter words without an end may be the beginning of something
 END = tuple(".!?。！？…~～;；)）」』”\"'】》")

@@ -15,10 +15,11 @@ from bot.budget.limits import LimitLevel
 from bot.budget.turn_budget import TurnBudget, shorten_history, shows_pictures
 from bot.chat.perception import Perception
 from bot.chat.suspended import SuspendedTurn
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
 from bot.core.group_admin import Chair, Topic
 from bot.core.journal import AttachmentNamed, OpenTurn
-from bot.core.segments import Forward, Segment
+from bot.core.segments import Forward, Mention, Segment
 from bot.core.task_context import current_run, early_payer
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
@@ -61,12 +62,11 @@ from frostagent.engine.toolset import Toolset
 from frostagent.models.compaction import history_room
 from frostagent.models.failover import Failover
 from frostagent.models.tokens import estimate, estimate_text
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack
 from frostagent.types.messages import Message, ModelRequest, UserMessage
 from frostagent.types.ports import Ids, Speaker
 from frostagent.types.runs import Asker, Spent, Terms
-from frostagent.types.speech import Mention, Quote
+from frostagent.types.speech import Quote
 from frostagent.types.traits import Audience
 
 
@@ -524,7 +524,7 @@ class ContextBuilder:
         speaker.question = message.message_id if message.has_identity else ""
         run = Run(
             id=run_id,
-            conversation=where,
+            conversation=str(where),
             asker=asker,
             transcript=read,
             counted=counted,
@@ -542,9 +542,8 @@ class ContextBuilder:
             model=who.model,
             temperature=who.temperature,
             terms=self._terms(where, who),
-            tongue=language_of(message),
             leaner=self._turn_budget.leaner,
-            notices=words.notices,
+            words=words.engine[language_of(message)],
         )
         now = doubts.now
         return Turn(question, user, run, speaker, view, wake, recalled, sees, before, now)

@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 
 from bot.chat.tasks import Facts
+from bot.core.conversation import Conversation
 from bot.core.events import Identity, MessageReceived
 from bot.core.lru import LRU, RecentKeys
 from bot.core.server_clock import ServerClock
 from bot.policy.message_aliases import is_row_of
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays

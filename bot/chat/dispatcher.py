@@ -21,6 +21,7 @@ from bot.chat.mute_handler import MuteHandler
 from bot.chat.mutes import Mutes
 from bot.chat.pokes import Pokes
 from bot.chat.question_queue import DeferredQuestions
+from bot.core.conversation import Conversation
 from bot.core.events import (
     AccountChanged,
     Connected,
@@ -43,7 +44,6 @@ from bot.outbox.gestures import Gestures
 from bot.outbox.outbox import Outbox
 from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import UnreachablePlaces
-from frostagent.types.conversation import Conversation
 
 
 class StartupBarrier:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered
 from bot.core.events import Role, message_words
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Transport
+from bot.core.run_ids import number_of, place_of
 from bot.outbox.outbox import Screen
 from bot.policy.permissions import WAIT
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError, InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.speech import Text
 from frostagent.types.suspension import Suspend
@@ -96,7 +96,7 @@ class GroupAdmin:
 
     async def permit(self, context: ToolContext, act: GroupAct) -> str:
         """The act in words, in full. Raises ToolDenied, InvalidArguments, ToolFailed."""
-        where = context.conversation
+        where = place_of(context)
         try:
             whose, words = await self._whose(where, act)
             roles = await self._roles(context, whose)
@@ -123,10 +123,11 @@ class GroupAdmin:
         asks = await self.permit(context, act)
         if not context.allowed:
             raise Suspend(asks, seconds=WAIT)
+        where = place_of(context)
         try:
-            return await self._transport.act(context.conversation, act)
+            return await self._transport.act(where, act)
         except ActionUnanswered as error:
-            if await self._was_done(context.conversation, act):
+            if await self._was_done(where, act):
                 return True
             raise ToolFailed(UNANSWERED) from error
         except BotError as error:
@@ -153,18 +154,18 @@ class GroupAdmin:
         return message.sender.user_id, message_words(message)
 
     async def _roles(self, context: ToolContext, whose: int) -> Roles:
-        where, asker = context.conversation, context.asker
+        where, asker = place_of(context), number_of(context.asker)
         role = {
             user_id: (await self._transport.get_member(where, user_id)).role
-            for user_id in {where.platform_id, asker.user_id, whose}
+            for user_id in {where.platform_id, asker, whose}
         }
         return Roles(
             bot=role[where.platform_id],
-            asker=role[asker.user_id],
+            asker=role[asker],
             whose=role[whose],
-            is_owner=asker.is_owner,
+            is_owner=context.asker.is_owner,
             is_bots=whose == where.platform_id,
-            is_askers=whose == asker.user_id,
+            is_askers=whose == asker,
         )
 
 

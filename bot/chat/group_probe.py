@@ -20,11 +20,11 @@ from msgspec.structs import replace
 
 from bot.chat.active_conversations import ActiveConversations
 from bot.chat.mutes import Mutes
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, ActionUnsupported, TransportError
 from bot.core.events import MessageReceived, Muted
 from bot.core.lru import LRU
 from bot.core.ports import JoinedGroup, Member, Transport
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 MAX_MET = 20_000

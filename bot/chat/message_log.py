@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from bot.chat.active_conversations import ActiveConversations
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, MessageSent, Sender, quote_in
 from bot.core.journal import (
     Judged,
@@ -23,7 +24,6 @@ from bot.core.query_results import Ignored
 from bot.memory.history import History
 from bot.outbox.outbox import Outbox
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why
-from frostagent.types.conversation import Conversation
 
 IGNORED = 200  # messages that are told, the last ones
 

@@ -15,10 +15,10 @@ from bot.chat.cancellation import Reason, Selector
 from bot.chat.lanes import Lanes
 from bot.chat.mutes import Mutes
 from bot.chat.tasks import Work
+from bot.core.conversation import Conversation
 from bot.core.events import MemberChanged, Muted
 from bot.core.ports import Member
 from bot.core.server_clock import ServerClock
-from frostagent.types.conversation import Conversation
 
 
 class MuteHandler:

@@ -11,10 +11,10 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MemberChanged, Muted
 from bot.core.lru import LRU
 from bot.core.ports import Member
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)

@@ -22,6 +22,7 @@ from itertools import islice
 from cachetools import LRUCache
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, TransportError
 from bot.core.events import NO_IDS, MessageReceived
 from bot.core.journal import PictureDescribed, UsageAdded
@@ -40,7 +41,6 @@ from bot.prompt.compose import (
 )
 from bot.prompt.render import View, plain
 from frostagent.models.tokens import estimate_text
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack, MediaError, ModelError
 from frostagent.types.messages import ModelRequest, SystemMessage, UserMessage
 from frostagent.types.ports import ChatModel, Clock

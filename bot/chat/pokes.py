@@ -7,14 +7,13 @@ from typing import Final
 from cachetools import LRUCache
 
 from bot.chat.wake_classifier import WakeClassifier
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Poked, Sender
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
+from bot.core.segments import Mention
 from bot.outbox.delivery import Postbox
 from bot.settings_store import PlaceSetting, SettingsStore
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
-from frostagent.types.speech import Mention
 
 APART: Final = 60.0  # seconds between two that are answered in one place: people poke in rows
 TURNED_BACK: Final = 3600.0  # seconds after which an older time is that of another clock

@@ -23,11 +23,11 @@ from bot.chat.rate_limiter import RateLimiter
 from bot.chat.tasks import YOUNG, Facts, Task, Work, make_task
 from bot.chat.turn_journal import TurnJournal
 from bot.chat.wake_classifier import WakeClassifier
+from bot.core.conversation import Conversation
 from bot.core.errors import NotConnected
 from bot.core.events import MessageReceived
 from bot.core.server_clock import ServerClock
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Silence, Verdict, Wake, Why
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)

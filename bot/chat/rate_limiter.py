@@ -18,13 +18,13 @@ from cachetools import LRUCache
 from bot.budget.limits import LimitLevel
 from bot.budget.spending import Spending
 from bot.chat.tasks import Task
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
+from bot.core.language import Phrase
 from bot.outbox.delivery import Postbox
 from bot.outbox.gestures import NOT_NOW, Gestures
 from bot.policy.fallback_replies import CROWDED, NO_MORE, SLOW_DOWN, in_question_language, is_quoted
 from bot.policy.wake import Rules, Silence, Why
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.traits import Rate
 

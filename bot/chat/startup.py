@@ -299,8 +299,8 @@ def _as_it_began(turn: OpenTurn) -> SuspendedTurn:
     """The turn before its first step."""
     run = SuspendedRun(
         run_id=turn.turn_id,
-        conversation=turn.question.conversation,
-        asker=Asker(turn.question.sender.user_id),
+        conversation=str(turn.question.conversation),
+        asker=Asker(str(turn.question.sender.user_id)),
         messages=(),
         message=AssistantMessage(""),
         answers=(),

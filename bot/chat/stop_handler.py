@@ -17,13 +17,14 @@ from bot.chat.cancellation import Reason, Selector
 from bot.chat.message_log import MessageLog
 from bot.chat.tasks import YOUNG
 from bot.core.events import MessageReceived, quote_in
+from bot.core.segments import Mention
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.outbox.gestures import Gestures
 from bot.policy.permissions import authority_of
 from bot.policy.wake import Local, Observe, Rules, Silence, fold_text, without_marks
 from frostagent.engine.authority import is_sufficient
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 
 COMMAND = "/stop"

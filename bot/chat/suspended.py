@@ -11,16 +11,17 @@ from msgspec.structs import replace as renewed
 from bot.approvals.tool_calls import ToolApprovals
 from bot.chat.turn_journal import TurnJournal
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import RunResumed, RunSuspended, Suspended
 from bot.core.ports import Store
 from bot.core.redaction import OwnWords, lines_of_messages, redact_messages, redact_own
+from bot.core.run_ids import number_of, read_run, write_run
 from bot.memory.history import History
 from bot.outbox.turn_speaker import Heard
 from bot.prompt import render
 from bot.prompt.prompt_language import choose_wording
 from frostagent.engine.engine import RunState
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage, as_kept
 from frostagent.types.runs import Stop, SuspendedRun
 
@@ -59,7 +60,7 @@ class SuspendedTurns:
         """Wait, and have it asked; with the numbers of its requests written down before that."""
         turn = replace(turn, run=self._approvals.number(turn.run))
         self._waiting[turn.run.run_id] = turn
-        self._put_down(turn.run.run_id, turn.run)
+        self._put_down(turn.question.conversation, turn.run)
         self._approvals.ask(turn.run, turn.question)
 
     def restore(self, suspended: Suspended) -> Conversation | None:
@@ -69,7 +70,7 @@ class SuspendedTurns:
         That will never go on: its turn is closed.
         """
         try:
-            run: SuspendedRun = codec.read(SuspendedRun, suspended.state)
+            run = read_run(suspended.state)
         except codec.Unreadable:
             logger.exception("suspended run %s cannot be read", suspended.turn_id)
             interrupted = RunState().outcome(
@@ -84,11 +85,11 @@ class SuspendedTurns:
             self._history.said(where, message_id, own)
         numbered = self._approvals.restore(run, suspended.question)
         if numbered != run:
-            self._put_down(suspended.turn_id, numbered)
+            self._put_down(suspended.question.conversation, numbered)
         self._waiting[suspended.turn_id] = SuspendedTurn(
             suspended.question, suspended.user, numbered, suspended.said
         )
-        return run.conversation
+        return suspended.question.conversation
 
     def take(self, turn_id: str) -> SuspendedTurn | None:
         """The turn, which waits no more; None where it does not wait (any more)."""
@@ -103,6 +104,11 @@ class SuspendedTurns:
         """The runs that wait for somebody's word, by turn id."""
         return {turn_id: waiting.run for turn_id, waiting in self._waiting.items()}
 
+    def askers(self, where: Conversation) -> list[int]:
+        """Those whose turns wait there."""
+        there = (one for one in self._waiting.values() if one.question.conversation == where)
+        return [number_of(one.run.asker) for one in there]
+
     def redact(self, where: Conversation, message_id: str) -> None:
         """Keep nothing of a line that was recalled, in any turn that read it."""
         for turn_id, waiting in list(self._waiting.items()):
@@ -113,7 +119,7 @@ class SuspendedTurns:
                 after = _without_own(after, own)
             if after != waiting:
                 self._waiting[turn_id] = after
-                self._put_down(turn_id, after.run)
+                self._put_down(after.question.conversation, after.run)
 
     def drop(self, turn_id: str) -> None:
         """End a turn that waits; it leaves nothing behind."""
@@ -126,9 +132,9 @@ class SuspendedTurns:
         """Close a suspended turn that does not go on; it leaves nothing behind."""
         self._turn_journal.give_up(where, turn_id, RunResumed(turn_id))
 
-    def _put_down(self, turn_id: str, run: SuspendedRun) -> None:
-        state = codec.write(_kept(run))
-        self._store.put(RunSuspended(turn_id=turn_id, state=state, expires=run.expires))
+    def _put_down(self, where: Conversation, run: SuspendedRun) -> None:
+        state = write_run(_kept(run), where)
+        self._store.put(RunSuspended(turn_id=run.run_id, state=state, expires=run.expires))
 
 
 def _kept(run: SuspendedRun) -> SuspendedRun:

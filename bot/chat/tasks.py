@@ -9,10 +9,10 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import OpenTurn
 from bot.policy.wake import NeedsQuoted, Rules, Wake
-from frostagent.types.conversation import Conversation
 from frostagent.types.suspension import Decision
 
 YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects one

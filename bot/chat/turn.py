@@ -25,6 +25,7 @@ from bot.chat.cancellation import CONSEQUENCES, Consequences, Fate, Reason
 from bot.chat.context_builder import ContextBuilder, Turn
 from bot.chat.suspended import SuspendedTurn, SuspendedTurns
 from bot.chat.turn_journal import TurnJournal
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, OpenTurn, RunResumed, Undelivered
 from bot.core.ports import Store
@@ -40,7 +41,6 @@ from bot.prompt.prompt_language import choose_wording
 from bot.prompt.summary import Prefix
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.run_state import close_suspended
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, UserMessage
 from frostagent.types.runs import Outcome, Stop, SuspendedRun
 from frostagent.types.speech import Refused
@@ -257,7 +257,7 @@ class Turns:
         return Said("", Undelivered.UNCONFIRMED if turn.speaker.is_unsure else None)
 
     async def _deliver(self, turn: Turn, words: str) -> tuple[SaidMessage, ...]:
-        trail, turn_id = turn.speaker.trail(turn.run.conversation), turn.run.id
+        trail, turn_id = turn.speaker.trail(turn.message.conversation), turn.run.id
         said = await self._delivery.answer(
             turn.message, words, turn_id=turn_id, trail=trail, keeps_codes=turn.speaker.keeps_codes
         )
@@ -307,11 +307,12 @@ class Turns:
         if note:
             answer.append(render.history_note(turn.words, note))
         run = turn.run
-        self._shadow.end(run.conversation, run.id)
+        where = turn.message.conversation
+        self._shadow.end(where, run.id)
         prefix = Prefix(run.transcript, turn.before, state.shown, state.model)
         if (why := said.undelivered) is not None:
             logger.warning("the answer of run %s is %s", run.id, why)
-        self._close(run.conversation, run.id, turn.user, answer, outcome, prefix, why)
+        self._close(where, run.id, turn.user, answer, outcome, prefix, why)
 
     def end_suspended(self, turn_id: str, then: Consequences) -> None:
         """End a turn that waits for somebody's word; what was said in it stays."""
@@ -323,7 +324,8 @@ class Turns:
         self._store.put(RunResumed(run.run_id))
         words = choose_wording((waiting.user,), "")
         answer.append(render.history_note(words, then.note(words.about)))
-        self._close(run.conversation, run.run_id, waiting.user, answer, outcome)
+        where = waiting.question.conversation
+        self._close(where, run.run_id, waiting.user, answer, outcome)
         self._approvals.undo(run, muted=then.is_muted)
 
     def _close(
@@ -344,5 +346,5 @@ class Turns:
         """Keep nothing of the round: its question was recalled. The next is told what it had
         overheard.
         """
-        self._turn_journal.give_up(turn.run.conversation, turn.run.id, state=state)
+        self._turn_journal.give_up(turn.message.conversation, turn.run.id, state=state)
         self._approvals.close(turn.run.id)

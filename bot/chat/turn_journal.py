@@ -8,12 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from bot.budget.spending import Spending
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, OpenTurn, TurnClosed, TurnOpened, Undelivered
 from bot.core.ports import Store
 from bot.memory.history import History
 from bot.prompt.compose import Question
 from frostagent.engine.engine import RunState
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, UserMessage
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Outcome, Stop

@@ -16,9 +16,11 @@ from collections.abc import Collection, Sequence
 
 from bot.chat.backfill import read_history
 from bot.chat.tasks import YOUNG
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import Entry, MessageObserved, Spoken, Undelivered
+from bot.core.language import Phrase
 from bot.core.lru import LRU
 from bot.core.ports import Settled, Store, Transport
 from bot.memory.history import History
@@ -26,8 +28,6 @@ from bot.outbox.outbox import Outbox
 from bot.outbox.sends import Send
 from bot.policy.answered_questions import is_undelivered, lacks_answer, lost_part
 from bot.policy.fallback_replies import LOST, apology, is_apology, refusal_reply
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Refused, Text

@@ -23,10 +23,11 @@ from bot.chat.mutes import Mutes
 from bot.chat.tasks import Facts, Task
 from bot.core.blocked_words import BlockedWords
 from bot.core.command import Command
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.lru import DefaultLRU
-from bot.core.segments import Segment
+from bot.core.segments import Mention, Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.memory.modes import Mode, Modes
@@ -47,11 +48,9 @@ from bot.policy.wake import (
 )
 from bot.prompt.render import MAX_NAME, label
 from bot.quiet.quiet_hours import QuietHours
-from frostagent.text.language import Phrase
 from frostagent.text.similarity import is_similar
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
 
 

@@ -21,11 +21,10 @@ from adapters.storage.notices import BACKUP_BUSY, STANDARD_OUTPUT
 from adapters.storage.url import file_of, read_url
 from bot.cli.control import socket_of
 from bot.cli.process import fail, language, say, tell
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.runtime.version import version
 from config import sources
 from config.settings import Settings
-from frostagent.text.language import Language, Phrase
 
 STREAM: Final = "-"
 NAMED: Final = (

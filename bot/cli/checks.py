@@ -11,8 +11,7 @@ from enum import StrEnum
 from typing import Final
 from unicodedata import east_asian_width
 
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Bilingual, Language, Phrase, bilingual
+from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual
 from frostagent.types.errors import Problem
 
 NOTHING: Final = Bilingual("", "")

@@ -31,16 +31,19 @@ from bot.cli.process import (
     serve,
     tell,
 )
+from bot.core.engine_words import ENGINE_WORDS
+from bot.core.language import Bilingual
 from bot.runtime.loop import exit_process
 from config.loading import is_configured
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError
+from frostagent.words import use_words
 
 TOKEN_BYTES = 16
 
 
 def main() -> None:
     """The entry point of `frostagent`."""
+    use_words(ENGINE_WORDS)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # Windows' code pages have no letters of others
             stream.reconfigure(errors="replace")

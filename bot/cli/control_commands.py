@@ -16,8 +16,7 @@ from typer import Option
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
 from bot.cli.process import GRACE, described, exit_with, fail, find_store_url, say, tell
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Bilingual, Phrase
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ from bot.build import build_media_folder, owners_language, sent_media_client
 from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
+from bot.core.conversation import NOWHERE
+from bot.core.language import Bilingual, text_in
 from bot.runtime.tool_discovery import report
 from bot.runtime.version import user_agent
 from bot.subagents import SubagentRegistry
 from config.settings import Settings
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.tool_execution import Progress
-from frostagent.engine.toolset import NOWHERE
 from frostagent.models.openai.client import make_session
-from frostagent.text.language import Bilingual, text_in
 from frostagent.types.errors import Problem, ToolUnavailable
 from frostagent.types.ports import Approver, Clock, Speaker
 from frostagent.types.results import ToolResult
@@ -173,8 +173,8 @@ def _context(
         run_id="tools",
         step=1,
         call_id="call",
-        conversation=NOWHERE,
-        asker=Asker(0, "operator", is_owner=True),
+        conversation=str(NOWHERE),
+        asker=Asker("0", "operator", is_owner=True),
         deadline=clock.monotonic() + (tool.timeout if tool else 0.0),
         ports=ports,
         reports=Progress(lambda partial: tell(partial.content)),

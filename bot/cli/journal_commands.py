@@ -16,9 +16,8 @@ from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, forget_running
 from bot.cli.process import configure, described, exit_with, fail, find_store_url, say
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from config.settings import Settings
-from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def export(
     ],
 ) -> None:
     from adapters.storage.queries.export import export as lines_of
-    from frostagent.types.conversation import Conversation, NotAConversation
+    from bot.core.conversation import Conversation, NotAConversation
 
     try:
         which = Conversation.parse(conversation)

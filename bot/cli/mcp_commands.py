@@ -12,15 +12,15 @@ from typing import Any, Final
 from bot.cli.checks import Check, ok, warning
 from bot.cli.inspection import Ask, TerminalApprover
 from bot.cli.past_runs import columns
-from bot.core.language import CATALOGUE
+from bot.core.conversation import NOWHERE
+from bot.core.language import CATALOGUE, Phrase
 from bot.mcp_servers import ServerStatus, build_server, describe
 from config.mcp_servers import ServerRow, read_servers
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.server_tools import ServerTools
-from frostagent.engine.toolset import NOWHERE, Toolset
-from frostagent.text.language import Phrase
+from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.ports import Approver
 from frostagent.types.results import ToolResult
@@ -135,8 +135,8 @@ async def try_server(
                 run_id="mcp",
                 step=1,
                 call_id="call",
-                conversation=NOWHERE,
-                asker=Asker(0, "operator", is_owner=True),
+                conversation=str(NOWHERE),
+                asker=Asker("0", "operator", is_owner=True),
                 deadline=SystemClock().monotonic() + rows[name].timeout,
                 ports=ports,
             )

@@ -26,13 +26,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias, TypeVar
 
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, text_in
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
 from bot.runtime.process_hardening import forget_secrets, hide_process
 from config.loading import is_chinese, load_settings, read_store_url
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
-from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.text.masking import Mask
 from frostagent.types.errors import ConfigError, Problem
 

@@ -21,13 +21,13 @@ from bot.build import App
 from bot.console.console_backend import decide, read_status, render_context
 from bot.core import codec
 from bot.core.console_views import OwnerDecision
+from bot.core.conversation import NOWHERE
 from bot.core.erasure import SubjectErased
 from bot.core.journal import PlaceSet
 from bot.core.other_bots import AlarmRaised, Announcement, PlaceChanged, RowChanged, UsageTaken
 from bot.core.ports import Store
 from bot.core.query_results import Choices
 from bot.core.settlement import Settled
-from bot.settings_store import NOWHERE
 
 AT_WORK_WITHIN: Final = 5.0  # seconds; the querying bot waits for eight
 

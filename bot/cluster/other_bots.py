@@ -30,10 +30,10 @@ from bot.core.console_views import (
     TurnQuery,
     TurnRow,
 )
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.settlement import Settled
 from bot.memory.newest import Newest
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 FAILURES: Final = 20  # that are shown, of all bots together

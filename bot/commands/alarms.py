@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bot.commands.digest import Stands
 from bot.core.calendar_days import midnight
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, text_in
 from bot.core.query_results import JournalQueries, UsageSum
-from frostagent.text.language import Bilingual, Language, Phrase, text_in
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 LOOK = 600.0  # seconds between two checks: longer than any turn lasts

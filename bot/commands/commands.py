@@ -15,17 +15,17 @@ from contextlib import asynccontextmanager
 
 from bot.core.actions import send_prefix_of_person
 from bot.core.command import Asked, Command
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
+from bot.core.segments import Mention
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
 from bot.prompt.render import MAX_NAME, label
 from frostagent.cancellation import BROKEN, isolate
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 
 
@@ -128,7 +128,7 @@ class Commands:
             return None
         is_owner = sender.user_id in self._owners
         name = label(sender.name, MAX_NAME)
-        asker = Asker(sender.user_id, name, sender.role, is_owner=is_owner)
+        asker = Asker(str(sender.user_id), name, sender.role, is_owner=is_owner)
         if not may_use(asker, command.audience, where=where):
             return None
         if not may_use(asker, self._commanders(where), where=where):
@@ -157,7 +157,7 @@ class Commands:
             words = SORRY.format(asked.language)
         if words:
             quote = message.message_id if message.has_identity and asked.where.is_group else ""
-            about = send_prefix_of_person(asked.asker.user_id)
+            about = send_prefix_of_person(asked.user_id)
             self._postbox.remark(asked.where, words, quote=quote, about=about)
 
 

@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.core.command import Asked, Command, command, tokens
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, Phrase
 from bot.memory.history import History
 from frostagent.models.tokens import estimate, estimate_messages, estimate_text
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ModelRequest, UserMessage
 
 PERSONA_AND_RULES = Phrase("人设和规则", "persona and rules")

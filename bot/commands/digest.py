@@ -11,15 +11,13 @@ from msgspec import Struct
 from bot.commands.reasons import words_of
 from bot.core.calendar_days import midnight, time_of_day
 from bot.core.command import AWAY, IN_PRIVATE, Asked, Command, command, money, tokens
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.journal import ENDINGS, Ending, PlaceSet, Undelivered, Unfinished
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase, text_in
 from bot.core.ports import Store
 from bot.core.query_results import Choices, DaySum, JournalQueries, Spender, UsageSum
 from bot.outbox.owner_alerts import Owner
 from bot.prompt.render import label
-from bot.settings_store import NOWHERE
-from frostagent.text.language import Language, Phrase, text_in
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from bot.core.command import IN_PRIVATE, Asked, Command, command
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Phrase
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.types.ports import Clock
 from frostagent.types.runs import RunEvent, RunFinished, Stop
 from frostagent.types.traits import Audience

@@ -6,10 +6,9 @@ import logging
 
 from bot.core.command import Asked, Command, command
 from bot.core.events import read_id
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.ports import Members
 from bot.memory.forgetting import Forgetting
-from frostagent.text.language import Phrase
 from frostagent.types.errors import BotError
 
 ME = frozenset({"me", "我"})
@@ -55,7 +54,7 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
         # What comes behind would narrow it down for whoever wrote it: nothing can be undone here.
         whom = asked.words[0].casefold() if len(asked.words) == 1 else ""
         if whom in ME:
-            return await erase(asked, asked.asker.user_id)
+            return await erase(asked, asked.user_id)
         if not whom.startswith("#") and whom not in GROUP:
             return HOW.format(asked.language)
         if not asked.asker.is_owner:

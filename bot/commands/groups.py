@@ -8,11 +8,10 @@ from functools import partial
 from typing import TypeAlias
 
 from bot.core.command import AWAY, IN_PRIVATE, NOT_NOW, Asked, Command, command
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.query_results import JournalQueries
 from bot.memory.modes import NAMES, Mode, Modes
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.traits import Audience
 
 WEEK = 7 * 86_400.0

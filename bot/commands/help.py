@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from bot.commands.commands import may_use
 from bot.core.command import Answering, Asked, Command, command
-from bot.core.language import CATALOGUE
-from frostagent.text.language import Phrase
+from bot.core.language import CATALOGUE, Phrase
 
 logger = logging.getLogger(__name__)
 

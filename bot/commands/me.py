@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bot.core.command import AWAY, Asked, Command, command
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.memories import Kind, Memories, StoredFact
 from bot.policy.memory_rules import may_surface
-from frostagent.text.language import Phrase
 
 SHOWN = 15
 ELSEWHERE = Phrase("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")
@@ -39,7 +38,7 @@ def me_command(memories: Memories) -> Command:
 
     @command("me", "关于我", about=("我记得你什么", "what I remember of you"))
     async def me(asked: Asked) -> str:
-        user, where = asked.asker.user_id, asked.where
+        user, where = asked.user_id, asked.where
         found = await memories.listed(subject=user)
         if found is None:
             return AWAY.format(asked.language)

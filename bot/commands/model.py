@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bot.core.command import Asked, Command, command
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.models.upstreams import Upstream
-from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
 RESTS = Phrase("（休息 {seconds:.0f} 秒）", " (rests for {seconds:.0f} s)")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bot.core.command import NOT_NOW, Asked, Command, command
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.memory.personas import Personas
-from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
 SHOW = frozenset({"show", "看"})

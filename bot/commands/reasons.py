@@ -13,14 +13,11 @@ from msgspec import Struct
 from bot.approvals.decision import NO_OWNER
 from bot.approvals.tool_call_wording import NOT_PROMISED, TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.core.journal import Undelivered, Unfinished
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Phrase, bilingual
 from bot.policy.wake import Silence
-from frostagent.engine.call_checks import DENIED, NOT_ALLOWED, ONLY_FOR
-from frostagent.engine.step_calls import NOBODY_ANSWERED
-from frostagent.engine.subagents import NOBODY_TO_ASK
-from frostagent.text.language import Bilingual, Phrase, bilingual
 from frostagent.types.errors import ERROR
 from frostagent.types.runs import Stop
+from frostagent.words import ENGLISH
 
 NO_SETTING: Final = Phrase("没有设置决定它", "no setting")
 NOTHING: Final = NO_SETTING.fill()
@@ -44,16 +41,16 @@ NO_ONE: Final = WORD.fill(
 NONE_REACHED: Final = WORD.fill(
     why=Phrase("可是 BOT_OWNERS 里的主人都联系不上", "none of BOT_OWNERS could be reached")
 )
-UNSET: Final = (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)
+UNSET: Final = (TOO_MANY, TOO_LONG, NOT_PROMISED, ENGLISH.nobody_to_ask)
 """Why nobody's word could count, where no setting decides that."""
 DENIED_BY: Final[tuple[tuple[str, str | Phrase | None], ...]] = (
-    (DENIED, BY_NAME),
-    (ONLY_FOR.partition("{who}")[0], AUDIENCES),
-    (NOT_ALLOWED.format(reason=NO_OWNER), NO_ONE),
-    (NOT_ALLOWED.format(reason=UNREACHABLE), NONE_REACHED),
-    (NOT_ALLOWED.format(reason=NOBODY_ANSWERED), IN_TIME),
-    *((NOT_ALLOWED.format(reason=why), None) for why in UNSET),
-    (NOT_ALLOWED.partition("{reason}")[0], BY_WORD),
+    (ENGLISH.denied, BY_NAME),
+    (ENGLISH.only_for.partition("{who}")[0], AUDIENCES),
+    (ENGLISH.not_allowed.format(reason=NO_OWNER), NO_ONE),
+    (ENGLISH.not_allowed.format(reason=UNREACHABLE), NONE_REACHED),
+    (ENGLISH.not_allowed.format(reason=ENGLISH.nobody_answered), IN_TIME),
+    *((ENGLISH.not_allowed.format(reason=why), None) for why in UNSET),
+    (ENGLISH.not_allowed.partition("{reason}")[0], BY_WORD),
 )
 """How it begins what the model is told of a call that was denied, and what decides that; the first
 that fits counts. Journals hold these sentences: one that is changed stays here as it was, too.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bot.core.command import NOT_NOW, Asked, Command, command
 from bot.core.journal import ConversationReset
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.ports import Store
 from bot.memory.history import History
-from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
 DONE = Phrase(

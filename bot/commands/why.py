@@ -14,10 +14,9 @@ from bot.commands.reasons import (
     words_of,
 )
 from bot.core.command import AWAY, Asked, Command, at_time, command, money, tokens
-from bot.core.language import CATALOGUE
+from bot.core.conversation import NOWHERE
+from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual, text_in
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
-from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 
 WAITS = Phrase(
@@ -31,7 +30,6 @@ UNSAID = Phrase(
     "its last words were not sent: said before, or on a list",
 )
 LOSS = Phrase("没发出去：{reason}", "not sent: {reason}")
-NOWHERE = Conversation(0, "private", 0)
 UNKNOWN = Phrase(
     "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
     "BOT_ROBOTS），或者已经清掉了。",
@@ -114,7 +112,7 @@ class Explanations:
         return text_in(_language(chinese), deciding(reason))
 
     def _asked(self, *, chinese: bool) -> Asked:
-        owner = Asker(0, is_owner=True)
+        owner = Asker("0", is_owner=True)
         return Asked(
             where=NOWHERE, asker=owner, words=(), quoted="", now=self._now(), chinese=chinese
         )

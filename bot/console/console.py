@@ -21,11 +21,11 @@ from bot.console.console_backend import (
 from bot.console.limits_page import list_limits
 from bot.console.tools_page import call_tool, list_servers, list_tools
 from bot.core.console_views import Doctor, Feed, Finding
+from bot.core.conversation import NOWHERE
 from bot.core.journal import Audited, PlaceSet, UsageAdded
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Trial, TrialLimits, TrialOptions
 from bot.memory.window import weigh
-from bot.settings_store import NOWHERE
 from bot.trial.trial_manager import TrialManager, ceiling_of
 from config.settings import Settings
 from frostagent.cancellation import background

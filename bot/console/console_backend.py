@@ -23,15 +23,14 @@ from bot.core.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
+from bot.core.conversation import Conversation
 from bot.core.drafts import draft_id
 from bot.core.journal import SendState
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.settlement import Settled
 from bot.memory.drafts import LASTS, KeptDraft
 from bot.memory.personas import Personas
 from bot.outbox.sends import Send
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 
 DRAFTS = 20  # that are shown on a page

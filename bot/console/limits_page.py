@@ -7,9 +7,8 @@ from typing import Final
 from bot.budget.limits import LimitOverride, OwnLimits
 from bot.core.command import tokens
 from bot.core.console_views import LimitState
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from config.settings import Settings
-from frostagent.text.language import Phrase
 
 LIMIT_SETTINGS: Final = (
     "bot_user_rate",

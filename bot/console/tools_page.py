@@ -8,7 +8,7 @@ from typing import Final
 from bot.build import App
 from bot.configured_tools import TOOL_PORTS
 from bot.core.console_views import ServerState, ToolAnswer, ToolState
-from frostagent.engine.toolset import NOWHERE
+from bot.core.conversation import NOWHERE
 from frostagent.types.errors import ToolDenied, ToolTimeout
 from frostagent.types.ports import Subagents
 from frostagent.types.runs import Asker, Terms
@@ -100,8 +100,8 @@ async def call_tool(app: App, name: str, arguments: str) -> ToolAnswer:
         run_id="console",
         step=1,
         call_id="call",
-        conversation=NOWHERE,
-        asker=Asker(0, "console", authority=Audience.EVERYONE, overheard=Audience.EVERYONE),
+        conversation=str(NOWHERE),
+        asker=Asker("0", "console", authority=Audience.EVERYONE, overheard=Audience.EVERYONE),
         deadline=begun + CALL_SECONDS,
         ports={kind: port for kind, port in app.ports.items() if kind is not Subagents},
         terms=Terms(audiences=app.personas.cast.audiences, highest=Audience.EVERYONE),

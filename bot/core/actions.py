@@ -12,9 +12,9 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-from bot.core.segments import File, Picture, Record, Segment, Video
-from frostagent.types.conversation import Conversation
-from frostagent.types.speech import Attachment, Mention, Quote, SendSegment, Text
+from bot.core.conversation import Conversation
+from bot.core.segments import File, Mention, Picture, Record, Segment, SendSegment, Video
+from frostagent.types.speech import Attachment, Quote, Text
 
 MAX_SOURCE = 100_000
 """Characters of a medium inside a message that the journal keeps: larger ones are cut out."""

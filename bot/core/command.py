@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.query_results import UsageSum
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
+from bot.core.run_ids import number_of
 from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
 
@@ -46,6 +46,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     now: float
     chinese: bool
     said: float = math.inf
+
+    @property
+    def user_id(self) -> int:
+        """The account of the asker."""
+        return number_of(self.asker)
 
     @property
     def language(self) -> Language:

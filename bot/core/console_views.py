@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
+from bot.core.conversation import Conversation
 from bot.core.journal import RequestPurpose, Round
 from bot.core.query_results import DayCounts, Ignored, Story, UsageSum
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
 from frostagent.types.runs import Led
 

@@ -12,8 +12,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
+from bot.core.conversation import Conversation, read_number
 from bot.core.segments import Segment
-from frostagent.types.conversation import Conversation, read_number
 from frostagent.types.speech import Quote, Text
 
 Role: TypeAlias = Literal["owner", "admin", "member", "unknown"]

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from frostagent.types.tools import ToolContext
 
 

@@ -13,11 +13,11 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 from msgspec import Struct
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
 from bot.core.redaction import OwnWords
 from bot.core.segments import File, Forward, Picture, Record, Segment
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, Usage, UserMessage
 from frostagent.types.runs import StepFinished, Stop, ToolFinished, ToolStarted
 

@@ -13,9 +13,9 @@ from typing import Final, Protocol, TypeAlias
 from msgspec import Struct
 
 from bot.core.console_views import BotStatus, OwnerDecision
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.settlement import Settled
-from frostagent.types.conversation import Conversation
 
 # --- which places are mine ------------------------------------------------------------------------
 

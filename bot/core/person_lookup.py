@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 
+from bot.core.conversation import Conversation
 from bot.core.events import read_id
 from bot.core.ports import Members
-from frostagent.types.conversation import Conversation
+from bot.core.run_ids import place_of
 from frostagent.types.errors import InvalidArguments
 from frostagent.types.tools import ToolContext
 
@@ -40,7 +41,7 @@ def read_person(text: str, context: ToolContext, *, field: str) -> int:
     found = NUMBER.fullmatch(text)
     number = (read_id(found["number"]) or 0) if found else 0
     if Members in context.ports:
-        if user_id := find_person(text, context.port(Members), context.conversation):
+        if user_id := find_person(text, context.port(Members), place_of(context)):
             return user_id
         name = found["name"] if found else None
         if name is not None or number < LEAST_ACCOUNT:
@@ -52,7 +53,7 @@ def read_person(text: str, context: ToolContext, *, field: str) -> int:
 
 def read_place(session: str, context: ToolContext) -> str:
     """The session in full, where it is a group's or a person's of this account."""
-    account = context.conversation.platform_id
+    account = place_of(context).platform_id
     if group := GROUP.fullmatch(session.strip()):
         return f"{account}:group:{group['number']}"
     if person := PERSON.fullmatch(session.strip()):

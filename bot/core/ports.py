@@ -12,11 +12,11 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from bot.core.actions import Gesture, SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import Event, MessageReceived, Role
 from bot.core.group_admin import GroupAct, JoinRequest
 from bot.core.journal import Entry, KnownLine, LogQuery, Recovery, Remembered, Spoken
 from bot.core.segments import File, Forward, Picture, Record
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Observer
 from frostagent.types.results import ToolResult
 from frostagent.types.traits import Audience

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 
 
 class UsageSum(Struct, frozen=True):

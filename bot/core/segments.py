@@ -10,7 +10,30 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
+from bot.core.conversation import read_number
+from frostagent.types import speech
+from frostagent.types.errors import InvalidArguments
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
+
+
+class Mention(Struct, frozen=True, tag="mention"):
+    """@somebody; `name` is what the server says they are called, often empty."""
+
+    user_id: int
+    name: str = ""
+    type: ClassVar[Literal["mention"]] = "mention"
+
+
+SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
+
+
+def as_sent(segment: speech.SendSegment) -> SendSegment:
+    """What a tool says, as it is sent. Raises InvalidArguments for a mention of no account."""
+    if not isinstance(segment, speech.Mention):
+        return segment
+    if (user_id := read_number(segment.user_id)) is None:
+        raise InvalidArguments(f"there is no account {segment.user_id[:40]!r}")
+    return Mention(user_id, segment.name)
 
 
 class Picture(Struct, frozen=True, tag="image"):

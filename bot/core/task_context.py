@@ -5,7 +5,7 @@ it can say so.
 from contextvars import ContextVar
 from typing import Final
 
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 
 current_run: Final[ContextVar[str]] = ContextVar("current_run", default="")
 """The run's trace id, empty outside any run. A turn sets it in the task of its lane, a send in that

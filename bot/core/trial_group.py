@@ -7,8 +7,8 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from bot.core.console_views import ConsoleQueries, Feed
+from bot.core.conversation import Conversation
 from bot.core.query_results import UsageSum
-from frostagent.types.conversation import Conversation
 
 BOT: Final = "bot"
 

@@ -13,12 +13,12 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import AttachmentNamed
 from bot.core.lru import DefaultLRU
 from bot.core.ports import Store
 from bot.core.segments import File, Forward, Picture, Record, Segment
-from frostagent.types.conversation import Conversation
 
 MAX_CONVERSATIONS = 5000
 MAX_THINGS = 300  # of a conversation that can be opened

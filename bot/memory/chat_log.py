@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta, tzinfo
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import LogQuery
 from bot.core.person_lookup import find_person
@@ -13,7 +14,6 @@ from bot.core.ports import LogPage, Members, Store
 from bot.core.segments import Card, Link, Markdown
 from bot.policy.permissions import authority_of
 from frostagent.engine.authority import lowest_authority
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolFailed
 from frostagent.types.ports import Clock
 from frostagent.types.traits import Audience

@@ -19,15 +19,14 @@ from msgspec.structs import replace
 
 from bot.core import codec
 from bot.core.actions import MAX_SOURCE, SendMessage
+from bot.core.conversation import Conversation
 from bot.core.drafts import DraftMedia
 from bot.core.journal import PlaceSet
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Store
 from bot.core.query_results import Choices
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Attachment
 

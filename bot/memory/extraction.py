@@ -20,6 +20,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import (
     Entry,
@@ -41,7 +42,6 @@ from bot.prompt.extraction import ExtractedFact, SaidLine, extraction_request, r
 from bot.prompt.render import View, plain
 from bot.runtime.background import retry_until_loaded
 from bot.settings_store import PlaceSetting, SettingsStore
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ModelError
 from frostagent.types.ports import ChatModel, Clock
 

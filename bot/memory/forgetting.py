@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.other_bots import ALONE, Announcer
 from bot.core.query_results import Eraser
 from bot.memory.history import History
-from frostagent.types.conversation import Conversation
 
 
 class Forgetting:

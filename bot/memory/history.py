@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import NO_IDS, MessageReceived
 from bot.core.journal import MessageErased, Remembered
 from bot.core.lru import LRU, DefaultLRU, WeightedLRU
@@ -30,7 +31,6 @@ from bot.memory.speakers import Speakers
 from bot.memory.window import Fold, ToldRound, Window
 from bot.policy.message_trimming import message_weight
 from bot.prompt.summary import Prefix
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ToolMessage, UserMessage, as_kept
 
 

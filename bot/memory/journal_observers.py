@@ -8,6 +8,7 @@ import logging
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, Final
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import (
     ENTRIES,
@@ -21,7 +22,6 @@ from bot.core.journal import (
     TurnOpened,
 )
 from bot.core.ports import JournalObserver, Store
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage
 from frostagent.types.speech import Text
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from bot.core.language import CATALOGUE
+from bot.core.conversation import Conversation
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.query_results import Choices
 from bot.settings_store import PlaceSetting, SettingsStore
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 
 
 class Mode(StrEnum):

@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import Final
 
 from bot.budget.limits import LimitOverride
+from bot.core.conversation import Conversation
 from bot.policy.wake import Rules
 from bot.quiet.rule import AS_EVERYWHERE, QuietChange
 from bot.settings_store import PERSONA, SettingsStore, TableSetting
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message
 from frostagent.types.ports import ChatModel
 from frostagent.types.traits import Audience

@@ -15,8 +15,9 @@ from functools import partial
 from cachetools import LRUCache
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import Sender
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.memories import (
     Kind,
     Memories,
@@ -29,6 +30,7 @@ from bot.core.memories import (
 )
 from bot.core.person_lookup import find_person
 from bot.core.ports import Store
+from bot.core.run_ids import number_of, place_of
 from bot.memory.speakers import Speakers
 from bot.policy.memory_rules import (
     CJK,
@@ -46,8 +48,6 @@ from bot.policy.memory_rules import (
 from bot.policy.permissions import WAIT
 from bot.prompt.render import View, speaker
 from frostagent.engine.authority import led_by
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.suspension import Suspend
@@ -163,13 +163,13 @@ class Remembering:
         Raises InvalidArguments, ToolDenied; Suspend for what is to be known everywhere and others'
         words may have led to.
         """
-        where, asker = context.conversation, context.asker
-        subject = self._subject(context, about)
+        where, asker = place_of(context), context.asker
+        author, subject = number_of(asker), self._subject(context, about)
         line = fact_line(text)
         if not may_change(asker, subject=subject):
             raise ToolDenied(NOT_THEIRS)
         everywhere = told is Visibility.EVERYWHERE
-        if told is Visibility.PERSON and (subject != asker.user_id or asker.read):
+        if told is Visibility.PERSON and (subject != author or asker.read):
             raise ToolDenied(NOT_FOLLOWING)
         if everywhere and not is_owners_word(asker):
             raise ToolDenied(NOT_EVERYWHERE)
@@ -182,7 +182,7 @@ class Remembering:
                 memory_id="",
                 scope=where,
                 subject=subject,
-                author=asker.user_id,
+                author=author,
                 text=line,
                 kind=kind,
                 visibility=told,
@@ -193,13 +193,13 @@ class Remembering:
 
     async def search(self, context: ToolContext, words: str) -> Noted:
         """The facts that have these words, a line each."""
-        where, asker = context.conversation, context.asker.user_id
+        where, asker = place_of(context), number_of(context.asker)
         found = await self._memories.recall(where, asker, terms(words))
         return self._lines(self._told(found, where, asker), where)
 
     async def listed(self, context: ToolContext, *, about: str) -> Noted:
         """All facts about a person or this conversation, a line each. Raises InvalidArguments."""
-        where, asker = context.conversation, context.asker.user_id
+        where, asker = place_of(context), number_of(context.asker)
         subject = self._subject(context, about)
         scope = None if subject == asker else where
         found = await self._memories.listed(scope=scope, subject=subject) or ()
@@ -207,10 +207,11 @@ class Remembering:
 
     async def forget(self, context: ToolContext, memory_id: str) -> Noted:
         """Have a fact forgotten. Raises InvalidArguments, ToolDenied."""
-        where, asker = context.conversation, context.asker
+        where, asker = place_of(context), context.asker
+        user_id = number_of(asker)
         here = await self._memories.listed(scope=where) or ()
-        own = await self._memories.listed(subject=asker.user_id) or ()
-        ids = {one.memory_id: one for one in self._told((*here, *own), where, asker.user_id)}
+        own = await self._memories.listed(subject=user_id) or ()
+        ids = {one.memory_id: one for one in self._told((*here, *own), where, user_id)}
         if (memory := ids.get(memory_id.strip("[] "))) is None:
             raise InvalidArguments(NO_SUCH.format(id=memory_id))
         if not may_forget(asker, memory, where=where):
@@ -227,10 +228,10 @@ class Remembering:
     def _subject(self, context: ToolContext, about: str) -> int:
         named = about.strip().casefold()
         if named in {"", "me"}:
-            return context.asker.user_id
+            return number_of(context.asker)
         if named == "here":
             return 0
-        user = find_person(about, self._speakers, context.conversation)
+        user = find_person(about, self._speakers, place_of(context))
         if user is None:
             raise InvalidArguments(f"about: {NOBODY.format(about=about)}")
         return user

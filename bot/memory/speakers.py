@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from zlib import crc32
 
+from bot.core.conversation import Conversation
 from bot.core.journal import MemberNumbered
 from bot.core.lru import DefaultLRU
 from bot.core.ports import Store
 from bot.prompt.render import MAX_NAME, person_name
-from frostagent.types.conversation import Conversation
 
 MAX_CONVERSATIONS = 5000
 AROUND = "@*_` "  # what models put around a name

@@ -14,13 +14,13 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from bot.core.conversation import Conversation
 from bot.core.journal import RequestPurpose, UsageAdded
 from bot.core.ports import Store
 from bot.core.task_context import current_errand, current_run
 from bot.memory.history import History
 from bot.memory.window import Fold
 from bot.prompt.summary import Prefix, read_summary, summary_of_prefix, summary_request
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ModelError, ModelRejected
 from frostagent.types.messages import Completion
 from frostagent.types.ports import ChatModel, Clock

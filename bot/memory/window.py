@@ -14,6 +14,7 @@ from operator import is_
 
 from msgspec import Struct
 
+from bot.core.conversation import Conversation
 from bot.core.journal import Round, WindowMoved
 from bot.core.redaction import lines_of_messages, redact_messages
 from bot.prompt.compose import last_day
@@ -21,7 +22,6 @@ from bot.prompt.summary import continue_summary, in_one_line, outside_tools_in, 
 from frostagent.engine.authority import outside_tools
 from frostagent.models.compaction import trim_tool_results
 from frostagent.models.tokens import estimate_messages, estimate_text
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import NOT_COUNTED, Counted, Message
 
 FULL = 0.85  # of its room: then the window moves,

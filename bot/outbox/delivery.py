@@ -15,9 +15,10 @@ from typing import assert_never
 from msgspec import Struct
 
 from bot.core.actions import MergedForward, SendMessage, SentSegment, as_received
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import SendState, Undelivered
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.redaction import OwnWords
 from bot.memory.history import History
 from bot.outbox.layout import LIMIT, Parts, in_turns, merged, messages_of, split_text
@@ -28,8 +29,6 @@ from bot.policy.blocked_words import sent_words
 from bot.policy.fallback_replies import is_quoted
 from bot.prompt import render
 from bot.prompt.wording import Wording
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import (
     Attachment,
@@ -176,7 +175,7 @@ class Delivery:
                 trail=trail,
                 keeps_codes=keeps_codes,
             )
-            if not any(isinstance(one.receipt, Refused) and one.receipt.by_qq for one in said):
+            if not any(isinstance(one.receipt, Refused) and one.receipt.by_server for one in said):
                 return said
         return await self._send(
             where,

@@ -15,10 +15,10 @@ from typing import Final
 from msgspec import Struct
 
 from bot.core.actions import Gesture, React, ShowTyping
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnsupported, TransportError
 from bot.core.events import MessageReceived
 from bot.core.ports import Transport
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)

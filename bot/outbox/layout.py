@@ -17,10 +17,10 @@ from itertools import groupby, islice
 from typing import Final, TypeAlias
 
 from bot.core.actions import MergedForward
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
+from bot.core.segments import SendSegment
 from bot.prompt.prompt_language import language_of_text
-from frostagent.text.language import Phrase
-from frostagent.types.speech import Attachment, Quote, SendSegment, Text
+from frostagent.types.speech import Attachment, Quote, Text
 
 LIMIT = 1500  # characters
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from bot.core.actions import MergedForward, SentSegment
+from bot.core.conversation import Conversation
+from bot.core.segments import Mention
 from bot.memory.history import History
 from bot.outbox.layout import verbatim_parts
 from bot.policy.cq_codes import Code, may_contain_codes, replace_codes
-from frostagent.types.conversation import Conversation
-from frostagent.types.speech import Face, Mention, Quote, Text
+from frostagent.types.speech import Face, Quote, Text
 
 Who: TypeAlias = Callable[[int, str], tuple[int, str] | None]
 """Of a number its account and the name last seen; None if nobody has it, or the name that stands

@@ -14,9 +14,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from bot.core.actions import SendMessage
 from bot.core.blocked_words import BlockedWords
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState, StoredSend
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.refusals import is_of_place
 from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import Sender
@@ -24,8 +25,6 @@ from bot.outbox.sends import LossReporter, Send, SendJournal
 from bot.outbox.shadow import Shadow
 from bot.policy.blocked_words import screen_continuation, screen_messages
 from bot.prompt.prompt_language import language_of_text
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Confirmed, Drafted, Queued, Receipt, Refused
 
 logger = logging.getLogger(__name__)
@@ -285,7 +284,7 @@ class Outbox:
         """QQ refused this just before an earlier process ended, which may have told nobody."""
         send = Send.of(stored, SendState.REFUSED)
         blocks = is_of_place(stored.reason)
-        send.settle(Refused(stored.reason, by_qq=True, blocks_place=blocks))
+        send.settle(Refused(stored.reason, by_server=True, blocks_place=blocks))
         self._journal.announce(send)
 
     def remember_unknown(self, stored: StoredSend) -> None:

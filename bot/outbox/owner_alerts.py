@@ -12,15 +12,14 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.journal import SendState
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, text_in
 from bot.core.lru import RecentKeys
 from bot.core.other_bots import ALONE, AlarmRaised, Announcer
 from bot.outbox.sender import TOO_LATE, Sender
-from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.text.masking import Quoting, text_for_log
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.runs import RunEvent, RunFinished, Stop
 from frostagent.types.speech import Receipt, Refused, Text

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.outbox.layout import CJK, Parts
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Text
 

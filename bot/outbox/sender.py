@@ -24,18 +24,19 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from bot.core.actions import SendMessage, SentSegment, send_prefix_of_person
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected, TransportError
 from bot.core.journal import SendState
 from bot.core.lru import LRU
 from bot.core.ports import Transport
 from bot.core.refusals import MUTED, Removable, judge_refusal
+from bot.core.segments import Mention
 from bot.core.task_context import current_run
 from bot.outbox.pacing import BURST, Pacing
 from bot.outbox.sends import Send, SendJournal, Unconfirmed
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
-from frostagent.types.speech import Confirmed, Mention, Quote, Receipt, Refused, Text, Unknown
+from frostagent.types.speech import Confirmed, Quote, Receipt, Refused, Text, Unknown
 
 logger = logging.getLogger(__name__)
 
@@ -287,7 +288,7 @@ class Sender:
             self.unreachable.begin(where, f"{refusal.kind}: {refusal.words}")
         elif refusal.blocks_place:
             self._mutes.suspect(where, since=since)
-        receipt = Refused(refusal.reason, by_qq=True, words=refusal.words, blocks_place=blocks)
+        receipt = Refused(refusal.reason, by_server=True, words=refusal.words, blocks_place=blocks)
         self._journal.settle(send, SendState.REFUSED, receipt, reason=refusal.full_reason)
         if blocks and not send.awaited:  # else its caller may have another form of it
             self.unreachable.tell(where)

@@ -19,25 +19,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.core.actions import MergedForward, SendMessage, as_received
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, KnownLine, SendChanged, SendQueued, SendState, StoredSend
 from bot.core.lru import LRU
 from bot.core.ports import Store
 from bot.core.refusals import is_muted
-from bot.core.segments import File, Forward, Picture, Record, Segment, Sticker, Video
+from bot.core.segments import File, Forward, Picture, Record, Segment, SendSegment, Sticker, Video
 from bot.policy.answered_questions import SKEW
 from bot.policy.message_aliases import find_aliases
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock, Ids
-from frostagent.types.speech import (
-    Attachment,
-    Queued,
-    Receipt,
-    Refused,
-    SendSegment,
-    Text,
-    Unknown,
-)
+from frostagent.types.speech import Attachment, Queued, Receipt, Refused, Text, Unknown
 
 MAX_REASON = 500  # characters of a reason that are kept
 MAX_PLACES = 5000

@@ -11,9 +11,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from bot.core.actions import SendMessage, SentSegment
+from bot.core.conversation import Conversation
 from bot.core.drafts import draft_id
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, SendState
+from bot.core.language import Language
 from bot.core.lru import DefaultLRU
 from bot.memory.drafts import (
     GIVEN_UP,
@@ -32,8 +34,6 @@ from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import Sender
 from bot.outbox.sends import Send, SendJournal
 from bot.prompt.render import View, plain
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Attachment, Drafted, Refused, Text
 
@@ -81,6 +81,10 @@ class Shadow:
     def is_active_in(self, where: Conversation) -> bool:
         """Whether nothing is said there but what an owner publishes."""
         return self._modes.of(where) is Mode.SHADOW
+
+    def holds_back(self, conversation: str) -> bool:
+        """The same for the engine, which has ids as texts."""
+        return self.is_active_in(Conversation.parse(conversation))
 
     def keep(
         self,

@@ -14,27 +14,27 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation, NotAConversation
 from bot.core.errors import AlreadySaid
+from bot.core.repetition import already_said, only_omits
+from bot.core.segments import Mention, SendSegment, as_sent
 from bot.outbox.delivery import Delivery, SaidMessage
 from bot.policy.cq_codes import may_contain_codes, strip_meaningless_codes
 from bot.policy.permissions import check_reach
 from bot.prompt.frame_removal import FrameRemover
 from frostagent.engine.budget import Budget
-from frostagent.text.similarity import already_said, only_omits
-from frostagent.types.conversation import Conversation, NotAConversation
+from frostagent.types import speech
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
 from frostagent.types.speech import (
     Attachment,
     Drafted,
     Face,
-    Mention,
     MentionAll,
     Queued,
     Quote,
     Receipt,
     Refused,
-    SendSegment,
     Text,
     Unknown,
 )
@@ -97,14 +97,14 @@ class TurnSpeaker(msgspec.Struct):
         self.drafts[:] = [one.number for one in receipts if isinstance(one, Drafted)]
 
     async def say(
-        self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
+        self, segments: tuple[speech.SendSegment, ...], *, session: str = "", allowed: bool = False
     ) -> tuple[Receipt, ...]:
         target = self._target(session)
-        segments = self._own_words(self._quoting(segments, target))
-        number = self.delivery.count(target, segments)
+        parts = self._own_words(self._quoting(tuple(map(as_sent, segments)), target))
+        number = self.delivery.count(target, parts)
         if not number:
             return ()
-        text, media = words_of(segments), digests_of(segments)
+        text, media = words_of(parts), digests_of(parts)
         heard = self.heard.setdefault(target, Heard())
         if heard.knows(text, media) or (
             target == self.conversation and heard_before(text, media, self.said)
@@ -112,7 +112,7 @@ class TurnSpeaker(msgspec.Struct):
             raise AlreadySaid(REPEATED)
         check_reach(
             self.asker,
-            segments,
+            parts,
             active=self.conversation,
             target=target,
             allowed=allowed,
@@ -125,7 +125,7 @@ class TurnSpeaker(msgspec.Struct):
         heard.media |= new
         trail = self.trail(target)
         said = await self.delivery.say(
-            target, segments, turn_id=self.turn_id, trail=trail, keeps_codes=self.keeps_codes
+            target, parts, turn_id=self.turn_id, trail=trail, keeps_codes=self.keeps_codes
         )
         if target == self.conversation:
             self.note(message.receipt for message in said)

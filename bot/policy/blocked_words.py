@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bot.core.actions import MergedForward, SendMessage, SentSegment
 from bot.core.blocked_words import LONGEST, fold_text
 from bot.core.events import MessageReceived
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.segments import (
     Card,
     Contact,
@@ -24,6 +24,7 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
@@ -33,8 +34,7 @@ from bot.core.segments import (
     Unsupported,
     Video,
 )
-from frostagent.text.language import Language, Phrase
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 
 POLITE = Phrase("（这句不方便说。）", "(I would rather not say that.)")
 CATALOGUE.register(__name__, globals())

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from frostagent.types.speech import Face, Mention, Quote, Text
+from bot.core.segments import Mention
+from frostagent.types.speech import Face, Quote, Text
 
 Code: TypeAlias = Face | Mention | Quote
 Means: TypeAlias = Callable[[Code], Text | Code | None]

@@ -5,16 +5,17 @@ is (BOT_LANGUAGE), and how they are addressed. Pure.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from bot.core.actions import SendMessage
+from bot.core.engine_words import ENGINE_WORDS
 from bot.core.events import MessageReceived
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.refusals import is_muted, is_too_long
-from frostagent.engine.answer_filter import TRACE, without_run_id
-from frostagent.engine.run_state import ENGLISH_NOTICES
-from frostagent.text.language import Language, Phrase
+from frostagent.engine.answer_filter import own_words
 from frostagent.types.speech import Quote, Refused, Text
+from frostagent.words import ENGLISH
 
 SORRY: Final = Phrase(
     "刚才重启了一下，没能答完，请再问一次。",
@@ -38,7 +39,7 @@ TOO_LONG: Final = Phrase(
 )
 NO_CONCLUSION: Final = Phrase(
     "我查了好几步，还没有得出结论，先停在这里。换个更具体的问法再试试？",
-    ENGLISH_NOTICES.no_conclusion,
+    ENGLISH.no_conclusion,
 )
 SLOW_DOWN: Final = Phrase(
     "问得有点快，我歇一会儿，过一分钟再问我吧。",
@@ -60,7 +61,8 @@ LINES: Final = (
 )
 OURS: Final = (*(line.zh for line in LINES), *(line.en for line in LINES))
 """None of these is a model's: people quote them, and a small model says back what it reads."""
-WITHOUT_TRACE: Final = frozenset(TRACE.sub("", line) for line in OURS)
+OWN: Final = replace(ENGINE_WORDS, fallbacks=OURS, run_marks=("（编号 {run}）", " (run {run})"))
+WITHOUT_RUN: Final = frozenset(map(own_words(OWN).without_run, OURS))
 ASK_AGAIN: Final = frozenset(text for line in (SORRY, LOST, REST) for text in (line.zh, line.en))
 CJK: Final = re.compile(r"[\u3400-\u9fff]")
 LATIN: Final = re.compile(r"[A-Za-z]")
@@ -78,7 +80,7 @@ def refusal_reply(refused: Refused, *, is_part: bool) -> Phrase | None:
     """What its asker reads as QQ did not take an answer, or the rest of it; None if QQ would not
     take that either.
     """
-    if not refused.by_qq or refused.blocks_place or is_muted(refused.reason):
+    if not refused.by_server or refused.blocks_place or is_muted(refused.reason):
         return None
     return TOO_LONG if is_too_long(refused.reason) else REST if is_part else LOST
 
@@ -111,4 +113,4 @@ def is_apology(action: SendMessage) -> bool:
 
 def is_fallback_reply(text: str) -> bool:
     """Whether a text is nothing but one of these lines."""
-    return without_run_id(text) in WITHOUT_TRACE
+    return own_words(OWN).without_run(text) in WITHOUT_RUN

@@ -14,12 +14,13 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
 
+from bot.core.conversation import Conversation
 from bot.core.memories import Kind, StoredFact, Visibility
+from bot.core.run_ids import number_of
 from frostagent.models.tokens import estimate_text
 from frostagent.text.masking import KEYS
 from frostagent.text.similarity import is_similar
 from frostagent.text.visible_text import visible_text
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
 
@@ -107,7 +108,7 @@ def is_owners_word(asker: Asker) -> bool:
 
 def may_change(asker: Asker, *, subject: int) -> bool:
     """Whether somebody may write or forget facts about this person (0: about the conversation)."""
-    return is_owners_word(asker) or subject in {0, asker.user_id}
+    return is_owners_word(asker) or subject in {0, number_of(asker)}
 
 
 def may_forget(asker: Asker, memory: StoredFact, *, where: Conversation) -> bool:
@@ -117,9 +118,9 @@ def may_forget(asker: Asker, memory: StoredFact, *, where: Conversation) -> bool
     if is_owners_word(asker):
         return True
     if memory.subject:
-        return memory.subject == asker.user_id
+        return memory.subject == number_of(asker)
     is_admin = where.is_group and asker.role in {"owner", "admin"}
-    return memory.scope == where and (is_admin or memory.author == asker.user_id)
+    return memory.scope == where and (is_admin or memory.author == number_of(asker))
 
 
 def may_surface(memory: StoredFact, *, where: Conversation, asker: int) -> bool:

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
 from bot.core.journal import KnownLine
-from bot.core.segments import File, Forward, Picture, Record, Segment, Sticker, Video
+from bot.core.segments import File, Forward, Mention, Picture, Record, Segment, Sticker, Video
 from bot.policy.answered_questions import SKEW
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 
 CLOSE = 2.0  # seconds between an event and its row: servers tell both by one clock
 AT_ONCE = 1.0  # the same, if nothing but the time tells

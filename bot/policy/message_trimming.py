@@ -15,8 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
-from bot.core.segments import Forward, Keyboard, Markdown, Segment
-from frostagent.types.speech import Mention, Text
+from bot.core.segments import Forward, Keyboard, Markdown, Mention, Segment
+from frostagent.types.speech import Text
 
 MAX_TEXT = 20_000  # characters of all texts of one message, with the mark where it is cut
 TAIL = 5_000  # of these at the end

@@ -17,15 +17,14 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
-from bot.core.language import CATALOGUE
-from bot.core.segments import Card, File, Link, Markdown, Transfer
+from bot.core.language import CATALOGUE, Language, Phrase
+from bot.core.segments import Card, File, Link, Markdown, Mention, SendSegment, Transfer
 from frostagent.engine.authority import lowest_authority, may_call
-from frostagent.text.language import Language, Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, SendSegment, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.traits import Audience
 
@@ -73,7 +72,8 @@ def asker_of(
     rounds, 0 for whom nobody knows; it is asked only where there is authority to be lost.
     """
     where, sender = message.conversation, message.sender
-    asker = Asker(sender.user_id, sender.name, sender.role, is_owner=sender.user_id in owners)
+    role = sender.role if where.is_group else "unknown"  # an admin is one in the group only
+    asker = Asker(str(sender.user_id), sender.name, role, is_owner=sender.user_id in owners)
     if authority_of(sender, where=where, owners=owners) is Audience.EVERYONE:
         return asker
     said = (message, *lines, quoted) if quoted is not None else (message, *lines)
@@ -134,7 +134,7 @@ def may_mention_all(asker: Asker, *, where: Conversation) -> bool:
     """Whether a run asked for by `asker` may mention everybody there: for the group's admins and
     for owners.
     """
-    return where.is_group and may_call(asker, Audience.GROUP_ADMIN, where=where)
+    return where.is_group and may_call(asker, Audience.GROUP_ADMIN)
 
 
 WAIT = 600.0  # seconds an owner has to answer

@@ -11,10 +11,11 @@ from unicodedata import category, normalize
 
 from msgspec import Struct
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, account_of
+from bot.core.segments import Mention
 from bot.quiet.rule import NEVER_QUIET, QuietRule
-from frostagent.types.conversation import Conversation
-from frostagent.types.speech import Mention, MentionAll, Quote, Text
+from frostagent.types.speech import MentionAll, Quote, Text
 from frostagent.types.traits import Rate
 
 # QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that

@@ -16,11 +16,12 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from bot.core.repetition import already_said, cached_letters
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.render import LINE, REPLY
 from bot.prompt.wording import Wording
 from frostagent.engine.answer_filter import CJK, ECHO, LONG_ENOUGH
-from frostagent.text.similarity import already_said, cached_letters, is_similar, letters_only
+from frostagent.text.similarity import is_similar, letters_only
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 
 ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
@@ -128,7 +129,7 @@ SAYS = LINE.partition("{text}")[0].removeprefix("{who}")
 TOLD = tuple(
     letters_only(told)
     for words in WORDINGS
-    for told in (words.notices.last_step, words.notices.empty)
+    for told in (words.engine[0].last_step, words.engine[0].empty)
 )
 ROLES = tuple(letters_only(role) for words in WORDINGS for role in words.roles.values())
 OURS = "|".join(re.escape(words.rules.splitlines()[0]) for words in WORDINGS)

@@ -17,10 +17,10 @@ from functools import cached_property
 from typing import Any
 
 from bot.core.memories import Kind
+from bot.core.repetition import NUMERALS, TIME
 from bot.policy.memory_rules import fact_line, fact_problem, terms
 from bot.prompt.render import indented
 from frostagent.text.lenient_json import loads
-from frostagent.text.similarity import NUMERALS, TIME
 from frostagent.types.messages import (
     Completion,
     FinishReason,

@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from bot.core.engine_words import SENT
 from bot.prompt import render
 from bot.prompt.prompt_language import WORDINGS
 from bot.prompt.wording import Wording
 from frostagent.types.messages import NOTED
-from frostagent.types.speech import SENT
 
 
 def any_pattern(words: Iterable[str]) -> str:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from bot.core.language import Language
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
-from frostagent.text.language import Language
 from frostagent.types.messages import Message, UserMessage
 
 WORDINGS = (ZH, EN)

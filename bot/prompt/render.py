@@ -34,6 +34,7 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
@@ -48,7 +49,7 @@ from bot.prompt.wording import Wording
 from bot.prompt.wording_zh import ZH
 from frostagent.text.visible_text import visible_text
 from frostagent.types.messages import UserMessage
-from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Face, MentionAll, Quote, Text
 
 # Unicode's opening and closing punctuation (Ps, Pe) but for braces, angles and low quotes, which
 # the frame does not have and titles often do; then pieces and corners that are drawn as brackets.

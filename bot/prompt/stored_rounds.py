@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.policy.fallback_replies import is_fallback_reply
 from bot.prompt import render
 from bot.prompt.answer_cleanup import clean_message, is_clean_call
 from bot.prompt.frame_removal import FrameRemover
 from bot.prompt.participants import Participants
 from bot.prompt.wording_zh import ZH
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from frostagent.engine.run_state import Notices
+from frostagent.words import Words
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ class Wording:
     about: NoteWords
     summary: SummaryWords
     examples: tuple[tuple[str, str], ...]
-    notices: Notices
+    engine: tuple[Words, Words]
 
     def heading(self, word: str, moment: str = "") -> str:
         """A heading of the frame: `[提问 14:10]`."""

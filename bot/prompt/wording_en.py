@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from bot.policy.fallback_replies import OURS
+from bot.core.engine_words import by_asker
+from bot.policy.fallback_replies import OWN
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
-from frostagent.engine.run_state import ENGLISH_NOTICES
 
 RULES = """\
 How this chat works
@@ -157,5 +155,5 @@ EN = Wording(
         brought="(some of it tools brought from outside: {tools})",
     ),
     examples=EXAMPLES,
-    notices=replace(ENGLISH_NOTICES, fallbacks=OURS),
+    engine=by_asker(OWN),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bot.policy.fallback_replies import NO_CONCLUSION, OURS
+from dataclasses import replace
+
+from bot.core.engine_words import by_asker
+from bot.policy.fallback_replies import NO_CONCLUSION, OWN
 from bot.prompt.wording import NoteWords, SegmentWords, SummaryWords, Wording
-from frostagent.engine.run_state import Notices
 
 RULES = """\
 关于这个聊天
@@ -143,10 +145,12 @@ ZH = Wording(
         brought="（其中有工具从外面带来的内容：{tools}）",
     ),
     examples=EXAMPLES,
-    notices=Notices(
-        last_step="工具不能再用了。不要再调用任何工具：现在就根据已经查到的内容用文字回答，还缺什么就说明。",
-        empty="你上一次的回答是空的。现在用文字回答。",
-        no_conclusion=NO_CONCLUSION.zh,
-        fallbacks=OURS,
+    engine=by_asker(
+        replace(
+            OWN,
+            last_step="工具不能再用了。不要再调用任何工具：现在就根据已经查到的内容用文字回答，还缺什么就说明。",
+            empty="你上一次的回答是空的。现在用文字回答。",
+            no_conclusion=NO_CONCLUSION.zh,
+        )
     ),
 )

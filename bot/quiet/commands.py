@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 from bot.core.command import NOT_NOW, Asked, Command, at_time, command
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.quiet.quiet_hours import QuietHours
 from bot.quiet.rule import parse_duration
-from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
 OFF = frozenset({"off", "0", "关", "取消", "结束"})

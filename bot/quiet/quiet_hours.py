@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from bot.core.conversation import Conversation
 from bot.quiet.rule import DAY, Quiet, QuietRule, quiet_minutes
 from bot.settings_store import PlaceSetting, SettingsStore
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 
 MUTE: Final = "mute"

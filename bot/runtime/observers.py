@@ -41,11 +41,11 @@ class LogObserver:
             case RunStarted(parent=parent) if parent:
                 logger.info("run %s started inside of run %s", event.run_id, parent)
             case RunStarted():
-                _tell_of_asker("run %s started in %s for %d", event)
+                _tell_of_asker("run %s started in %s for %s", event)
             case RunFinished():
                 _tell_of_end(event)
             case RunContinued():
-                _tell_of_asker("run %s goes on in %s for %d", event)
+                _tell_of_asker("run %s goes on in %s for %s", event)
             case StepFinished(completion=completion, run_id=run_id, step=step, seconds=seconds):
                 calls = [call.name for call in completion.message.tool_calls]
                 called = f" ({', '.join(calls)})" if calls else ""

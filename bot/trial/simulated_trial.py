@@ -26,6 +26,7 @@ from bot.budget.limits import ALL
 from bot.budget.trial_account import TrialAccount
 from bot.build import App
 from bot.core.console_views import ConsoleQueries
+from bot.core.conversation import Conversation
 from bot.core.events import Identity
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
@@ -33,7 +34,6 @@ from bot.memory.newest import Newest
 from bot.runtime.tool_discovery import Discovered
 from config.settings import Settings
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError, MediaError
 
 SETTLED_WITHIN: Final = 600.0  # seconds for one line; a run itself ends sooner

@@ -22,6 +22,7 @@ from adapters.offline.server import OfflineModel
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import demo_world
 from bot.budget.trial_account import TrialAccount
+from bot.core.conversation import Conversation
 from bot.core.trial_group import TrialOptions
 from bot.memory.personas import Personas
 from bot.runtime.tool_discovery import Discovered, PackagedTools, discover
@@ -30,7 +31,6 @@ from bot.trial.simulated_trial import OpenService, SimulatedTrial
 from config.settings import Settings
 from frostagent.cancellation import background
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Subagents
 from frostagent.types.tools import Tool

@@ -8,46 +8,20 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
-from typing import Final
 
 from msgspec.structs import replace
 
-from frostagent.engine.run_state import Notices, Run, RunState
+from frostagent.engine.run_state import Run, RunState
 from frostagent.models.request_repairs import is_told_call, with_notice
 from frostagent.text.similarity import comparable_lengths, is_similar_to_any, letters_only
 from frostagent.types.errors import ERROR
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from frostagent.types.runs import Outcome, Stop
-from frostagent.types.speech import SEND, SENT
+from frostagent.types.speech import SEND
+from frostagent.words import Words
 
-WORDS = frozenset(
-    map(
-        letters_only,
-        (
-            SENT,
-            "已发送",
-            "已发出",
-            "消息已发出",
-            "发送成功",
-            "消息发送成功",
-            "已回复",
-            "已回答",
-            "sent",
-            "message sent",
-            "messages sent",
-            "message delivered",
-            "the message was sent",
-            "the message has been sent",
-        ),
-    )
-)
 ID = re.compile(r"message_id: ?[\w-]+")
 LONGEST = 60  # characters
-
-
-def is_receipt(text: str) -> bool:
-    """Whether it only tells of a message that was sent, maybe with its id, in whatever brackets."""
-    return len(text) <= LONGEST and letters_only(ID.sub("", text)) in WORDS
 
 
 def next_request_messages(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
@@ -73,8 +47,9 @@ def filter_answer(
     if tidied.tool_calls:
         return tidied, tidied is not message
     heard, text = run.was_heard(), tidied.text
-    is_receipt_alone = heard and is_receipt(text) and _only_spoke_here(state)
-    if is_receipt_alone or _is_said_back(run, state, without_run_id(text)):
+    ours = own_words(run.words)
+    is_receipt_alone = heard and ours.has_receipt(text) and _only_spoke_here(state)
+    if is_receipt_alone or _is_said_back(ours, state, ours.without_run(text)):
         return replace(tidied, text=""), True
     if run.doubts is not None and not (state.is_spoilt or heard) and run.doubts(text):
         state.doubted = text
@@ -103,9 +78,9 @@ def failed_outcome(run: Run, state: RunState, error: str) -> Outcome:
     return state.outcome(Stop.FAILED, error=error)
 
 
-def _is_said_back(run: Run, state: RunState, text: str) -> bool:
+def _is_said_back(ours: OwnWords, state: RunState, text: str) -> bool:
     """Whether it only says what it was told: a notice of ours, or of a call that failed."""
-    if _notices(run.notices).has(text) or is_call_error(text) or is_told_call(text):
+    if ours.told.has(text) or is_call_error(text) or is_told_call(text):
         return True
     errors = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
     return bool(errors) and KnownTexts(*(one.content for one in errors)).has(text)
@@ -125,12 +100,6 @@ def _session(call: ToolCall) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(given, dict) and bool(given.get("session"))
-
-
-@cache
-def _notices(notices: Notices) -> KnownTexts:
-    """All that we tell a model in its run's language, and people in any."""
-    return KnownTexts(notices.last_step, notices.empty, notices.no_conclusion, *notices.fallbacks)
 
 
 # --- what it was told ---------------------------------------------------------------------------
@@ -176,9 +145,26 @@ def is_call_error(text: str) -> bool:
     return OUR_ERROR.fullmatch(text) is not None
 
 
-TRACE: Final = re.compile(r"(?:（编号 [\w{}]+）| \(run [\w{}]+\))$")
+class OwnWords:
+    """What is looked for of a table in answers, made once."""
+
+    def __init__(self, words: Words) -> None:
+        self.told = KnownTexts(words.last_step, words.empty, words.no_conclusion, *words.fallbacks)
+        self._receipts = frozenset(map(letters_only, words.receipts))
+        marks = [mark.partition("{run}") for mark in words.run_marks]
+        ways = (rf"{re.escape(begin)}[\w{{}}]+{re.escape(end)}" for begin, _, end in marks)
+        self._ends = tuple(end for _, _, end in marks)
+        self._mark = re.compile(f"(?:{'|'.join(ways)})$")
+
+    def has_receipt(self, text: str) -> bool:
+        """Whether it only tells of a message that was sent, maybe with its id, in whatever
+        brackets.
+        """
+        return len(text) <= LONGEST and letters_only(ID.sub("", text)) in self._receipts
+
+    def without_run(self, text: str) -> str:
+        """A line without the id of its run."""
+        return self._mark.sub("", text) if self._ends and text.endswith(self._ends) else text
 
 
-def without_run_id(text: str) -> str:
-    """A line without the id of its run."""
-    return TRACE.sub("", text) if text.endswith((")", "）")) else text
+own_words = cache(OwnWords)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ToolMessage
 from frostagent.types.runs import Asker, Led
 from frostagent.types.traits import Audience
@@ -47,18 +46,15 @@ def with_read(asker: Asker, names: Iterable[str]) -> Asker:
     return asker if read == asker.read else replace(asker, read=read)
 
 
-def may_call(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
-    """Whether the asker, and everyone whose words they pass on, is one of those that a tool is for.
-
-    Admins are so in their group only.
-    """
+def may_call(asker: Asker, audience: Audience) -> bool:
+    """Whether the asker, and all whose words they pass on, may use what is for this audience."""
     if not is_sufficient(asker.authority, audience):
         return False
     match audience:
         case Audience.EVERYONE:
             return True
         case Audience.GROUP_ADMIN:
-            return asker.is_owner or (where.is_group and asker.role in {"owner", "admin"})
+            return asker.is_owner or asker.role in {"owner", "admin"}
         case Audience.OWNER:
             return asker.is_owner
 

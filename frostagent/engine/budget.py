@@ -20,7 +20,9 @@ from frostagent.types.runs import Spent
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Requests to models, their tokens and messages to QQ, for one question; 0 is no limit."""
+    """Requests to models, their tokens and messages that tools send, for one question; 0 is no
+    limit.
+    """
 
     requests: int = 0
     tokens: int = 0
@@ -81,7 +83,7 @@ class Budget:
 
     @property
     def sends_left(self) -> float:
-        """Messages to QQ that may still be sent before the final words."""
+        """Messages that may still be sent before the final words."""
         return max(0, (self.limits.sends or math.inf) - self._sends)
 
     def share(self) -> BudgetShare:

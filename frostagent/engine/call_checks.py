@@ -9,7 +9,7 @@ import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from copy import deepcopy
-from typing import Final, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -24,7 +24,6 @@ from frostagent.engine.call_state import (
     metadata_of,
 )
 from frostagent.engine.tool_execution import Mask, await_settled, error_text
-from frostagent.text.language import Phrase
 from frostagent.types.arguments import parse_arguments
 from frostagent.types.errors import (
     InvalidArguments,
@@ -33,37 +32,12 @@ from frostagent.types.errors import (
     ToolRateLimited,
     ToolUnavailable,
 )
-from frostagent.types.hooks import BeforeCall, Block, Change, Hooks, StopRun, verified
+from frostagent.types.hooks import BeforeCall, Block, Change, Hook, StopRun, verified
 from frostagent.types.ports import Clock, ShadowMode, Speaker, Subagents
 from frostagent.types.results import ToolResult
 from frostagent.types.tools import Tool
 from frostagent.types.traits import Permission, Rate
-
-LACKS_PORTS: Final = Phrase("需要 {needs}", "needs {needs}")
-LACKS_SETTINGS: Final = Phrase("要设置 {requires}", "requires {requires} (not configured)")
-LACKS_BOTH: Final = Phrase(
-    "需要 {needs}，还要设置 {requires}", "needs {needs} and requires {requires} (not configured)"
-)
-KNOWN = (
-    "(You had called this before, with the same arguments: this is what it gave. "
-    "Do not call it again.)"
-)
-TOO_OFTEN = (
-    "{name} was called with the same arguments {times} times. "
-    "Use what it gave, and do not call it again."
-)
-DENIED = "{name} may not be run. Do without it."
-NOT_ALLOWED = "the tool call was denied: {reason}"
-ONLY_FOR = "{name} is only for {who}s, in their own words alone. Tell the asker so."
-HELD_BACK = (
-    "({name} was not run: in this chat the bot's owner is only told what would be done. He may do "
-    "it; do not say that it is done, and do not call it again.)"
-)
-CLOSED = (
-    "{name} was called with wrong arguments three times in a row: it is not run any more. "
-    "Do without it."
-)
-STOPPED = "the run was stopped here: the call was not done."
+from frostagent.words import words_in_force
 
 Check: TypeAlias = Callable[[CallState, Tool, CallTotals], Awaitable[None] | None]
 
@@ -100,7 +74,7 @@ class CallChecks:
         self,
         *,
         clock: Clock,
-        hooks: Sequence[Hooks] = (),
+        hooks: Sequence[Hook] = (),
         deny: Collection[str] = (),
         approve: Collection[str] = (),
         configured: Collection[str] = (),
@@ -150,16 +124,16 @@ class CallChecks:
             return ""
         missing = [need.__name__ for need in tool.needs if need not in ports]
         unset = [name for name in tool.requires if name not in self._configured]
-        needs, requires = ", ".join(missing), ", ".join(unset)
+        needs, requires, words = ", ".join(missing), ", ".join(unset), words_in_force()
         if missing and unset:
-            return LACKS_BOTH.fill(needs=needs, requires=requires)
+            return words.needs_and_requires.format(needs=needs, requires=requires)
         if missing:
-            return LACKS_PORTS.fill(needs=needs)
-        return LACKS_SETTINGS.fill(requires=requires) if unset else ""
+            return words.needs.format(needs=needs)
+        return words.requires.format(requires=requires) if unset else ""
 
-    def _refuse_closed(self, _: CallState, tool: Tool, totals: CallTotals) -> None:
+    def _refuse_closed(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
         if totals.repeats.is_closed(tool.name):
-            raise InvalidArguments(CLOSED.format(name=tool.name))
+            raise InvalidArguments(state.context.words.closed.format(name=tool.name))
 
     def _read_arguments(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         """After a wait they are those that were approved, which a hook may have changed."""
@@ -205,7 +179,7 @@ class CallChecks:
                     await self._run_guards(state, tool, totals)
                 case StopRun() as stop:
                     totals.stop = totals.stop or stop
-                    raise ToolCancelled(STOPPED)
+                    raise ToolCancelled(state.context.words.stopped)
                 case other:
                     kind = type(other).__name__
                     raise TypeError(
@@ -217,13 +191,14 @@ class CallChecks:
     def _require_audience(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         context = state.context
         audience = context.terms.audience(tool.name, tool.audience)
-        if not may_call(context.asker, audience, where=context.conversation):
-            raise ToolDenied(ONLY_FOR.format(name=tool.name, who=audience.value.replace("_", " ")))
+        if not may_call(context.asker, audience):
+            who = audience.value.replace("_", " ")
+            raise ToolDenied(context.words.only_for.format(name=tool.name, who=who))
 
     def _refuse_denied(self, state: CallState, tool: Tool, __: CallTotals) -> None:
         withheld = tool.server in state.context.terms.withheld
         if withheld or self.permission(tool) is Permission.DENY:
-            raise ToolDenied(DENIED.format(name=tool.name))
+            raise ToolDenied(state.context.words.denied.format(name=tool.name))
 
     def permission(self, tool: Tool) -> Permission:
         """What the operator set for this tool, else what it declares; deny wins."""
@@ -242,10 +217,12 @@ class CallChecks:
             return
         match totals.repeats.judge(call_key(tool.name, state.input)):
             case RepeatedCall(result=result):
-                state.result = replace(result, content=f"{KNOWN}\n{result.content}")
+                known = state.context.words.known
+                state.result = replace(result, content=f"{known}\n{result.content}")
             case TooManyRepeats(times=times, is_last=is_last):
                 totals.is_over |= is_last
-                raise ToolDenied(TOO_OFTEN.format(name=tool.name, times=times))
+                words = state.context.words
+                raise ToolDenied(words.too_often.format(name=tool.name, times=times))
             case None:
                 pass
 
@@ -253,11 +230,11 @@ class CallChecks:
         """In shadow mode nothing is done: owners and the model are told what would have been."""
         context = state.context
         shadow = cast("ShadowMode | None", context.ports.get(ShadowMode))
-        if shadow is None or not would_act(tool) or not shadow.is_active_in(context.conversation):
+        if shadow is None or not would_act(tool) or not shadow.holds_back(context.conversation):
             return
         call = f"{tool.name} {json.dumps(state.input, ensure_ascii=False)}"
         shadow.note(context.run_id.partition("/")[0], call)
-        state.result = ToolResult(HELD_BACK.format(name=tool.name))
+        state.result = ToolResult(context.words.held_back.format(name=tool.name))
 
     def _take_quota(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         if state.context.allowed or not tool.rate:

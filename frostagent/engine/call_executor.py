@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from frostagent.cancellation import BROKEN, last_moments
 from frostagent.engine.authority import led_by, lowest_authority
-from frostagent.engine.call_checks import NOT_ALLOWED, STOPPED
 from frostagent.engine.call_state import (
     LEAST_RESULT,
     MAX_RESULT,
@@ -50,7 +49,7 @@ from frostagent.types.errors import (
     ToolFailed,
     ToolTimeout,
 )
-from frostagent.types.hooks import AfterCall, Hooks, Rewrite, StopRun
+from frostagent.types.hooks import AfterCall, Hook, Rewrite, StopRun
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.ports import Approver
 from frostagent.types.results import ToolResult
@@ -66,25 +65,7 @@ AT_ONCE = 8
 RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
 LAST_HOOKS = 0.5  # seconds that the after hooks of what was cancelled have together: a stop waits
 
-TOO_MANY = (
-    "only {most} calls are run in one step, this one was not. "
-    "Call again only what is really needed."
-)
-BARRED = (
-    "it was not run: {first} before it waits to be allowed. Call it again once that is decided."
-)
 LOST = "nobody knows what became of the call. Do not repeat it."
-NOT_DONE = "the call was cancelled while it waited to be allowed: it was not done."
-MAYBE_DONE = "It may have been done all the same: do not repeat it."
-CANCELLED = "the call was cancelled."
-CHANGED = (
-    "{name} is not what it was when it was allowed: its server describes it differently now. It "
-    "was not run. Call it again only if it is still needed: it must be allowed anew."
-)
-ASKS_TWICE = (
-    "the tool asked to be allowed what it had been allowed. "
-    "Do not repeat the call; say that it did not work."
-)
 
 
 class Batch:
@@ -241,14 +222,15 @@ class CallExecutor:
                 state.owes_after = state.pending is not None
                 state.refuse(error)
             elif totals.stop is not None:
-                state.refuse(ToolCancelled(STOPPED))
+                state.refuse(ToolCancelled(state.context.words.stopped))
             elif number >= self._max_calls:
-                state.refuse(ToolDenied(TOO_MANY.format(most=self._max_calls)))
+                words = state.context.words
+                state.refuse(ToolDenied(words.too_many.format(most=self._max_calls)))
             else:
                 await self._check(state, totals)
         for state in states.values():
             if totals.stop is not None and state.result is None:
-                state.refuse(ToolCancelled(STOPPED))
+                state.refuse(ToolCancelled(state.context.words.stopped))
             self._tell(state)
 
     async def _check(self, state: CallState, totals: CallTotals) -> None:
@@ -268,7 +250,7 @@ class CallExecutor:
         todo = [index for index, state in states.items() if state.result is None]
         for group in [todo] if len(todo) == 1 else self._groups(todo, states):
             if first := self._barrier(batch, before=group[0]):
-                text = BARRED.format(first=first)
+                text = states[group[0]].context.words.barred.format(first=first)
                 for index in group:
                     if not (
                         states[index].needs_approval or states[index].context.allowed
@@ -347,7 +329,8 @@ class CallExecutor:
         except Suspend as suspend:
             state.ran = False
             if state.context.allowed:
-                record_failure(state, ToolFailed(ASKS_TWICE), mask=self._checks.mask)
+                twice = ToolFailed(state.context.words.asks_twice)
+                record_failure(state, twice, mask=self._checks.mask)
             else:
                 asked = suspend
         except BROKEN as error:
@@ -390,7 +373,7 @@ class CallExecutor:
             case Allow():
                 state.context = replace(context, allowed=True)
             case Deny(reason=reason):
-                raise ToolDenied(NOT_ALLOWED.format(reason=reason))
+                raise ToolDenied(context.words.not_allowed.format(reason=reason))
             case Pending(seconds=seconds):
                 raise Suspend(asks, seconds=seconds)
             case other:
@@ -403,7 +386,7 @@ class CallExecutor:
         asked = tool.revision if state.pending is None else state.pending.revision
         now = self._registry.get(state.call.name)
         if asked != ("" if now is None else now.revision):
-            raise ToolDenied(CHANGED.format(name=tool.name))
+            raise ToolDenied(state.context.words.tool_changed.format(name=tool.name))
 
     async def _run_until_deadline(self, state: CallState, tool: Tool, checked: Checked) -> object:
         """The tool's answer, or what it makes of its own failure. Raises ToolTimeout, and whatever
@@ -426,7 +409,8 @@ class CallExecutor:
         except TimeoutError as late:
             if not deadline.expired():
                 raise
-            advice = MAYBE_DONE if tool.may_have_happened else "Do not repeat it unchanged."
+            maybe = state.context.words.maybe_done
+            advice = maybe if tool.may_have_happened else "Do not repeat it unchanged."
             raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from late
 
     async def _try(self, state: CallState, tool: Tool, checked: Checked) -> object:
@@ -470,7 +454,8 @@ class CallExecutor:
         if not state.ran:
             self._measure(state, 0.0)
         doubtful = state.ran and state.tool is not None and state.tool.may_have_happened
-        state.refuse(ToolCancelled(f"{what} {MAYBE_DONE}" if doubtful else what))
+        maybe = f"{what} {state.context.words.maybe_done}"
+        state.refuse(ToolCancelled(maybe if doubtful else what))
 
     async def _cancel(
         self,
@@ -482,10 +467,11 @@ class CallExecutor:
         """Give each call without a result one: those that wait were never done, the effect of those
         under way is unknown.
         """
-        self._refuse_waiting(batch, states, contexts, NOT_DONE)
+        words = contexts[0].words
+        self._refuse_waiting(batch, states, contexts, words.not_done)
         for index in batch.open():
             if states[index].result is None:
-                self._break_off(states[index], CANCELLED)
+                self._break_off(states[index], words.cancelled)
         unfinished = [
             index for index in sorted(states) if index in {*batch.open(), *batch.waiting()}
         ]
@@ -508,7 +494,7 @@ class CallExecutor:
         totals: CallTotals,
     ) -> None:
         """Refuse the calls that wait for approval, because a hook has stopped the run."""
-        for index in self._refuse_waiting(batch, states, contexts, STOPPED):
+        for index in self._refuse_waiting(batch, states, contexts, contexts[0].words.stopped):
             await self._finish(batch, index, states[index], totals)
 
     def _refuse_waiting(
@@ -586,7 +572,7 @@ class CallExecutor:
         )
 
 
-async def ask_after_hooks(hooks: Sequence[Hooks], state: CallState, totals: CallTotals) -> None:
+async def ask_after_hooks(hooks: Sequence[Hook], state: CallState, totals: CallTotals) -> None:
     """Ask the after hooks, once, if the before hooks were asked; if one breaks, the call fails."""
     if not state.owes_after:
         return

@@ -244,7 +244,7 @@ def metadata_of(context: ToolContext) -> Metadata:
         "step": context.step,
         "call": context.call_id,
         "response": context.response_id,
-        "conversation": str(context.conversation),
+        "conversation": context.conversation,
         "asker": context.asker.user_id,
     }
 

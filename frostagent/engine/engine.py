@@ -36,7 +36,7 @@ from frostagent.engine.streamed_answer import StreamedAnswer
 from frostagent.engine.tool_execution import consult
 from frostagent.models.tokens import estimate, estimate_message
 from frostagent.types.errors import ContentFiltered, DaySpent, ModelError, ToolUnavailable
-from frostagent.types.hooks import Hooks, Metadata, RequestEvent, Reshape
+from frostagent.types.hooks import Hook, Metadata, RequestEvent, Reshape
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -198,7 +198,7 @@ class Engine:
             if not may_request(run, state, specs):
                 return self._give_up(run, state)
             last = state.steps >= self._max_steps or empty > 1 or state.totals.is_over
-            messages = next_request_messages(run, state, run.notices.last_step if last else notice)
+            messages = next_request_messages(run, state, run.words.last_step if last else notice)
             request = run.request(messages, () if last else specs)
             if passed_over:
                 request = replace(request, passed_over=passed_over)
@@ -243,7 +243,7 @@ class Engine:
                 empty, state.is_spoilt = empty + 1, state.is_spoilt or spoilt
                 if not spoilt:
                     passed_over += (completion.endpoint,)
-                notice = "" if spoilt and run.examples else run.notices.empty
+                notice = "" if spoilt and run.examples else run.words.empty
 
     async def _ask(
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
@@ -294,7 +294,7 @@ class Engine:
         limit = state.steps > self._max_steps
         if not doubted_answer(run, state):
             if limit or state.totals.is_over:
-                return state.outcome(Stop.ANSWERED, run.notices.no_conclusion, limit=limit)
+                return state.outcome(Stop.ANSWERED, run.words.no_conclusion, limit=limit)
             if run.may_be_silent:
                 return state.outcome(Stop.SILENT)
         return failed_outcome(run, state, "empty: the model gave no answer, whatever it was told")
@@ -316,7 +316,7 @@ def request_tokens(request: ModelRequest, completion: Completion) -> float:
 
 
 async def ask_before_request(
-    hooks: Sequence[Hooks], request: ModelRequest, model: ChatModel, metadata: Metadata
+    hooks: Sequence[Hook], request: ModelRequest, model: ChatModel, metadata: Metadata
 ) -> tuple[ModelRequest, ChatModel]:
     """The request and the model as the hooks want them, each seeing what those before it made of
     them.

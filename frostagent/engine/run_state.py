@@ -8,7 +8,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from dataclasses import replace as replace_fields
 from typing import Any, Protocol
 
 import msgspec
@@ -16,8 +15,6 @@ from msgspec.structs import replace
 
 from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.engine.call_state import MAX_RESULTS, CallTotals
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolUnavailable
 from frostagent.types.messages import (
     NOT_COUNTED,
@@ -35,6 +32,7 @@ from frostagent.types.messages import (
 )
 from frostagent.types.ports import ChatModel, Observer
 from frostagent.types.runs import Asker, Outcome, RunEvent, StepFinished, Stop, SuspendedRun, Terms
+from frostagent.words import Words, words_in_force
 
 
 def drain(queue: deque[UserMessage]) -> UserMessage | None:
@@ -44,35 +42,6 @@ def drain(queue: deque[UserMessage]) -> UserMessage | None:
     if not queue:
         return None
     return joined([queue.popleft() for _ in range(len(queue))])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Notices:
-    """In one language. People read `no_conclusion` and the `fallbacks`, in any language, instead of
-    an answer: a model that says one of them back has not answered.
-    """
-
-    last_step: str
-    empty: str
-    no_conclusion: str
-    fallbacks: tuple[str, ...] = ()
-
-
-ENGLISH_NOTICES = Notices(
-    last_step=(
-        "You have no tool calls left. Do not call any tool: answer now, in words, from what you "
-        "have found so far, and say what is still missing."
-    ),
-    empty="Your last answer was empty. Answer now, in words.",
-    no_conclusion=(
-        "I looked into it in several steps and came to no conclusion, so I stop here. Could you "
-        "ask for something more specific?"
-    ),
-)
-
-JSON_NOTICES = replace_fields(
-    ENGLISH_NOTICES, empty="Your last answer was empty. Answer now, with the JSON alone."
-)
 
 
 MAX_ANEW = 2  # times a request is broken off for what is said meanwhile
@@ -101,14 +70,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
     `terms` say which tools are offered and run there. `leaner` makes it what its next request may
-    be. `notices` are in its language, `tongue` is its asker's. An answer that it `doubts`, or of
-    which nothing is left, is asked for once more, with the `examples` before the question. Words
-    that are `silence`, given what was taken for it before, are as good as none. `on_delta` is told
-    each answer while it comes. The answer should fit `answer_schema`, if there is one.
+    be. `words` are the library's own. An answer that it `doubts`, or of which nothing is left, is
+    asked for once more, with the `examples` before the question. Words that are `silence`, given
+    what was taken for it before, are as good as none. `on_delta` is told each answer while it
+    comes. The answer should fit `answer_schema`, if there is one.
     """
 
     id: str
-    conversation: Conversation
+    conversation: str
     asker: Asker
     transcript: tuple[Message, ...]
     counted: Counted = NOT_COUNTED
@@ -122,9 +91,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     model: ChatModel | None = None
     temperature: float | None = None
     terms: Terms = Terms()
-    tongue: Language = Language.CHINESE
     leaner: Callable[[Run], Run] | None = None
-    notices: Notices = ENGLISH_NOTICES
+    words: Words = msgspec.field(default_factory=words_in_force)
     doubts: Callable[[str], bool] | None = None
     silence: Callable[[str, str], bool] | None = None
     answer_schema: Mapping[str, Any] | None = None

@@ -11,13 +11,12 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from frostagent.engine.authority import lower_authority
-from frostagent.engine.call_checks import DENIED, NOT_ALLOWED
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
 from frostagent.engine.run_state import NestedObserver, Run, RunState
 from frostagent.engine.tool_execution import Progress, consult
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolUnavailable
-from frostagent.types.hooks import Hooks, Metadata, StepEvent, StopRun
+from frostagent.types.hooks import Hook, Metadata, StepEvent, StopRun
 from frostagent.types.messages import (
     AssistantMessage,
     FinishReason,
@@ -38,9 +37,8 @@ from frostagent.types.runs import (
 )
 from frostagent.types.suspension import Allow, Decision, Deny
 from frostagent.types.tools import ToolContext
+from frostagent.words import Words
 
-NOBODY_ANSWERED = "nobody allowed it in time"
-NOT_ALONE = "{name} was not run: it is called alone, or not at all."
 CUT_OFF = 'the arguments for "{name}" were cut off (output limit). Send fewer or shorter arguments.'
 
 
@@ -72,9 +70,9 @@ class StepCalls:
         batch = Batch(message.tool_calls)
         for index, call in enumerate(batch.calls):
             if len(batch.calls) > 1 and (tool := self._toolset.get(call.name)) and tool.alone:
-                batch.deny(index, ToolDenied(NOT_ALONE.format(name=call.name)))
+                batch.deny(index, ToolDenied(run.words.not_alone.format(name=call.name)))
             if call.name in run.terms.denied:
-                batch.deny(index, ToolDenied(DENIED.format(name=call.name)))
+                batch.deny(index, ToolDenied(run.words.denied.format(name=call.name)))
         if answer.completion.finish is FinishReason.LENGTH:
             for index, call in enumerate(batch.calls):
                 batch.deny(index, InvalidArguments(CUT_OFF.format(name=call.name)))
@@ -90,21 +88,26 @@ class StepCalls:
                 case ToolMessage():
                     batch.keep(index, answer)
                 case PendingCall():
-                    self._decide(batch, index, answer, decisions.get(answer.call.id))
+                    self._decide(run.words, batch, index, answer, decisions.get(answer.call.id))
                 case _:
                     assert_never(answer)
         return await self._run_batch(run, state, suspended.message, batch, suspended.response_id)
 
     def _decide(
-        self, batch: Batch, index: int, pending: PendingCall, decision: Decision | None
+        self,
+        words: Words,
+        batch: Batch,
+        index: int,
+        pending: PendingCall,
+        decision: Decision | None,
     ) -> None:
         if self._clock.now() >= pending.expires:
-            decision = Deny(NOBODY_ANSWERED)
+            decision = Deny(words.nobody_answered)
         match decision:
             case Allow():
                 batch.allow(index, pending)
             case Deny(reason=reason):
-                batch.deny(index, ToolDenied(NOT_ALLOWED.format(reason=reason)), pending)
+                batch.deny(index, ToolDenied(words.not_allowed.format(reason=reason)), pending)
             case None:
                 batch.keep(index, pending)
             case _:
@@ -201,11 +204,11 @@ class StepCalls:
             inner=NestedObserver(run, state, self._observer).notice,
             share=run.share,
             terms=run.terms,
-            tongue=run.tongue,
+            words=run.words,
         )
 
 
-async def ask_after_step(hooks: Sequence[Hooks], event: StepEvent) -> StopRun | None:
+async def ask_after_step(hooks: Sequence[Hook], event: StepEvent) -> StopRun | None:
     """All hooks are asked; the first that wants the run to end is heard."""
     answers = [
         await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None
@@ -226,7 +229,7 @@ def metadata_of_run(run: Run, step: int, response_id: str = "") -> Metadata:
         "step": step,
         "call": "",
         "response": response_id,
-        "conversation": str(run.conversation),
+        "conversation": run.conversation,
         "asker": run.asker.user_id,
     }
 

@@ -21,11 +21,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from frostagent.cancellation import BROKEN, isolate
 from frostagent.engine.call_state import CallStage, CallState
-from frostagent.text.language import Bilingual, Phrase
 from frostagent.text.masking import one_line
 from frostagent.types.errors import (
     InvalidArguments,
@@ -37,6 +36,7 @@ from frostagent.types.errors import (
 from frostagent.types.hooks import MaybeAwaitable
 from frostagent.types.results import ToolResult
 from frostagent.types.tools import Tool, ToolContext
+from frostagent.words import words_in_force
 
 logger = logging.getLogger(__name__)
 
@@ -59,17 +59,10 @@ async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) 
     return await await_settled(result, name=f"tool {tool.name}")
 
 
-NO_BODY: Final = Phrase("没有实现", "has no body")
-NOT_AVAILABLE: Final = Phrase("没说原因", "is not available")
-CANNOT_SAY: Final = Phrase(
-    "检查能不能用时出错（{error}）", "cannot say whether it is available ({error})"
-)
-
-
 def unavailable_reason(tool: Tool) -> str:
     """Why the tool cannot be used right now, by its own word; empty where it can. Never raises."""
     if tool.function is None:
-        return NO_BODY.fill()
+        return words_in_force().no_body
     if tool.available is None:
         return ""
     try:
@@ -77,19 +70,19 @@ def unavailable_reason(tool: Tool) -> str:
     except BROKEN as broken:
         isolate(broken)
         logger.exception("tool %s cannot say whether it is available", tool.name)
-        return CANNOT_SAY.fill(error=type(broken).__name__)
+        return words_in_force().cannot_say.format(error=type(broken).__name__)
 
 
 def read_availability(answer: object) -> str:
     """Why not, from what `available` answered: a bool, a text, or both (seeds/004)."""
     match answer:
         case (bool(is_there), str(reason)):
-            return "" if is_there else reason or NOT_AVAILABLE.fill()
+            return "" if is_there else reason or words_in_force().not_available
         case True | None:
             return ""
         case False:
-            return NOT_AVAILABLE.fill()
-        case Bilingual():
+            return words_in_force().not_available
+        case str():
             return answer
         case _:
             return str(answer)

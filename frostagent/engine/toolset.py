@@ -19,9 +19,8 @@ from frostagent.engine.call_checks import CallChecks
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.registry import Registry
 from frostagent.engine.tool_execution import THREADS, Mask, await_settled
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
-from frostagent.types.hooks import Hooks, MaybeAwaitable
+from frostagent.types.hooks import Hook, MaybeAwaitable
 from frostagent.types.messages import ToolCall
 from frostagent.types.ports import Approver, Clock, Observer
 from frostagent.types.results import Image, ToolResult
@@ -31,7 +30,6 @@ from frostagent.types.tools import ToolContext
 
 logger = logging.getLogger(__name__)
 
-NOWHERE = Conversation(0, "private", 0)
 CANNOT_WAIT = "it must be allowed first, and a call outside a run cannot wait for that"
 
 
@@ -64,7 +62,7 @@ class Toolset(Registry):
         deny: Collection[str] = (),
         approve: Collection[str] = (),
         configured: Collection[str] = (),
-        hooks: Sequence[Hooks] = (),
+        hooks: Sequence[Hook] = (),
         approver: Approver | ApprovalHandler | None = None,
         observer: Observer | Subscriber | None = None,
         mask: Mask = str,
@@ -131,8 +129,8 @@ class Toolset(Registry):
             run_id="",
             step=0,
             call_id=f"call-{next(self._numbers)}",
-            conversation=NOWHERE,
-            asker=Asker(0),
+            conversation="",
+            asker=Asker(""),
             deadline=self.checks.clock.monotonic(),
         )
         if self._approver is not None and Approver not in context.ports:

@@ -33,13 +33,6 @@ from frostagent.models.request_repairs import (
     without_vendor_fields,
 )
 from frostagent.models.upstreams import BLIND, ModelLine, RefusedBeginnings, Upstream
-from frostagent.text.language import (
-    Bilingual,
-    Language,
-    NotifyOwners,
-    Phrase,
-    text_in,
-)
 from frostagent.text.masking import Quoting, text_for_log
 from frostagent.types.errors import (
     EMPTY_ANSWER,
@@ -71,6 +64,7 @@ from frostagent.types.messages import (
     Usage,
 )
 from frostagent.types.ports import Clock, Ids
+from frostagent.words import changed, words_in_force
 
 logger = logging.getLogger(__name__)
 
@@ -334,23 +328,12 @@ TOO_LARGE = 413
 ANY_CAUSE = (RequestForm.WITHOUT_PICTURES, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 HISTORY = (RequestForm.WITHOUT_OWN_FIELDS, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 
-KEY_REFUSED = Phrase(
-    "模型 {name} 的第 {number} 个密钥不能用了，已改用其他密钥或备用模型，"
-    "请检查密钥和余额 ({kind}: {reason})",
-    "Key {number} of the model {name} is refused; another key, or a model that stands in, is "
-    "asked instead. Please look after the key and its balance ({kind}: {reason})",
-)
-NOT_FOUND = Phrase(
-    "模型 {name} 不存在或未开通，已改用备用模型，请检查模型名称和接口地址 ({kind}: {reason})",
-    "There is no model {name}, or not for this account; one that stands in is asked instead. "
-    "Please look after its name and address ({kind}: {reason})",
-)
 MAX_REASON = 200  # characters of an error that somebody reads on a phone
 
 
-def no_owner(line: Bilingual) -> None:
+def no_owner(line: str) -> None:
     """There is no owner to tell, so the log has to do."""
-    logger.warning("%s", text_for_log(text_in(Language.ENGLISH, line)))
+    logger.warning("%s", text_for_log(line))
 
 
 class ErrorReactions:
@@ -358,7 +341,9 @@ class ErrorReactions:
     owner.
     """
 
-    def __init__(self, *, clock: Clock, ids: Ids, tell: NotifyOwners, attempts: int) -> None:
+    def __init__(
+        self, *, clock: Clock, ids: Ids, tell: Callable[[str], None], attempts: int
+    ) -> None:
         self._clock = clock
         self._ids = ids
         self._tell = tell
@@ -382,11 +367,11 @@ class ErrorReactions:
             case ModelAuth() | ModelBilling():
                 line.breaker.fail(now)
                 errand.closed.add(line)
-                self._report(errand, way, error, KEY_REFUSED)
+                self._report(errand, way, error, words_in_force().key_refused)
             case ModelNotFound():
                 upstream.breaker.fail(now, at_once=True)
                 errand.closed.add(upstream)
-                self._report(errand, way, error, NOT_FOUND)
+                self._report(errand, way, error, words_in_force().model_not_found)
             case ModelRateLimited():
                 going_on = self._postpone(errand, upstream, line, error.retry_after)
             case ModelStalled():
@@ -470,13 +455,13 @@ class ErrorReactions:
             failures < self._attempts + len(upstream.lines) - 1 and now - errand.began < LONG_ENOUGH
         )
 
-    def _report(self, errand: PendingRequest, way: Route, error: ModelError, line: Phrase) -> None:
+    def _report(self, errand: PendingRequest, way: Route, error: ModelError, line: str) -> None:
         if errand.choose(self._clock.monotonic()) is None:
             return  # the error gets out, and whoever gets it tells the owner
         name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
         reason = " ".join(str(error).split())[:MAX_REASON]
-        told = line.fill(name=name, number=number, kind=error.kind, reason=reason)
-        self._tell(told.each(Quoting))
+        told = line.format(name=name, number=number, kind=error.kind, reason=reason)
+        self._tell(changed(told, Quoting))
 
 
 PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is
@@ -522,7 +507,7 @@ class Failover:
         clock: Clock,
         ids: Ids,
         vision: Sequence[Upstream] = (),
-        tell: NotifyOwners = no_owner,
+        tell: Callable[[str], None] = no_owner,
         meter: UsageMeter | None = None,
         attempts: int = ATTEMPTS,
         patience: float = PATIENCE,

@@ -1,7 +1,7 @@
 """A model that says what it is told to: tools and agents are tested with it, without a network and
 without a key.
 
-with ScriptedModel(call("get_weather", city="北京"), "It is sunny in Beijing.") as model:
+with ScriptedModel(call("get_weather", city="Beijing"), "It is sunny in Beijing.") as model:
     reply = await Agent(model=model, tools=[get_weather]).chat("How is the weather in Beijing?")
 assert "sunny" in model.requests[1].messages[-1].content
 """

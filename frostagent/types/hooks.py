@@ -124,9 +124,8 @@ class StopRun(Struct, frozen=True):
     reason: str
 
 
-class Hooks(Struct, frozen=True, kw_only=True):
-    """One party's hooks; a place left out is no hook. Several of these are asked in
-    their order.
+class Hook(Struct, frozen=True, kw_only=True):
+    """What one party has to say, at one or more places; several are asked in their order.
 
     Raises TypeError for what cannot be called.
     """
@@ -145,15 +144,15 @@ class Hooks(Struct, frozen=True, kw_only=True):
                 raise TypeError(f"{place} takes a function of one event, not {type(hook).__name__}")
 
 
-def verified(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
-    """The hooks of all parties. Raises TypeError for what is none, as a bare function is."""
-    if isinstance(hooks, Hooks) or not isinstance(hooks, Iterable):
-        raise TypeError(f"hooks are a list of Hooks, not {type(hooks).__name__}")
+def verified(hooks: Iterable[Hook]) -> tuple[Hook, ...]:
+    """The hooks as a tuple. Raises TypeError for what is none, as a bare function is."""
+    if isinstance(hooks, Hook) or not isinstance(hooks, Iterable):
+        raise TypeError(f"hooks are a list, as in [Hook(...)], not {type(hooks).__name__}")
     told = tuple(hooks)
     for each in told:
-        if not isinstance(each, Hooks):
+        if not isinstance(each, Hook):
             name = getattr(each, "__name__", type(each).__name__)
             raise TypeError(
-                f"{name} is no Hooks: say where it is asked, as in Hooks(before_call={name})"
+                f"{name} is no Hook: say where it is asked, as in Hook(before_call={name})"
             )
     return told

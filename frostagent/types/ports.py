@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import RunEvent
@@ -53,11 +52,11 @@ class Speaker(Protocol):
     async def say(
         self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
     ) -> tuple[Receipt, ...]:
-        """Put the segments on the wire now, in order; one receipt for each QQ message it took.
+        """Put the segments on the wire now, in order; one receipt for each message it took.
 
-        `session` is platform_id:message_type:session_id, empty for the conversation of the run.
-        `allowed` says that somebody has allowed this very call (`ToolContext.allowed`). A medium
-        that QQ wants alone becomes a message of its own. Raises ToolDenied (a session the asker may
+        `session` is another conversation, empty for that of the run. `allowed` says that somebody
+        has allowed this very call (`ToolContext.allowed`). A medium that must stand alone becomes a
+        message of its own. Raises ToolDenied (a session the asker may
         not write to), InvalidArguments (a session that is none), Suspend (another session, or
         everybody mentioned, which somebody must allow first).
         """
@@ -110,7 +109,7 @@ class Observer(Protocol):
 class ShadowMode(Protocol):
     """Knows where the bot is a shadow, and what it would have done there."""
 
-    def is_active_in(self, where: Conversation) -> bool:
+    def holds_back(self, conversation: str) -> bool:
         """Whether nothing is said or done there but what an owner publishes."""
         ...
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from frostagent.types.traits import Audience
+from frostagent.words import words_in_force
 
 NO_OUTPUT = "(no output)"
 LARGEST_PICTURE = 10 * 2**20  # bytes; what a vendor takes of one is less
@@ -102,8 +103,8 @@ class ToolResult(Struct, frozen=True):
 
 
 def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
-    """A tool's value as the text the model reads, and the pictures in it, each named `[图片
-    n]` in the text.
+    """A tool's value as the text the model reads, and the pictures in it, each named in the
+    text (`Words.picture`).
 
     A list of pictures and words is each of them in turn. The numbers of the pictures follow
     `after`.
@@ -116,7 +117,7 @@ def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
 
 def name_of_picture(number: int) -> str:
     """The words in a text for a picture that is shown after it."""
-    return f"[图片 {number}]"
+    return words_in_force().picture.format(number=number)
 
 
 def _take_out(text: str, found: list[Image], after: int) -> str:

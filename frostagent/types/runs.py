@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolFailed
 from frostagent.types.messages import (
     AssistantMessage,
@@ -28,7 +27,9 @@ from frostagent.types.traits import Audience
 
 
 class Asker(Struct, frozen=True):
-    """On whose authority a run acts. `is_owner` comes from settings, never from what somebody says.
+    """On whose authority a run acts. `role` is the one in the conversation of the run: "owner" and
+    "admin" may call what is for its admins. `is_owner` comes from settings, never from what
+    somebody says.
 
     `authority` is the least of those whose words the question passes on (quoted, forwarded),
     `overheard` the least of those whose talk stands before it; OWNER if nobody's does. `voices` are
@@ -36,7 +37,7 @@ class Asker(Struct, frozen=True):
     outside.
     """
 
-    user_id: int
+    user_id: str
     name: str = ""
     role: str = "unknown"
     is_owner: bool = False
@@ -120,7 +121,7 @@ def code_of(result: ToolMessage) -> str:
 
 class Spent(Struct, frozen=True):
     """The costs of a run and all that ran inside it: requests to models, their tokens, messages
-    to QQ.
+    sent by tools.
     """
 
     requests: int = 0
@@ -175,7 +176,7 @@ class SuspendedRun(Struct, frozen=True, kw_only=True):
     """
 
     run_id: str
-    conversation: Conversation
+    conversation: str
     asker: Asker
     messages: tuple[Message, ...]
     message: AssistantMessage
@@ -208,13 +209,13 @@ class _RunEvent(Struct, frozen=True, kw_only=True):
 
 
 class RunStarted(_RunEvent, frozen=True, kw_only=True, tag="run_started"):
-    conversation: Conversation
+    conversation: str
     asker: Asker
     type: ClassVar[Literal["run_started"]] = "run_started"
 
 
 class RunContinued(_RunEvent, frozen=True, kw_only=True, tag="run_continued"):
-    conversation: Conversation
+    conversation: str
     asker: Asker
     type: ClassVar[Literal["run_continued"]] = "run_continued"
 

@@ -7,8 +7,6 @@ from typing import ClassVar, Literal, TypeAlias
 from msgspec import Struct
 
 SEND = "send_message"  # the tool whose words are ours
-SENT = "消息已发送"
-"""Told to a model about a message that arrived."""
 
 
 class Text(Struct, frozen=True, tag="text"):
@@ -19,7 +17,7 @@ class Text(Struct, frozen=True, tag="text"):
 class Mention(Struct, frozen=True, tag="mention"):
     """@somebody; `name` is what the server says they are called, often empty."""
 
-    user_id: int
+    user_id: str
     name: str = ""
     type: ClassVar[Literal["mention"]] = "mention"
 
@@ -36,7 +34,7 @@ class Quote(Struct, frozen=True, tag="quote"):
 
 
 class Face(Struct, frozen=True, tag="face"):
-    """A QQ system emoji; `name` as the server gives it ("/微笑"), often empty."""
+    """A system emoji of the chat; `name` as the server gives it, often empty."""
 
     id: str
     name: str = ""
@@ -61,20 +59,20 @@ SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
 
 
 class Confirmed(Struct, frozen=True, tag="confirmed"):
-    """QQ has it, under this id (empty where the server names none)."""
+    """The chat has it, under this id (empty where the server names none)."""
 
     message_id: str
     type: ClassVar[Literal["confirmed"]] = "confirmed"
 
 
 class Refused(Struct, frozen=True, tag="refused"):
-    """QQ did not take it (`by_qq`), or it never reached the wire; `reason` is for the model and the
-    log, `words` are the server's own, for owners. If it `blocks_place`, QQ takes nothing else
-    there, either.
+    """The chat did not take it (`by_server`), or it never reached the wire; `reason` is for the
+    model and the log, `words` are the server's own, for owners. If it `blocks_place`, nothing else
+    is taken there, either.
     """
 
     reason: str
-    by_qq: bool = False
+    by_server: bool = False
     words: str = ""
     blocks_place: bool = False
     type: ClassVar[Literal["refused"]] = "refused"

@@ -15,11 +15,12 @@ from typing import Any, ClassVar, Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.runs import Asker, PendingCall, SuspendedRun
 from frostagent.types.tools import ToolContext
+
+MAX_DIGITS = 20  # of an id that may have been a number; int() refuses thousands of digits
 
 
 class Suspend(Exception):
@@ -84,7 +85,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     name: str
     arguments: Mapping[str, Any]
     asks: str
-    conversation: Conversation
+    conversation: str
     asker: Asker
     context: ToolContext
 
@@ -93,7 +94,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
         return f"ApprovalRequest({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
-def digest_call(call: ToolCall, *, run_id: str, asker: int, arguments: str = "") -> str:
+def digest_call(call: ToolCall, *, run_id: str, asker: str, arguments: str = "") -> str:
     """A digest that binds a wait to its call, run and asker (a user id), as hex; the layout of
     the arguments does not matter.
 
@@ -101,7 +102,9 @@ def digest_call(call: ToolCall, *, run_id: str, asker: int, arguments: str = "")
     tells changed state from unchanged; it is no signature: who can write the store can write a
     fitting one.
     """
-    bound = [run_id, asker, call.id, call.name, _canonical(call.arguments)]
+    # An id of digits is bound as a number: stored waits were, when ids were numbers.
+    who = int(asker) if asker.isdecimal() and len(asker) < MAX_DIGITS else asker
+    bound = [run_id, who, call.id, call.name, _canonical(call.arguments)]
     if arguments:
         bound.append(_canonical(arguments))
     return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
@@ -120,8 +123,8 @@ def verify(
     suspended: SuspendedRun,
     *,
     run_id: str,
-    conversation: Conversation,
-    asker: int,
+    conversation: str,
+    asker: str,
     decided: Collection[str],
 ) -> None:
     """Refuse what must not go on: another run's, place's or person's state, a changed one, a

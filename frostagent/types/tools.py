@@ -27,7 +27,6 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import ParamSpec, Unpack
 from typing_extensions import TypeVar as DefaultedTypeVar
 
-from frostagent.text.language import Language
 from frostagent.types.arguments import (
     INPUT,
     Check,
@@ -37,7 +36,6 @@ from frostagent.types.arguments import (
     parse_input,
     read_arguments,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolUnavailable
 from frostagent.types.messages import Allowance, ToolSpec
 from frostagent.types.results import ToolResult
@@ -48,6 +46,7 @@ from frostagent.types.schema import (
     read_signature,
 )
 from frostagent.types.traits import Audience, Execution, Permission, Rate, SideEffects, ToolType
+from frostagent.words import Words, words_in_force
 
 T = TypeVar("T")
 P = ParamSpec("P", default=...)
@@ -65,13 +64,13 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     that the run answers. `allowed`: somebody has allowed this very call, so it raises no `Suspend`.
     `inner` is told what a run inside this call does: what its model takes is counted to this one.
     `share` is this run's of its question's budget, where the inner one has its part. `terms` hold
-    in both. `tongue` is the asker's.
+    in both, and so do the library's own `words`.
     """
 
     run_id: str
     step: int
     call_id: str
-    conversation: Conversation
+    conversation: str
     asker: Asker
     deadline: float
     response_id: str = ""
@@ -82,7 +81,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     inner: Callable[[RunEvent], None] | None = None
     share: Allowance | None = None
     terms: Terms = Terms()
-    tongue: Language = Language.CHINESE
+    words: Words = field(default_factory=words_in_force)
 
     @classmethod
     def for_test(
@@ -103,8 +102,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
             run_id="test",
             step=1,
             call_id="call_1",
-            conversation=Conversation(0, "private", 0),
-            asker=asker or Asker(0),
+            conversation="",
+            asker=asker or Asker(""),
             deadline=math.inf,
             ports=deps or {},
             allowed=allowed,

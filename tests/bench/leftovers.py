@@ -24,7 +24,7 @@ NOTICES = [
     notice.casefold()
     for words in WORDINGS
     for notice in (
-        *(words.notices.last_step, words.notices.empty),
+        *(words.engine[0].last_step, words.engine[0].empty),
         *(words.about.unanswered, words.about.stopped, words.about.silent, words.about.broken_off),
     )
 ]

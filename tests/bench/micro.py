@@ -15,7 +15,9 @@ from tempfile import TemporaryDirectory
 
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageObserved
+from bot.core.language import Bilingual
 from bot.core.memories import MemoryKept, StoredFact
 from bot.policy.memory_rules import fact_terms, terms
 from frostagent.clock import SystemClock
@@ -23,8 +25,6 @@ from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.call_state import CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.models.openai.stream import AnswerReader
-from frostagent.text.language import Bilingual
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolCall
 from frostagent.types.tools import tool
 from tests.adapters.storage.conftest import POSTGRES

@@ -8,11 +8,11 @@ from typing import Any
 
 from bot import app
 from bot.cli.cli import main
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import Entry, KnownLine, LogQuery, Recovery, Remembered
 from bot.core.other_bots import EVERY_ACCOUNT
 from bot.core.ports import Store
-from frostagent.types.conversation import Conversation
 
 REPLACED = "open_store"
 

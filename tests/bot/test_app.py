@@ -20,12 +20,12 @@ from adapters.simulator.world import World, demo_world
 from adapters.storage.store import SqlStore
 from adapters.traces.spans import TurnSpans
 from bot.app import Service, open_service
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageObserved, TurnOpened
+from bot.core.language import Language
 from bot.runtime import background
 from config.settings import Settings
 from frostagent.models.failover import Failover
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import UserMessage
 from frostagent.types.runs import RunEvent

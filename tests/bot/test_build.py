@@ -15,10 +15,10 @@ from bot.app import open_service
 from bot.budget.spending import Spending
 from bot.build import data_folder, owners_language
 from bot.core.journal import Entry, MessageObserved, TurnClosed, TurnOpened, UsageReserved
+from bot.core.language import Language
 from bot.prompt.render import history_note
 from bot.prompt.wording_zh import ZH
 from config.settings import Settings
-from frostagent.text.language import Language
 from frostagent.types.messages import AssistantMessage, Usage, UserMessage
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience

@@ -13,14 +13,14 @@ from bot.app import list_daily_tasks, open_service
 from bot.commands import alarms
 from bot.commands.digest import DAILY_LOOK, Standing
 from bot.console.console import open_console
+from bot.core.conversation import Conversation
+from bot.core.language import Bilingual, Language
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.core.query_results import DaySum
 from bot.memory.newest import Newest
 from bot.runtime.background import run_background
 from config.settings import Settings
-from frostagent.text.language import Bilingual, Language
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from tests.bot.commands.books import PaperBooks
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore, SteppedClock

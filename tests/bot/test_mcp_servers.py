@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bot.core.conversation import Conversation
 from bot.mcp_servers import McpServers, belongs_to_server
 from config.settings import Settings
 from frostagent.cancellation import background
@@ -18,7 +19,6 @@ from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.toolset import Toolset
 from frostagent.mcp import MCPServer
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError
 from tests.e2e.scenarios.servers import servers_in_memory
 from tests.fakes import until

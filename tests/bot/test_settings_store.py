@@ -6,13 +6,13 @@ from typing import Final
 import pytest
 
 from bot.budget.limits import LIMITS
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.journal import PersonaChosen, PlaceSet
 from bot.core.other_bots import Announcement, PlaceChanged, RowChanged
 from bot.memory.modes import MODE, Mode
 from bot.memory.personas import PERSONA_TEXTS
 from bot.quiet.quiet_hours import QUIET, QuietOverride
-from bot.settings_store import NOWHERE, PERSONA, SettingsStore, TableSetting
-from frostagent.types.conversation import Conversation
+from bot.settings_store import PERSONA, SettingsStore, TableSetting
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 from tests.settings import kept_settings
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.core.language import Bilingual, Language, text_in
 from config import tokens, values
 from config.checks import writers_of
 from config.endpoints import fallbacks
 from config.loading import load_settings
 from config.persona_files import MAX_PROMPT, read_personas
 from config.tables import read_groups, read_subagents
-from frostagent.text.language import Bilingual, Language, text_in
 from frostagent.types.errors import ConfigError, Problem
 from tests.cases import each_case
 from tests.config.reading import GOOD

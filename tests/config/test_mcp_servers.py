@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.core.language import Language, text_in
 from config import mcp_servers
 from config.loading import load_settings
 from config.mcp_servers import read_servers, variables_in
 from config.secrets import secrets_of
-from frostagent.text.language import Language, text_in
 from frostagent.text.masking import Mask, server_secrets
 from frostagent.types.errors import ConfigError
 from tests.cases import each_case

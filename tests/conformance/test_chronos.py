@@ -14,7 +14,7 @@ from frostagent import (
     Asker,
     BeforeCall,
     ConfigError,
-    Hooks,
+    Hook,
     Permission,
     ScriptedModel,
     Stop,
@@ -75,14 +75,14 @@ async def test_the_handler_gets_the_context_of_the_call_and_may_be_set_on_the_re
 
     def approve(context: ToolContext, name: str, _arguments: Mapping[str, Any]) -> bool:
         asked.append((context, name))
-        return context.asker.user_id == 7
+        return context.asker.user_id == "7"
 
     registry = Toolset([weather_tool(permission="require_approval")])
     registry.set_approval_handler(approve)
     model = ScriptedModel(TOKYO, "22 degrees", TOKYO, "I may not")
     agent = Agent(model=model, tools=registry)
     with model:
-        replies = [await agent.chat("go", asker=Asker(user)) for user in (7, 8)]
+        replies = [await agent.chat("go", asker=Asker(str(user))) for user in (7, 8)]
     assert [results(reply)[0].is_error for reply in replies] == [False, True]
     contexts = [(context.run_id, context.step, context.call_id, name) for context, name in asked]
     assert contexts == [(reply.run_id, 1, results(reply)[0].call_id, "get_weather") for reply in replies]
@@ -192,7 +192,7 @@ async def test_a_session_is_remembered_and_sessions_do_not_mix() -> None:
 async def test_each_execution_fires_a_before_and_an_after_event() -> None:
     seen: list[BeforeCall | AfterCall] = []
     model = ScriptedModel([call("get_weather", location="Tokyo"), call("crash")], "done")
-    hooks = Hooks(before_call=seen.append, after_call=seen.append)
+    hooks = Hook(before_call=seen.append, after_call=seen.append)
     with model:
         await Agent(model=model, tools=[weather_tool(), crash], hooks=[hooks]).chat("go")
     assert [(event.type, event.name) for event in seen] == [
@@ -207,7 +207,7 @@ async def test_an_event_has_type_name_input_output_error_and_metadata() -> None:
     before: list[BeforeCall] = []
     after: list[AfterCall] = []
     model = ScriptedModel([TOKYO, call("crash")], "done")
-    hooks = Hooks(before_call=before.append, after_call=after.append)
+    hooks = Hook(before_call=before.append, after_call=after.append)
     with model:
         reply = await Agent(model=model, tools=[weather_tool(), crash], hooks=[hooks]).chat("go")
     assert before[0].input == {"location": "Tokyo"}
@@ -229,7 +229,7 @@ async def test_every_before_has_an_after_with_its_error_set_when_the_call_is_den
     before: list[BeforeCall] = []
     ran: list[dict[str, Any]] = []
     model = ScriptedModel(TOKYO, "I may not")
-    hooks = Hooks(before_call=before.append, after_call=after.append)
+    hooks = Hook(before_call=before.append, after_call=after.append)
     with model:
         await Agent(model=model, tools=[weather_tool(ran, permission="deny")], hooks=[hooks]).chat("go")
     assert ran == []

@@ -10,10 +10,11 @@ import pytest
 import tools
 from bot.core.ports import Web
 from frostagent import Agent, ConfigError, ScriptedModel, SystemClock, ToolContext, Toolset, call, class_tool
-from frostagent.engine.subagents import STILL_AT_IT, NamedSubagents, Subagent
+from frostagent.engine.subagents import NamedSubagents, Subagent
 from frostagent.types.messages import AssistantMessage, Completion, FinishReason, ModelRequest, ToolMessage
 from frostagent.types.ports import Media, Speaker, Subagents
 from frostagent.types.results import ToolResult
+from frostagent.words import ENGLISH
 from tests.cases import each_case
 from tests.conformance.weather import echo, results
 from tests.fakes import ManualClock, until
@@ -179,7 +180,7 @@ async def test_whoever_asked_is_told_of_a_subagent_and_the_description_says_by_w
     agent = Agent(model=model, tools=[shelf], ports={Subagents: staff}, send_hook=said.append)
     with model:
         (result,) = results(await agent.chat("go"))
-    assert said == [{"messages": [{"type": "plain", "text": STILL_AT_IT.zh.format(name="Coder")}]}]
+    assert said == [{"messages": [{"type": "plain", "text": ENGLISH.still_working.format(name="Coder")}]}]
     assert result.content == "print(1)"
     assert "who asked is told so by itself, so do not announce it" in shelf.description
 

@@ -13,7 +13,7 @@ from frostagent import (
     Agent,
     BeforeCall,
     Block,
-    Hooks,
+    Hook,
     Image,
     RunEvent,
     ScriptedModel,
@@ -237,7 +237,7 @@ async def test_failure_holds_for_tools_that_run_concurrently() -> None:
 async def test_an_unknown_tool_one_without_a_body_and_a_blocked_call_are_error_results() -> None:
     empty = foreign_tool("plan_trip", "Has no body.", {}, None)
     look, ran = counted()
-    hooks = Hooks(before_call=lambda event: Block("not today") if event.name == "look" else None)
+    hooks = Hook(before_call=lambda event: Block("not today") if event.name == "look" else None)
     agent, model = one(call("fly"), call("plan_trip"), call("look", text="a"), tools=[look, empty], hooks=[hooks])
     with model:
         reply = await agent.chat("go")
@@ -349,7 +349,7 @@ async def test_starts_and_before_hooks_come_first_and_after_hooks_and_results_la
         await asyncio.sleep(0)
 
     agent, model = one(
-        call("slow"), call("fast"), tools=[slow, fast], hooks=[Hooks(before_call=before, after_call=after)]
+        call("slow"), call("fast"), tools=[slow, fast], hooks=[Hook(before_call=before, after_call=after)]
     )
 
     def watch(event: RunEvent) -> None:
@@ -378,7 +378,7 @@ async def test_hooks_are_never_called_concurrently() -> None:
         inside -= 1
 
     calls = [call("echo", text=str(number)) for number in range(5)]
-    agent, model = one(*calls, tools=[echo], hooks=[Hooks(before_call=hook, after_call=hook)])
+    agent, model = one(*calls, tools=[echo], hooks=[Hook(before_call=hook, after_call=hook)])
     with model:
         await agent.chat("go")
     assert most == 1

@@ -10,7 +10,7 @@ from frostagent import (
     BeforeCall,
     Change,
     ChatModel,
-    Hooks,
+    Hook,
     RequestEvent,
     Reshape,
     Rewrite,
@@ -38,7 +38,7 @@ async def test_a_before_hook_can_change_the_arguments_which_are_validated_again(
     def change(event: BeforeCall) -> Change:
         return Change({"text": "changed"} if event.input["text"] == "a" else {"wrong": 1})
 
-    agent, model = one(call("echo", text="a"), call("echo", text="b"), tools=[echo], hooks=[Hooks(before_call=change)])
+    agent, model = one(call("echo", text="a"), call("echo", text="b"), tools=[echo], hooks=[Hook(before_call=change)])
     with model:
         reply = await agent.chat("go")
     first, second = results(reply)
@@ -47,7 +47,7 @@ async def test_a_before_hook_can_change_the_arguments_which_are_validated_again(
 
 
 async def test_an_after_hook_can_rewrite_the_result() -> None:
-    hooks = Hooks(after_call=lambda event: Rewrite(ToolResult(event.output.content.upper())))
+    hooks = Hook(after_call=lambda event: Rewrite(ToolResult(event.output.content.upper())))
     agent, model = one(call("echo", text="quiet"), tools=[echo], hooks=[hooks])
     assert await result_of(agent, model) == "QUIET"
 
@@ -61,7 +61,7 @@ async def test_a_hook_can_stop_the_run_after_a_step() -> None:
 
     model = ScriptedModel(call("echo", text="a"))
     with model:
-        reply = await Agent(model=model, tools=[echo], hooks=[Hooks(after_step=stop)]).chat("go")
+        reply = await Agent(model=model, tools=[echo], hooks=[Hook(after_step=stop)]).chat("go")
     assert (reply.stop, reply.error) == (Stop.STOPPED, "hook: enough")
     assert [message.content for message in seen[0].results] == ["a"]
 
@@ -79,7 +79,7 @@ async def test_a_hook_can_stop_the_run_before_a_call_and_none_of_the_step_is_run
 
     model = ScriptedModel([call("look", text=text) for text in "abc"])
     with model:
-        reply = await Agent(model=model, tools=[look], hooks=[Hooks(before_call=stop, after_call=after)]).chat("go")
+        reply = await Agent(model=model, tools=[look], hooks=[Hook(before_call=stop, after_call=after)]).chat("go")
     assert (reply.stop, reply.error, ran) == (Stop.STOPPED, "hook: enough", [])
     assert [result.code for result in results(reply)] == ["TOOL_CANCELLED"] * 3
     assert asked == ["before a", "before b", "after a", "after b"]
@@ -95,7 +95,7 @@ async def test_a_hook_can_stop_the_run_after_a_call_and_the_results_stay() -> No
 
     model = ScriptedModel([call("look", text="a"), call("look", text="b")])
     with model:
-        reply = await Agent(model=model, tools=[look], hooks=[Hooks(after_call=stop)]).chat("go")
+        reply = await Agent(model=model, tools=[look], hooks=[Hook(after_call=stop)]).chat("go")
     assert (reply.stop, reply.error) == (Stop.STOPPED, "hook: enough")
     assert [result.content for result in results(reply)] == ["look 1", "look 2"]
     assert ran == asked == ["a", "b"]
@@ -108,7 +108,7 @@ async def test_a_hook_can_switch_the_model_between_steps() -> None:
     def switch(event: RequestEvent) -> Reshape | None:
         return Reshape(model=strong) if event.metadata["step"] == 2 else None
 
-    agent = Agent(model=cheap, tools=[echo], hooks=[Hooks(before_request=switch)])
+    agent = Agent(model=cheap, tools=[echo], hooks=[Hook(before_request=switch)])
     with cheap:
         assert (await agent.chat("go")).text == "from the strong one"
 
@@ -118,7 +118,7 @@ async def test_a_hook_can_reshape_the_context_of_each_request_and_the_transcript
         return Reshape(messages=(SystemMessage("short"), *event.messages[-1:]))
 
     model = ScriptedModel("one", "two")
-    agent = Agent(model=model, system="long", hooks=[Hooks(before_request=reshape)])
+    agent = Agent(model=model, system="long", hooks=[Hook(before_request=reshape)])
     with model:
         await agent.chat_with_session("s", "first")
         await agent.chat_with_session("s", "second")

@@ -10,7 +10,7 @@ import pytest
 
 from frostagent import (
     Agent,
-    Hooks,
+    Hook,
     RunFailed,
     ScriptedModel,
     StepLimitReached,
@@ -103,7 +103,7 @@ def test_all_tools_are_listed_sorted_by_name() -> None:
 
 async def test_all_executions_go_through_one_point_the_hooks_see_each() -> None:
     seen: list[str] = []
-    hooks = Hooks(before_call=lambda event: seen.append(event.name))
+    hooks = Hook(before_call=lambda event: seen.append(event.name))
     registry = Toolset([class_tool(DiceTool())], clock=SystemClock(), hooks=[hooks])
     execute = registry.get_executor("roll_dice")
     assert execute is not None
@@ -225,7 +225,7 @@ async def test_availability_is_asked_again_at_each_step() -> None:
         source.reason = "the dice are lost"
 
     with ScriptedModel(TWO_DICE, "done") as model:
-        await Agent(model=model, tools=[source, echo], hooks=[Hooks(after_call=lose)]).chat("go")
+        await Agent(model=model, tools=[source, echo], hooks=[Hook(after_call=lose)]).chat("go")
     assert [[spec.name for spec in request.tools] for request in model.requests] == [["echo", "roll_dice"], ["echo"]]
 
 
@@ -261,7 +261,7 @@ async def test_a_critical_tool_that_becomes_unavailable_is_reported_to_the_calle
 
     model = ScriptedModel(TWO_DICE)
     with model, pytest.raises(RunFailed, match="roll_dice is critical") as caught:
-        await Agent(model=model, tools=[dice], hooks=[Hooks(after_call=lose)]).chat("go")
+        await Agent(model=model, tools=[dice], hooks=[Hook(after_call=lose)]).chat("go")
     assert caught.value.kind == "tool"
 
 

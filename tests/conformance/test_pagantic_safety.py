@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from frostagent import (
     Agent,
-    Hooks,
+    Hook,
     InMemory,
     RequestEvent,
     ScriptedModel,
@@ -216,7 +216,7 @@ async def test_a_tool_has_a_rate_limit() -> None:
 async def test_a_reader_follows_inference_call_result_and_next_inference() -> None:
     requests: list[RequestEvent] = []
     with ScriptedModel(TWO_DICE, "done") as model:
-        agent = Agent(model=model, tools=[DiceTool()], hooks=[Hooks(before_request=requests.append)])
+        agent = Agent(model=model, tools=[DiceTool()], hooks=[Hook(before_request=requests.append)])
         told = Told(agent)
         reply = await agent.chat("go")
     first, started, finished, second = told.events[1:5]

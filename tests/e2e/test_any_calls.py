@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from frostagent.engine.engine import Engine, Run, RunState
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolDenied
-from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StepEvent
+from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hook, Rewrite, StepEvent
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -100,8 +100,8 @@ class Diary:
     def __init__(self, answers: list[Any]) -> None:
         self.before: list[str] = []
         self.after: list[str] = []
-        mine = Hooks(before_call=self._begin, after_call=self._end, after_step=self._step)
-        self.hooks = [mine, *(Hooks(before_call=_answer(each), after_call=_answer(each)) for each in answers)]
+        mine = Hook(before_call=self._begin, after_call=self._end, after_step=self._step)
+        self.hooks = [mine, *(Hook(before_call=_answer(each), after_call=_answer(each)) for each in answers)]
 
     def _begin(self, event: BeforeCall) -> None:
         self.before.append(event.metadata["call"])
@@ -143,7 +143,7 @@ def house(steps: Any, answers: list[Any]) -> tuple[Engine, RecordingObserver, Di
 def run(word: list[Any]) -> Run:
     transcript = (SystemMessage("be nice"), UserMessage("hi"))
     ports: dict[type, object] = {Approver: Whim(word)} if word else {}
-    return Run(id="t0", conversation=GROUP, asker=Asker(777), transcript=transcript, ports=ports)
+    return Run(id="t0", conversation=str(GROUP), asker=Asker("777"), transcript=transcript, ports=ports)
 
 
 def assert_whole(messages: tuple[Message, ...] | list[Message]) -> None:

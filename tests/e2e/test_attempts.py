@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.journal import Remembered, Round
 from bot.memory.history import History
 from frostagent.engine.budget import Budget, Limits
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ModelAuth, ModelOverloaded, ToolsUnsupported
 from frostagent.types.messages import AssistantMessage, Message, UserMessage
 from tests.fakes import GROUP, RecordingStore, words

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from frostagent.engine.call_state import CallTotals
 from frostagent.engine.toolset import Toolset
-from frostagent.types.hooks import AfterCall, BeforeCall, Hooks, Rewrite
+from frostagent.types.hooks import AfterCall, BeforeCall, Hook, Rewrite
 from frostagent.types.messages import ToolCall
 from frostagent.types.results import Image, ToolResult
 from frostagent.types.suspension import Allow, ApprovalRequest
@@ -70,7 +70,7 @@ async def test_whatever_a_tool_gives_or_raises_is_a_result(value: object, conten
     ],
 )
 async def test_whatever_a_hook_rewrites_a_result_to_is_one(result: ToolResult, content: str) -> None:
-    executed = await once(echo(), hooks=[Hooks(after_call=lambda event: Rewrite(result))])
+    executed = await once(echo(), hooks=[Hook(after_call=lambda event: Rewrite(result))])
     assert content in executed.message.content
 
 
@@ -82,7 +82,7 @@ async def test_defaults_are_seen_by_all_who_decide_and_nobody_changes_them_behin
         cast("dict[str, Any]", event.input)["text"] = "something else"
 
     office = Office()
-    executed = await once(echo(permission="require_approval"), hooks=[Hooks(before_call=meddle)] * 2, approver=office)
+    executed = await once(echo(permission="require_approval"), hooks=[Hook(before_call=meddle)] * 2, approver=office)
     assert seen == [{"text": "hi"}] * 2
     assert office.asked[0].arguments == executed.arguments == {"text": "hi"}
     assert executed.message.content == "hi"
@@ -92,7 +92,7 @@ async def test_a_result_that_is_known_goes_through_the_after_hooks_once() -> Non
     def mark(event: AfterCall) -> Rewrite:
         return Rewrite(replace(event.output, content=f"{event.output.content}<seen>"))
 
-    tools = Toolset([echo(idempotent=True, side_effects="read")], clock=ManualClock(), hooks=[Hooks(after_call=mark)])
+    tools = Toolset([echo(idempotent=True, side_effects="read")], clock=ManualClock(), hooks=[Hook(after_call=mark)])
     tally, contents = CallTotals(), []
     for _ in range(2):
         executed = await executed_of(tools, ToolCall("c", "say", ""), tool_context(), tally)

@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 
+from bot.core.conversation import Conversation
 from frostagent.engine.engine import Engine, Run, RunState
 from frostagent.engine.external_tools import foreign_tool, our_name
 from frostagent.engine.toolset import Toolset
@@ -19,7 +20,6 @@ from frostagent.models.openai.client import OpenAIModel
 from frostagent.models.openai.dialects import DIALECTS, choose_dialect
 from frostagent.models.openai.history import NO_OUTPUT
 from frostagent.models.upstreams import Upstream
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message, ToolMessage, ToolSpec
 from frostagent.types.runs import Asker, Outcome, Stop
 from frostagent.types.tools import Tool
@@ -103,7 +103,7 @@ async def live(
     toolset = Toolset([stub(tool, results) for tool in tools], clock=clock)
     model = Failover([Upstream(client)], clock=clock, ids=CountingIds())
     engine = Engine(model=model, toolset=toolset, clock=clock, observer=RecordingObserver())
-    outcome = await engine.run(Run(id="r", conversation=HERE, asker=Asker(1), transcript=history), RunState())
+    outcome = await engine.run(Run(id="r", conversation=str(HERE), asker=Asker("1"), transcript=history), RunState())
     assert isinstance(outcome, Outcome)
     return outcome
 

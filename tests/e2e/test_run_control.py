@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.engine import RunState
-from frostagent.engine.run_state import ENGLISH_NOTICES
 from frostagent.engine.toolset import Toolset
-from frostagent.types.hooks import AfterCall, Hooks
+from frostagent.types.hooks import AfterCall, Hook
 from frostagent.types.messages import Completion, ModelRequest, ToolCall, ToolMessage, UserMessage
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import RunFinished, Stop, ToolFinished, ToolProgressed
 from frostagent.types.tools import ToolContext, tool
+from frostagent.words import ENGLISH
 from tests.fakes import ManualClock, RecordingObserver, ScriptedModel, calls, tool_context, words
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
@@ -71,7 +71,7 @@ async def test_a_model_that_goes_round_in_circles_must_answer_at_the_fourth_time
         return "nothing new"
 
     again = calls(("look", ""))
-    for ending, text in [(words("so be it"), "so be it"), (again, ENGLISH_NOTICES.no_conclusion)]:
+    for ending, text in [(words("so be it"), "so be it"), (again, ENGLISH.no_conclusion)]:
         with ScriptedModel(again, again, again, again, ending) as model:
             outcome = await to_the_end(engine(model, look, max_steps=9).run(run(), RunState()))
         assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, text, False)
@@ -195,7 +195,7 @@ async def test_hooks_after_a_cancelled_call_have_half_a_second(monkeypatch: pyte
 
     over, now = list[bool](), loop.time()
     monkeypatch.setattr(loop, "time", lambda: now)
-    tools = Toolset([slow], hooks=[Hooks(after_call=hang)], clock=ManualClock())
+    tools = Toolset([slow], hooks=[Hook(after_call=hang)], clock=ManualClock())
     batch = Batch([ToolCall("x", "slow", "")])
     async with asyncio.TaskGroup() as group:
         task = group.create_task(CallExecutor(tools).run(batch, [tool_context()]))

@@ -70,7 +70,7 @@ def engine(
 
 
 def run() -> Run:
-    return Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=QUESTION)
+    return Run(id="t1", conversation=str(GROUP), asker=Asker("1"), transcript=QUESTION)
 
 
 def assert_whole(messages: Sequence[Message]) -> None:
@@ -175,7 +175,7 @@ def tampered(waiting: SuspendedRun) -> SuspendedRun:
     [
         (tampered, "c0"),
         (lambda waiting: replace(waiting, run_id="t2"), "c0"),
-        (lambda waiting: replace(waiting, asker=Asker(2)), "c0"),
+        (lambda waiting: replace(waiting, asker=Asker("2")), "c0"),
         (lambda waiting: replace(waiting, messages=(ToolMessage("x", "mail", "orphan"),)), "c0"),
         (lambda waiting: waiting, "c7"),
     ],

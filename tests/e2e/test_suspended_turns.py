@@ -6,12 +6,11 @@ import asyncio
 
 from msgspec import structs
 
-from bot.core import codec
 from bot.core.journal import Entry, RunResumed, RunSuspended, Suspended, TurnClosed, TurnOpened
+from bot.core.run_ids import read_run, write_run
 from frostagent.engine.run_state import close_interrupted
 from frostagent.types.messages import ToolMessage, UserMessage
 from frostagent.types.ports import Speaker
-from frostagent.types.runs import SuspendedRun
 from frostagent.types.suspension import Allow, Decision, Deny, Suspend
 from frostagent.types.tools import ToolContext, tool
 from tests.bot.chat.test_turn import House, living, mark_recalled, speak
@@ -104,8 +103,8 @@ async def test_a_suspended_run_that_cannot_go_on_keeps_what_it_had_done() -> Non
         await before.turns.answer(question)
         (put_down,) = before.store.of("run_suspended")
         assert isinstance(put_down, RunSuspended)
-    other = structs.replace(codec.read(SuspendedRun, put_down.state), run_id="another")
-    stored = Suspended("t1", codec.write(other), put_down.expires, question, UserMessage("q"))
+    other = structs.replace(read_run(put_down.state), run_id="another")
+    stored = Suspended("t1", write_run(other, GROUP), put_down.expires, question, UserMessage("q"))
     async with living() as after:
         after.suspensions.restore(stored)
         await after.turns.resume("t1", {"c0": Allow()})

@@ -11,7 +11,7 @@ from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.call_state import CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolDenied
-from frostagent.types.hooks import BeforeCall, Hooks, Rewrite, StopRun
+from frostagent.types.hooks import BeforeCall, Hook, Rewrite, StopRun
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import PendingCall
@@ -126,9 +126,7 @@ async def test_a_wait_began_when_its_call_did_however_long_it_took_to_ask() -> N
 
 async def test_a_wait_whose_tool_is_gone_has_its_after_all_the_same() -> None:
     asked: list[str] = []
-    hooks = Hooks(
-        before_call=lambda _: asked.append("before"), after_call=lambda event: asked.append(event.error or "")
-    )
+    hooks = Hook(before_call=lambda _: asked.append("before"), after_call=lambda event: asked.append(event.error or ""))
     call = ToolCall("c", "ask_first", '{"what": "it"}')
     batch = Batch([call])
     batch.allow(0, PendingCall(call, "Do it?", 2000.0, "", call.arguments))
@@ -191,7 +189,7 @@ async def test_results_are_told_as_they_come_and_each_once() -> None:
 
 async def test_where_a_hook_may_rewrite_results_they_are_told_after_it_in_call_order() -> None:
     told: list[str] = []
-    hooks = Hooks(after_call=lambda event: Rewrite(ToolResult(event.output.content + "!")))
+    hooks = Hook(after_call=lambda event: Rewrite(ToolResult(event.output.content + "!")))
     tools = Toolset([add, ask_first], clock=ManualClock(), hooks=[hooks])
     batch = Batch([ToolCall("x", "add", '{"a": 1}'), ToolCall("y", "add", '{"a": 2}'), ToolCall("z", "nobody", "")])
     await CallExecutor(tools, on_result=lambda call, output: told.append(f"{call.id} {output[:6]}")).run(
@@ -230,7 +228,7 @@ async def test_a_hook_that_stops_the_run_before_a_call_stops_the_whole_step() ->
         asked.append(f"before {event.metadata['call']}")
         return StopRun("enough") if event.input["where"] == "there" else None
 
-    hooks = Hooks(before_call=before, after_call=lambda event: asked.append(f"after {event.error}"))
+    hooks = Hook(before_call=before, after_call=lambda event: asked.append(f"after {event.error}"))
     tally, tools = CallTotals(), Toolset([look], clock=ManualClock(), hooks=[hooks])
     batch = Batch([ToolCall(where, "look", f'{{"where": "{where}"}}') for where in ("here", "there", "anywhere")])
     results = await run(batch, tools, tally)
@@ -242,7 +240,7 @@ async def test_a_hook_that_stops_the_run_before_a_call_stops_the_whole_step() ->
 
 async def test_where_a_hook_stops_the_run_after_a_call_what_waits_waits_no_more() -> None:
     done: list[str] = []
-    hooks = Hooks(after_call=lambda event: StopRun("enough") if event.name == "add" else done.append(event.name))
+    hooks = Hook(after_call=lambda event: StopRun("enough") if event.name == "add" else done.append(event.name))
     tools, tally = Toolset([ask_first, add], clock=ManualClock(), hooks=[hooks]), CallTotals()
     batch = Batch([ToolCall("x", "ask_first", '{"what": "it"}'), ToolCall("y", "add", '{"a": 1}')])
     results = await run(batch, tools, tally)

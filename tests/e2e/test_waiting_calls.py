@@ -10,7 +10,7 @@ from bot.core import codec
 from frostagent.engine.call_executor import Batch, CallExecutor
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolDenied
-from frostagent.types.hooks import BeforeCall, Change, Hooks
+from frostagent.types.hooks import BeforeCall, Change, Hook
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.ports import Approver
 from frostagent.types.runs import PendingCall
@@ -35,7 +35,7 @@ async def test_what_a_hook_changed_is_what_is_asked_about_bound_and_run() -> Non
         return Change({"a": event.input["a"] + 1})
 
     told: list[str] = []
-    hooks = [Hooks(before_call=change, after_call=lambda event: told.append(event.output.content))]
+    hooks = [Hook(before_call=change, after_call=lambda event: told.append(event.output.content))]
     tools = Toolset([add], clock=ManualClock(), hooks=hooks, approve={"add"})
     call = ToolCall("x", "add", '{"a": 1}')
     first = Batch([call])
@@ -43,7 +43,7 @@ async def test_what_a_hook_changed_is_what_is_asked_about_bound_and_run() -> Non
     (pending,) = first.answers()
     assert isinstance(pending, PendingCall)
     assert (pending.asks, pending.arguments, told) == ('add {"a": 2, "b": 1}', '{"a": 2, "b": 1}', [])
-    assert pending.digest == digest_call(call, run_id="t0", asker=777, arguments=pending.arguments)
+    assert pending.digest == digest_call(call, run_id="t0", asker="777", arguments=pending.arguments)
 
     allowed, denied = Batch([call]), Batch([call])
     allowed.allow(0, pending)
@@ -64,7 +64,7 @@ async def test_a_cancelled_step_still_tells_every_after_hook_whose_before_was_to
         return "never"
 
     hooks = [
-        Hooks(
+        Hook(
             before_call=lambda event: told.append(f"before {event.name}"),
             after_call=lambda event: told.append(f"after {event.name}: {event.error}"),
         )

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from bot.core.events import MessageReceived, Role
 from bot.core.journal import MemberNumbered, Remembered
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from bot.memory.personas import Cast, Persona
 from bot.prompt.wording import Wording
 from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from frostagent.types.messages import Completion, Message, ModelRequest
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from tests.bot.chat.test_turn import living
 from tests.data import prompts
 from tests.fakes import BOT, GROUP, lasting, said, words

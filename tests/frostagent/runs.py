@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from frostagent.engine.engine import Engine, OnLimit, Run
 from frostagent.engine.toolset import Toolset
-from frostagent.types.hooks import Hooks
+from frostagent.types.hooks import Hook
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from frostagent.types.ports import ChatModel
 from frostagent.types.runs import Asker, Outcome, SuspendedRun
@@ -36,7 +36,7 @@ def engine(
     *tools: Tool,
     observer: RecordingObserver | None = None,
     clock: ManualClock | None = None,
-    hooks: Sequence[Hooks] = (),
+    hooks: Sequence[Hook] = (),
     max_steps: int = 4,
     deadline: float = 5.0,
     on_limit: OnLimit = "answer",
@@ -56,8 +56,8 @@ def engine(
 def run(heard: Callable[[], bool] = lambda: False, *, may_be_silent: bool = False) -> Run:
     return Run(
         id="t1",
-        conversation=GROUP,
-        asker=Asker(1),
+        conversation=str(GROUP),
+        asker=Asker("1"),
         transcript=QUESTION,
         heard=heard,
         may_be_silent=may_be_silent,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from frostagent.models.failover import ATTEMPTS, Failover
 from frostagent.models.upstreams import Upstream
-from frostagent.text.language import Language
 from frostagent.types.errors import ModelError
 from frostagent.types.messages import (
     Allowance,
@@ -21,7 +20,6 @@ from frostagent.types.messages import (
     UserMessage,
 )
 from tests.fakes import CountingIds, ManualClock, ScriptedModel, Step
-from tests.owners import read
 
 SYSTEM = SystemMessage("be kind")
 QUESTION = UserMessage("three")
@@ -85,7 +83,7 @@ class Bench:
             vision=[*seeing, *self.upstreams] if seeing else (),
             clock=self.clock,
             ids=CountingIds(),
-            tell=read(self.told, Language.CHINESE),
+            tell=self.told.append,
             meter=AttemptCounter(self.attempts.append),
             attempts=attempts,
             patience=patience,

@@ -17,7 +17,7 @@ from frostagent import (
     Agent,
     Builder,
     ConfigError,
-    Hooks,
+    Hook,
     Message,
     ModelError,
     RunFailed,
@@ -46,6 +46,20 @@ def test_a_name_that_is_not_there_is_an_error_to_python_and_to_a_type_checker() 
         _ = frostagent.Agnet  # type: ignore[attr-defined]  # and were it accepted, this would be unused
     with pytest.raises(ImportError, match="cannot import name 'Agnet'"):
         from frostagent import Agnet  # type: ignore[attr-defined]  # noqa: F401  # the same
+
+
+def test_an_old_name_works_warns_once_and_names_the_new_one() -> None:
+    def use_it() -> list[object]:
+        from frostagent import Hooks
+
+        return [Hooks, frostagent.Hooks]
+
+    vars(frostagent).pop("Hooks", None)
+    with pytest.warns(FutureWarning, match=r"frostagent\.Hooks is deprecated: it is called Hook now") as told:
+        used = use_it()
+    assert (used, len(told)) == ([Hook, Hook], 1)
+    assert told[0].filename == __file__
+    assert "Hooks" not in frostagent.__all__
 
 
 @each_case("suffix", ["", "/", "/v1", "/v1/chat/completions"])
@@ -228,8 +242,8 @@ async def look_on(_event: object) -> None: ...
         ({"observer": 3}, "whoever looks on is a function, or an object with notice, not int"),
         ({"observer": look_on}, "look_on is told while the run goes on: make it a plain def"),
         ({"approver": 3}, "an approver is an object with approve, or a function, not int"),
-        ({"hooks": [look_on]}, "look_on is no Hooks"),
-        ({"hooks": Hooks()}, "hooks are a list of Hooks, not Hooks"),
+        ({"hooks": [look_on]}, "look_on is no Hook"),
+        ({"hooks": Hook()}, "hooks are a list, as in "),
         ({"on_tool_result": 3}, "whoever looks on is a function"),
         ({"send_hook": 3}, "a send hook is a function, not int"),
     ],

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.group_admin import Chair, GroupAct, Mute, Pin, Recall, SetCard, Topic
 from bot.core.ports import Members
 from frostagent.engine.tool_execution import run_body
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import Tool, ToolContext

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from bot.core.conversation import Conversation
 from bot.core.ports import ChatLog, LogPage
 from frostagent.engine.tool_execution import run_body
-from frostagent.types.conversation import Conversation
 from frostagent.types.results import ToolResult
 from frostagent.types.traits import Audience
 from tests.fakes import GROUP, tool_context

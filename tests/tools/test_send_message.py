@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from adapters.media.folder import MAX_BASE64
 from adapters.onebot.protocol import MAX_FRAME, write_call
 from adapters.onebot.segments import write_segments
+from bot.core.segments import as_sent
 from frostagent.engine.tool_execution import run_body
 from frostagent.types.errors import InvalidArguments, MediaError, ToolDenied, ToolFailed, ToolUnavailable
 from frostagent.types.ports import Media, Speaker
@@ -102,8 +103,8 @@ async def result_of(raw: dict[str, Any], mouth: Mouth, shelf: Shelf | None = Non
         ({"type": "record", "path": "a.amr"}, Attachment("record", "base64://a.amr")),
         ({"type": "video", "url": "https://example.com/a.mp4"}, Attachment("video", "https://example.com/a.mp4")),
         ({"type": "file", "path": "a.pdf", "url": "https://example.com/a"}, Attachment("file", "base64://a.pdf")),
-        ({"type": "mention_user", "mention_user_id": "3000000001"}, Mention(3_000_000_001)),
-        ({"type": "mention_user", "mention_user_id": 777}, Mention(777)),
+        ({"type": "mention_user", "mention_user_id": "3000000001"}, Mention("3000000001")),
+        ({"type": "mention_user", "mention_user_id": 777}, Mention("777")),
     ],
 )
 async def test_each_type_becomes_its_segment(part: dict[str, Any], segment: SendSegment) -> None:
@@ -125,7 +126,7 @@ async def test_the_parts_stay_in_order() -> None:
         {"type": "image", "path": "cat.png"},
         {"type": "plain", "text": "可爱吗"},
     )
-    assert said == [((Mention(5), Text(" 看"), Attachment("image", "base64://cat.png"), Text("可爱吗")), "")]
+    assert said == [((Mention("5"), Text(" 看"), Attachment("image", "base64://cat.png"), Text("可爱吗")), "")]
 
 
 async def test_it_speaks_in_this_conversation_unless_another_is_named() -> None:
@@ -293,7 +294,7 @@ async def test_what_the_media_folder_gives_fits_into_a_frame_with_the_rest(count
     image = {"type": "image", "path": "a.png"}
     text = {"type": "plain", "text": "长" * 4500}
     _, [(segments, _)] = await send(text, *[image] * count, shelf=Heavy(MAX_BASE64 // count))
-    params = {"group_id": 4242, "message": write_segments(segments)}
+    params = {"group_id": 4242, "message": write_segments(map(as_sent, segments))}
     assert len(write_call("send_group_msg", params, "boot-1")) < MAX_FRAME
 
 

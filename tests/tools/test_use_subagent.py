@@ -5,11 +5,12 @@ import base64
 import pytest
 
 from bot.core.errors import AlreadySaid
+from bot.core.segments import SendSegment
 from frostagent.engine.tool_execution import run_body
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolError, ToolFailed
 from frostagent.types.ports import Speaker, Subagents
 from frostagent.types.results import ToolResult
-from frostagent.types.speech import Attachment, Confirmed, Receipt, Refused, SendSegment, Unknown
+from frostagent.types.speech import Attachment, Confirmed, Receipt, Refused, Unknown
 from frostagent.types.tools import ToolContext
 from tests.cases import each_case
 from tests.fakes import tool_context

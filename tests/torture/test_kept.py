@@ -7,10 +7,10 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved, WindowMoved
 from bot.core.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.policy.memory_rules import terms
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal

@@ -7,8 +7,8 @@ from typing import Any
 
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, MessageErased, MessageObserved
-from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import opening, steering
 from tests.cases import each_case

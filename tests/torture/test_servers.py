@@ -7,8 +7,8 @@ from typing import Any
 from adapters.simulator.call import SentMessage
 from adapters.simulator.wire import text
 from adapters.simulator.world import other_id
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageErased
-from frostagent.types.conversation import Conversation
 from tests.fallback_lines import SORRY
 from tests.torture.evidence import Evidence
 from tests.torture.journal import Journal, Turn

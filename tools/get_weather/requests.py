@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bot.core.language import Bilingual, text_of
 from bot.core.ports import Web, WebResponse
-from frostagent.text.language import Bilingual, text_of
 from frostagent.types.errors import ToolFailed
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather

@@ -32,6 +32,7 @@ from adapters.storage.tables import (
 from bot.core import codec
 from bot.core.actions import MergedForward, SentSegment, as_received, plain_words
 from bot.core.console_views import ROWS, Chat, ChatLine, ChatRow, ChatRows, Fact
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import (
     AttachmentNamed,
@@ -44,7 +45,6 @@ from bot.core.journal import (
 )
 from bot.core.query_results import PlaceSum
 from bot.core.segments import Forward
-from frostagent.types.conversation import Conversation
 
 MAX_CONVERSATIONS = 20_000
 

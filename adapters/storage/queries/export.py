@@ -33,7 +33,7 @@ from adapters.storage.tables import (
     windows,
 )
 from bot.core import codec
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from frostagent.types.errors import ToolCancelled
 from frostagent.types.messages import AssistantMessage, ToolMessage
 

@@ -15,8 +15,8 @@ from adapters.storage.queries.scanning import readable
 from adapters.storage.rows import EVERYWHERE, IN_SCOPE, shelf_of
 from adapters.storage.tables import memories, memory_terms
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.memories import Kind, StoredFact, Visibility
-from frostagent.types.conversation import Conversation
 
 FOUND = 20  # facts of one search
 

@@ -46,10 +46,10 @@ from adapters.storage.tables import (
 from bot.core import codec
 from bot.core.calendar_days import midnight
 from bot.core.console_views import CostSum, ToolUse
+from bot.core.conversation import Conversation
 from bot.core.drafts import draft_of
 from bot.core.errors import AlreadySaid
 from bot.core.query_results import DayCounts, DaySum, Spender, SpentSum, UsageSum
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolCancelled, ToolDenied, ToolRateLimited
 from frostagent.types.messages import ToolMessage
 from frostagent.types.runs import Stop

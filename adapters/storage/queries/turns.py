@@ -56,11 +56,11 @@ from bot.core.console_views import (
     TurnRows,
     Unanswered,
 )
+from bot.core.conversation import Conversation
 from bot.core.drafts import draft_of
 from bot.core.events import MessageReceived
 from bot.core.journal import RequestPurpose, SendState, Undelivered, Unfinished
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolDenied
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
 from frostagent.types.runs import Stop

@@ -28,6 +28,7 @@ from adapters.storage.tables import (
 )
 from bot.core import codec
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import (
     OpenTurn,
@@ -40,7 +41,6 @@ from bot.core.journal import (
 )
 from bot.core.other_bots import AccountScope
 from bot.core.redaction import OwnWords
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, ToolMessage, UserMessage, joined
 
 SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice

@@ -14,9 +14,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from adapters.storage.database import Database
 from adapters.storage.leases import leases_of, name_of
 from bot.cli.checks import Check, failure, failures, ok, warning
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from config.settings import Settings
-from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
 

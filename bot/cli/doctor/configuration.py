@@ -17,7 +17,7 @@ from adapters.storage.database import Database
 from adapters.storage.tables import speakers
 from bot.chat_models import prices_asked
 from bot.cli.checks import Check, describe, failures, ok, warning
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.subagents import endpoints_of
 from config.checks import HOW_TO_MAKE_ONE, WEAK_TOKEN
 from config.endpoints import Endpoint
@@ -27,7 +27,6 @@ from config.settings import Settings
 from config.tables import read_subagents
 from config.values import is_loopback
 from frostagent.models.prices import Price
-from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name

@@ -14,9 +14,8 @@ from adapters.onebot.protocol import ActionReply, read_groups, read_message_id
 from bot.cli.checks import LOG_IN, Check, failure, ok, warning
 from bot.cli.doctor.configuration import check_groups
 from bot.core.errors import ActionUnanswered, NotConnected, TransportError
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from config.settings import Settings
-from frostagent.text.language import Bilingual, Phrase
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
 """Asks the server something, by the action's name on the wire. Raises TransportError."""

@@ -15,13 +15,12 @@ import aiohttp
 from yarl import URL
 
 from bot.cli.checks import NOTHING, Check, Outcome, failure, ok, warning
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Phrase, bilingual, text_of
 from config.endpoints import Endpoint
 from config.settings import Settings
 from frostagent.models.openai.client import OpenAIModel, Timeouts, list_models, make_session
 from frostagent.models.openai.endpoint import find_proxy, join_url
 from frostagent.models.prices import read_known
-from frostagent.text.language import Bilingual, Phrase, bilingual, text_of
 from frostagent.types.errors import (
     ContentFiltered,
     ImagesUnsupported,

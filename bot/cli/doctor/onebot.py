@@ -32,10 +32,9 @@ from bot.cli.control import socket_of
 from bot.cli.doctor.interview import A_SERVER, RESTART, SENT_WITHIN, Interview
 from bot.core.errors import NotConnected
 from bot.core.events import Event
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from config.settings import Settings
 from frostagent.models.openai.client import make_session
-from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock, Ids
 

@@ -33,14 +33,13 @@ from bot.cli.doctor.tools import check_games, check_tools, check_versions, check
 from bot.cli.mcp_commands import check_servers
 from bot.configured_tools import weather_keys
 from bot.core.console_views import Finding
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.runtime.version import user_agent
 from config.endpoints import Endpoint
 from config.secrets import all_secrets
 from config.settings import Settings
 from frostagent.models.openai.endpoint import join_url
 from frostagent.models.prices import KnownModels, read_known
-from frostagent.text.language import Phrase
 from frostagent.text.masking import Mask
 from frostagent.types.errors import ConfigError
 from frostagent.types.messages import Usage

@@ -20,12 +20,11 @@ from adapters.storage.tables import REVISIONS
 from adapters.storage.url import file_of, read_url
 from bot.approvals.join_requests import SETTING as PETITION
 from bot.cli.checks import Check, failure, failures, ok, warning
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from bot.memory.modes import MODE, Mode
 from config.checks import writers_of
 from config.settings import Settings
 from config.sources import MADE
-from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 
 MIB = 2**20

@@ -10,11 +10,10 @@ from typing import Final
 
 from bot.cli.checks import Check, ok, warning
 from bot.configured_tools import TOOL_PORTS, build_toolset, find_tools, unknown_tools
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Bilingual, Phrase, text_of
 from bot.core.ports import Web
 from config.settings import Settings
 from frostagent.clock import SystemClock
-from frostagent.text.language import Bilingual, Phrase, text_of
 from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
 from tools.get_game_version.games import Games

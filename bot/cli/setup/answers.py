@@ -15,7 +15,7 @@ import typer
 from pydantic import SecretStr
 
 from bot.cli.setup.files import can_be_in_env
-from bot.core.language import CATALOGUE
+from bot.core.language import CATALOGUE, Phrase
 from config import sources, values
 from config.checks import PLACEHOLDER
 from config.endpoints import Endpoint
@@ -23,7 +23,6 @@ from config.loading import load_settings
 from config.persona_files import find_persona
 from config.settings import Settings
 from config.values import to_half_width
-from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError, Problem
 
 

@@ -36,12 +36,12 @@ from bot.cli.setup.files import (
     write_onebot,
     write_webui,
 )
+from bot.core.language import Bilingual
 from config import sources, values
 from config.checks import PLACEHOLDER
 from config.loading import load_settings
 from config.settings import KNOWN, Settings
 from config.sources import MADE
-from frostagent.text.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 NAPCAT = Path("napcat", "config")

@@ -18,7 +18,6 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Final
 
 import aiohttp
 from msgspec.structs import replace
@@ -31,10 +30,10 @@ from frostagent.models.openai.history import Origin
 from frostagent.models.openai.stream import AnswerReader
 from frostagent.models.openai.streaming import InlineThoughts, StreamedText
 from frostagent.models.openai.wire import known_names, read_answer, read_usage, write_request
-from frostagent.text.language import Bilingual, Phrase, text_of
 from frostagent.text.masking import Mask
 from frostagent.types.errors import EMPTY_ANSWER, ModelError, ModelStalled, ModelTransport
 from frostagent.types.messages import Completion, ModelRequest, TextDiscarded, Usage
+from frostagent.words import changed, words_in_force
 
 logger = logging.getLogger(__name__)
 
@@ -45,16 +44,6 @@ UNEXPLAINED = (
 
 
 FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection can be used again
-
-
-TOO_LONG: Final = Phrase(
-    "过了 {seconds} 秒还没答复完", "the answer was not finished after {seconds} s"
-)
-NOT_BEGUN: Final = Phrase(
-    "等了 {seconds} 秒还没开始答复：模型可能还在加载",
-    "no answer began within {seconds} s: the model may still be loading",
-)
-STOPPED: Final = Phrase("答复停了 {seconds} 秒", "the answer stopped for {seconds} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +106,14 @@ class Deadline:
         """
         return self.timer.expired() and not self._pieces
 
-    def explain(self) -> Bilingual:
+    def explain(self) -> str:
         """Which deadline it was that passed."""
-        now, timeouts = self._loop.time(), self._timeouts
+        now, timeouts, words = self._loop.time(), self._timeouts, words_in_force()
         if now >= self._end:
-            return TOO_LONG.fill(seconds=f"{timeouts.total:g}")
+            return words.too_long.format(seconds=f"{timeouts.total:g}")
         if not self._pieces:
-            return NOT_BEGUN.fill(seconds=f"{timeouts.first_token:g}")
-        return STOPPED.fill(seconds=f"{now - self._latest:.3g}")
+            return words.not_begun.format(seconds=f"{timeouts.first_token:g}")
+        return words.answer_stopped.format(seconds=f"{now - self._latest:.3g}")
 
 
 class Endings:
@@ -170,62 +159,19 @@ MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
 SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
 ACCEPTED = "text/event-stream, application/json"
-BROKEN: Final = Phrase("{name}：{reason}", "{name}: {reason}")
-IN_ITS_WORDS: Final = Phrase("{reason}（{words}）", "{reason} ({words})")
-CONNECTION_FAILED: Final = Phrase("连接失败", "the connection failed")
-REASONS: tuple[tuple[type[BaseException], Phrase], ...] = (
-    (
-        aiohttp.ClientConnectorDNSError,
-        Phrase(
-            "找不到这个域名，请检查接口地址和 DNS",
-            "its name was not found, check the base URL and the DNS",
-        ),
-    ),
-    (
-        aiohttp.ClientProxyConnectionError,
-        Phrase(
-            "连不上代理，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
-            "the proxy is unreachable, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
-        ),
-    ),
-    (
-        aiohttp.ClientHttpProxyError,
-        Phrase(
-            "代理拒绝了，请检查 HTTP_PROXY、HTTPS_PROXY、NO_PROXY",
-            "the proxy refused, check HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
-        ),
-    ),
-    (
-        aiohttp.ClientConnectorCertificateError,
-        Phrase(
-            "证书不受信任，请检查接口地址和时钟",
-            "its certificate is not trusted, check the base URL and the clock",
-        ),
-    ),
-    (
-        aiohttp.ClientSSLError,
-        Phrase(
-            "建立不了 TLS 连接，请看接口地址该用 http 还是 https",
-            "no TLS with it, check whether the base URL should begin with http or https",
-        ),
-    ),
-    (
-        aiohttp.ConnectionTimeoutError,
-        Phrase(
-            "连接超时，请检查接口地址、网络和代理",
-            "it cannot be reached in time, check the base URL, the network and the proxy",
-        ),
-    ),
-    (
-        aiohttp.ClientConnectorError,
-        Phrase(
-            "连不上，请检查接口地址，看看服务开着没有",
-            "it cannot be reached, check the base URL and that the server runs",
-        ),
-    ),
-    (aiohttp.ServerDisconnectedError, Phrase("没有答复就挂断了", "it hung up before it answered")),
-    (aiohttp.ClientPayloadError, Phrase("答复没发完就断了", "the answer was cut off")),
+REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (aiohttp.ClientConnectorDNSError, "name_not_found"),
+    (aiohttp.ClientProxyConnectionError, "proxy_unreachable"),
+    (aiohttp.ClientHttpProxyError, "proxy_refused"),
+    (aiohttp.ClientConnectorCertificateError, "certificate"),
+    (aiohttp.ClientSSLError, "no_tls"),
+    (aiohttp.ConnectionTimeoutError, "not_in_time"),
+    (aiohttp.ClientConnectorError, "unreachable"),
+    (aiohttp.ServerDisconnectedError, "hung_up"),
+    (aiohttp.ClientPayloadError, "cut_off"),
+    (BaseException, "connection_failed"),
 )
+"""Which of the library's words explain a broken line, the first that fits."""
 
 
 def make_session() -> aiohttp.ClientSession:
@@ -355,7 +301,7 @@ class OpenAIModel:
         try:
             return await self._complete(request)
         except ModelError as error:
-            error.args = (text_of(error).each(self._mask),)
+            error.args = (changed(error.args[0] if error.args else "", self._mask),)
             error.code = self._mask(error.code)
             raise
 
@@ -488,7 +434,8 @@ class OpenAIModel:
         """The line broke, or a deadline passed, before the answer was whole."""
         kind = ModelStalled if deadline.has_no_answer else ModelTransport
         reason = deadline.explain() if deadline.timer.expired() else _explain(error)
-        broken = kind(BROKEN.fill(name=self.name, reason=reason).each(clean_words))
+        told = words_in_force().broken.format(name=self.name, reason=reason)
+        broken = kind(changed(told, clean_words))
         broken.took = _taken(reader) or broken.took
         return broken
 
@@ -517,10 +464,11 @@ def _taken(reader: AnswerReader) -> Usage | None:
     return replace(usage, completion=reader.pieces)  # of a stream each is about a token
 
 
-def _explain(error: BaseException) -> Bilingual:
+def _explain(error: BaseException) -> str:
     """The failure of the line and what to check, and the library's own words, unless they may
     quote the body.
     """
-    reason = next((words for kind, words in REASONS if isinstance(error, kind)), CONNECTION_FAILED)
+    table = words_in_force()
+    reason = getattr(table, next(name for kind, name in REASONS if isinstance(error, kind)))
     words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)
-    return IN_ITS_WORDS.fill(reason=reason, words=words or type(error).__name__)
+    return table.in_its_words.format(reason=reason, words=words or type(error).__name__)

@@ -228,8 +228,8 @@ def _write_tool(tool: ToolSpec, dialect: Dialect) -> dict[str, Any]:
 
 
 def _encode(body: dict[str, Any]) -> bytes:
-    """JSON; where it cannot be written, without the halves of characters in it, which come from QQ
-    (6.18).
+    """JSON; where it cannot be written, without the halves of characters in it, which chats
+    bring (6.18).
     """
     try:
         return orjson.dumps(body)

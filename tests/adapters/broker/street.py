@@ -24,10 +24,10 @@ from adapters.broker.queries import ClusterHandlers, ClusterQuery, ClusterReply
 from adapters.broker.requests import RequestExchange
 from adapters.broker.topology import queue_of
 from adapters.broker.worker import Worker
+from bot.core.conversation import Conversation
 from bot.core.events import Connected, Event, MessageReceived, MessageWaited, Sender
 from bot.core.other_bots import Announcement, RowChanged
 from frostagent.clock import RandomIds, SystemClock
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Text
 from tests.adapters.broker.conftest import PARTITIONS

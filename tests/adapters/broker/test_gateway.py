@@ -34,11 +34,12 @@ from adapters.broker.payloads import (
     unpack,
 )
 from adapters.broker.topology import EVENTS, Topology, queue_of
+from bot.core.conversation import Conversation
 from bot.core.errors import NotConnected
 from bot.core.events import AccountChanged, Connected, Event, Heartbeat, MessageLost, MessageRecalled, MessageReceived
+from bot.core.segments import Mention
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from tests.adapters.broker.conftest import PARTITIONS
 from tests.adapters.broker.line import line_to
 from tests.adapters.broker.street import (

@@ -19,9 +19,9 @@ from adapters.broker.payloads import VERSION, pack
 from adapters.broker.queries import ClusterHandlers
 from adapters.broker.topology import DEAD, EVENTS
 from adapters.broker.wire import Delivered, consume
+from bot.core.conversation import Conversation
 from bot.core.events import AccountChanged, Event, MessageReceived, MessageWaited
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
 from tests.adapters.broker.street import (
     ACCOUNT,
     OURS,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from adapters.broker.partitions import ClusterPartition, partition_of
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.other_bots import EVERY_ACCOUNT
-from bot.settings_store import NOWHERE
-from frostagent.types.conversation import Conversation
 
 
 def test_the_partition_of_an_account_is_the_one_that_it_always_was() -> None:

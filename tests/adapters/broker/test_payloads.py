@@ -7,8 +7,8 @@ import pytest
 
 from adapters.broker.payloads import VERSION, AccountPresence, CallEnd, GatewayCall, Presence, pack, unpack
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.events import Event, MessageReceived, Sender
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.cases import each_case
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.core.console_views import UNANSWERED, Span, Trace, TurnRow
+from bot.core.conversation import Conversation
 from bot.core.query_results import Story, UsageSum
-from frostagent.types.conversation import Conversation
 from tests.fakes import BOT, GROUP
 
 NOW = 1_700_000_000.0

@@ -5,7 +5,7 @@ import re
 from adapters.console.http import cookie_name
 from adapters.console.logins import BURST, EVERY, LINK_SECONDS
 from bot.core.journal import Audited
-from frostagent.text.language import Language
+from bot.core.language import Language
 from tests.adapters.console.visiting import SAME, TOKEN, visiting
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import re
 
 from bot.core.console_views import AccountState, OwnerDecision, State, WaitingCall, WaitingDraft, WaitingJoinRequest
+from bot.core.conversation import Conversation
 from bot.core.settlement import Settled
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Led
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, Place, visiting

@@ -11,8 +11,8 @@ from adapters.console import health
 from adapters.console.health import RESTS, SHOWN
 from adapters.console.language import clock, moment
 from bot.core.console_views import Failure, Finding, LimitState, ModelState, OutboxState, State
+from bot.core.conversation import Conversation
 from bot.core.query_results import Ignored
-from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import HOSTILE
 from tests.adapters.console.visiting import SAME, SECRET, visiting
 from tests.fakes import GROUP, until

@@ -10,11 +10,11 @@ from typing import get_args
 from adapters.console.access import describe_audit_outcome, describe_object
 from adapters.console.language import LANGUAGES, WORDS_FOLDER, Language, language_named, read_words
 from bot.core.actions import SentSegment, plain_words
+from bot.core.engine_words import REQUIRES
 from bot.core.journal import Audited
-from bot.core.segments import Segment, Video
-from frostagent.engine.call_checks import LACKS_SETTINGS
-from frostagent.text.language import Phrase
-from frostagent.types.speech import Mention, Quote, Text
+from bot.core.language import Phrase
+from bot.core.segments import Mention, Segment, Video
+from frostagent.types.speech import Quote, Text
 
 CONSOLE = Path(__file__).parents[3] / "adapters/console"
 SPOKEN = re.compile(r"\bt\('([a-z_.]+)'[,)]|\b(?:trouble|speech)[=(]\"([a-z_.]+)\"")
@@ -87,7 +87,7 @@ def test_each_reason_not_to_call_a_tool_is_told_where_it_is_one_and_nowhere_else
         line = Audited(at=1.0, login="", address="", action="call tool", object=reason, outcome=f"refused: {reason}")
         assert re.fullmatch("被拒（[^a-z]+）", describe_audit_outcome(chinese, line)), reason
         assert describe_object(chinese, line) == reason
-        assert chinese.text(LACKS_SETTINGS.fill(requires=reason)) == f"要设置 {reason}"
+        assert chinese.text(REQUIRES.fill(requires=reason)) == f"要设置 {reason}"
 
 
 def test_what_is_no_words_in_a_message_is_called_as_people_do() -> None:

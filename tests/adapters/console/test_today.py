@@ -17,9 +17,9 @@ from bot.core.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
+from bot.core.conversation import Conversation
 from bot.core.journal import ENDINGS
 from bot.core.query_results import DayCounts, UsageSum
-from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import HOSTILE, trace
 from tests.adapters.console.visiting import SAME, visiting
 from tests.fakes import GROUP

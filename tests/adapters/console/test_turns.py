@@ -11,8 +11,8 @@ from adapters.console.language import language_named
 from adapters.console.turns import CUT, prompt_blocks, request_outcome_text
 from bot.commands.why import Explanations, explain_turn
 from bot.core.console_views import UNANSWERED, Chat, CostSum, Span, TurnQuery
+from bot.core.conversation import Conversation
 from bot.core.query_results import UsageSum
-from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import HOSTILE, NOW, row, silent, trace
 from tests.adapters.console.visiting import SECRET, visiting
 from tests.cases import each_case

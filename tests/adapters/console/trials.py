@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.core.console_views import ConsoleQueries
+from bot.core.conversation import Conversation
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import Source, TrialLimits, TrialLine, TrialOptions, TrialRuns
 from bot.memory.newest import Newest
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import MediaError
 from tests.fakes import GROUP
 

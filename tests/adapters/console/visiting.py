@@ -44,14 +44,14 @@ from bot.core.console_views import (
     Unanswered,
     WaitingDraft,
 )
+from bot.core.conversation import Conversation
 from bot.core.journal import Audited
+from bot.core.language import Language
 from bot.core.query_results import DayCounts, Story
 from bot.core.settlement import Settled
 from bot.core.trial_group import TrialLine
 from bot.memory.newest import Newest
-from frostagent.text.language import Language
 from frostagent.text.masking import Mask
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from tests.adapters.console.trials import ListTrial, ListTrials
 from tests.fakes import ManualClock

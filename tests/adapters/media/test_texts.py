@@ -5,10 +5,10 @@ import base64
 import pytest
 
 from adapters.media.attachments import TextReader, as_text
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, TransportError
 from bot.core.ports import KeptFile
 from bot.core.segments import File
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack, MediaError
 from tests.adapters.media.offline import NoWeb
 from tests.cases import each_case

@@ -75,7 +75,7 @@ def opened(question: MessageReceived) -> TurnOpened:
 
 def test_runs_count_by_their_outcome_and_steps_as_they_are() -> None:
     desk = Desk()
-    desk.metrics.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1)))
+    desk.metrics.notice(RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("1")))
     for step in (1, 2):
         desk.metrics.notice(StepFinished(run_id="t1", step=step, completion=words("hi"), seconds=1))
     for stop in (Stop.ANSWERED, Stop.ANSWERED, Stop.FAILED):

@@ -13,9 +13,9 @@ from websockets.http11 import Request
 from adapters.onebot.accounts import Account
 from adapters.onebot.auth import Admission, Admitted, TokenRefused
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, Dial, House, lifecycle, message
 from tests.cases import each_case

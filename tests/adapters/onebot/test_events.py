@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from adapters.onebot.events import read_event, read_time
+from bot.core.conversation import Conversation
 from bot.core.events import (
     ANONYMOUS,
     AccountChanged,
@@ -22,7 +23,6 @@ from bot.core.events import (
     Sender,
     account_of,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, heartbeat, lifecycle, message
 from tests.cases import each_case

@@ -16,8 +16,8 @@ from websockets.http11 import Request, Response
 from adapters.onebot.accounts import Account, PeerRegistry
 from adapters.onebot.sockets import ForwardClient
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import Connected, MessageReceived
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError
 from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, GREETING, PATIENCE, TOKEN, Frame, House, lifecycle, message

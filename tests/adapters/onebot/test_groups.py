@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.onebot.protocol import read_groups, read_member
+from bot.core.conversation import Conversation
 from bot.core.ports import JoinedGroup, Member
-from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import BOT
 

@@ -12,8 +12,8 @@ import pytest
 from adapters.onebot.protocol import INLINE
 from adapters.onebot.transport import MOST_INLINE, with_offered_media
 from bot.core.actions import MergedForward, SendMessage, SentSegment
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Attachment, Quote, Text
 from tests.cases import each_case
 

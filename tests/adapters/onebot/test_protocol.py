@@ -21,6 +21,7 @@ from adapters.onebot.protocol import (
     write_call,
 )
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import (
     AccountChanged,
     Connected,
@@ -34,9 +35,8 @@ from bot.core.events import (
     Poked,
     Requested,
 )
-from bot.core.segments import Card, File, Forward, Picture, Segment, Unsupported
-from frostagent.types.conversation import Conversation
-from frostagent.types.speech import Face, Mention, Quote, Text
+from bot.core.segments import Card, File, Forward, Mention, Picture, Segment, Unsupported
+from frostagent.types.speech import Face, Quote, Text
 from tests.adapters.onebot.conftest import ACCOUNT, Frame, message
 from tests.adapters.onebot.corpus import Capture, captures, ours
 from tests.adapters.onebot.test_fields import ANY_JSON

@@ -15,9 +15,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from adapters.onebot.accounts import Account
 from adapters.onebot.sockets import ReverseServer
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import NotConnected
 from bot.core.events import Connected, MessageReceived
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError
 from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import ACCOUNT, TOKEN, Dial, House, heartbeat, lifecycle, message

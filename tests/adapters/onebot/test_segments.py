@@ -22,17 +22,19 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
     Rps,
     Segment,
+    SendSegment,
     Sticker,
     Transfer,
     Unsupported,
     Video,
 )
-from frostagent.types.speech import Attachment, Face, MediaKind, Mention, MentionAll, Quote, SendSegment, Text
+from frostagent.types.speech import Attachment, Face, MediaKind, MentionAll, Quote, Text
 from tests.adapters.onebot.test_fields import ANY_JSON
 from tests.cases import each_case
 

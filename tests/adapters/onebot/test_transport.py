@@ -11,11 +11,11 @@ from adapters.onebot.protocol import write_action
 from adapters.onebot.transport import MOST_INLINE, OneBotTransport
 from adapters.web.file_offers import FileOffers
 from bot.core.actions import Gesture, MergedForward, React, SendMessage, ShowTyping
+from bot.core.conversation import Conversation, MessageType
 from bot.core.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected, TransportError
 from bot.core.group_admin import GroupAct, Pin, Recall
 from bot.core.ports import KeptFile
 from bot.core.segments import File, Forward
-from frostagent.types.conversation import Conversation, MessageType
 from frostagent.types.speech import Attachment, Text
 from tests.adapters.onebot.conftest import ACCOUNT, PATIENCE, Dial, Frame, House, NapCat, message
 from tests.cases import each_case

@@ -18,8 +18,8 @@ from adapters.simulator.server import CallReply, Simulator, reply_to
 from adapters.simulator.wire import CallRefused, mention, text, unconfirmed
 from adapters.simulator.world import World, demo_world
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.adapters.onebot.conftest import TOKEN, House
 from tests.adapters.simulator.conftest import both_directions, call, playing, receive

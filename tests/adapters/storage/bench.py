@@ -20,9 +20,9 @@ from sqlalchemy import text
 
 from adapters.storage.migrations import migrate
 from adapters.storage.store import SqlStore, open_store
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, MessageObserved, SendChanged, SendState, TurnOpened
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,

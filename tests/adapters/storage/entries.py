@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapters.storage.batches import Put
 from adapters.storage.database import Database
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import (
     AttachmentNamed,
@@ -23,9 +24,8 @@ from bot.core.journal import (
     TurnSteered,
 )
 from bot.core.memories import MemoryKept, StoredFact, Visibility
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from bot.policy.memory_rules import terms
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -38,7 +38,7 @@ from frostagent.types.messages import (
     UserMessage,
 )
 from frostagent.types.runs import StepFinished, Stop, ToolFinished, ToolStarted
-from frostagent.types.speech import Attachment, Face, Mention, Quote, Text
+from frostagent.types.speech import Attachment, Face, Quote, Text
 from tests.fakes import BOT, GROUP, said
 
 T = TypeVar("T")

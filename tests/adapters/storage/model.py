@@ -8,6 +8,7 @@ from itertools import count
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import (
     Entry,
@@ -20,7 +21,6 @@ from bot.core.journal import (
     TurnOpened,
     WindowMoved,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message
 from tests.adapters.storage.entries import COLUMNS, NOW, ROUND, closing, messages, opening
 from tests.fakes import BOT

@@ -21,7 +21,7 @@ from adapters.storage.leases import Lease, name_of
 from adapters.storage.migrations import configuration, migrate
 from adapters.storage.tables import REVISIONS, applied, messages, metadata, versions
 from bot.core import codec
-from frostagent.text.language import Language, text_in
+from bot.core.language import Language, text_in
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.adapters.storage.entries import heard
 from tests.adapters.storage.schemas import Schemas

@@ -9,6 +9,7 @@ from adapters.storage.queries.conversations import audited, busiest, choices, gr
 from adapters.storage.queries.sums import spent
 from adapters.storage.queries.turns import CALLS, story
 from adapters.storage.tables import tool_calls
+from bot.core.conversation import Conversation
 from bot.core.journal import (
     Audited,
     Entry,
@@ -25,7 +26,6 @@ from bot.core.journal import (
     UsageAdded,
 )
 from bot.core.query_results import PlaceSum, Publication, StoryCall, UsageSum
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from frostagent.types.runs import Stop, ToolFinished
 from tests.adapters.storage.entries import NOW, began, closing, ended, heard, opening, put, read, sending, step, verdict

@@ -11,8 +11,8 @@ from adapters.storage.erasure import forget_group, forget_user
 from adapters.storage.queries import conversations as module
 from adapters.storage.queries.conversations import chat, chats, line
 from adapters.storage.tables import messages
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageErased, MessageObserved, WindowMoved
-from frostagent.types.conversation import Conversation
 from tests.adapters.storage.entries import NOW, closing, heard, opening, put, read
 from tests.adapters.storage.test_books import ELSEWHERE, whole, write
 from tests.adapters.storage.test_turn_rows import asked, silent

@@ -9,11 +9,11 @@ from sqlalchemy import select
 from adapters.broker.partitions import ClusterPartition, partition_of
 from adapters.storage.erasure import NotErased, SqlErasing
 from adapters.storage.tables import messages, speakers, turns
+from bot.core.conversation import Conversation
 from bot.core.journal import MemberNumbered, MessageObserved
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, fact, opening
 from tests.adapters.storage.test_erasure import contains

@@ -21,6 +21,7 @@ from bot.approvals.join_requests import request_text as asked_of_owners
 from bot.approvals.tool_call_wording import asker_line
 from bot.core import codec
 from bot.core.actions import SendMessage, SentSegment, send_prefix_of_person, send_prefix_of_turn
+from bot.core.conversation import Conversation
 from bot.core.group_admin import JoinRequest
 from bot.core.journal import (
     Audited,
@@ -39,11 +40,11 @@ from bot.core.journal import (
     WindowMoved,
 )
 from bot.core.query_results import SpentSum
+from bot.core.segments import Mention
 from bot.policy.memory_rules import terms
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Attachment, Mention, Text
+from frostagent.types.speech import Attachment, Text
 from tests.adapters.storage.entries import (
     NOW,
     asked,
@@ -314,7 +315,7 @@ OWNERS_CHAT = Conversation(BOT, "private", 999)
 PETITION = JoinRequest(account=BOT, kind="friend", user_id=USER, group_id=0, comment=SECRET, flag="f", number=3)
 ABOUT_THEM = {
     "a friend request": ("b-1", asked_of_owners(PETITION, days=7), OWNERS_CHAT),
-    "who asked for a call": ("b-2", asker_line(Asker(USER, SECRET), ELSEWHERE, SECRET), OWNERS_CHAT),
+    "who asked for a call": ("b-2", asker_line(Asker(str(USER), SECRET), ELSEWHERE, SECRET), OWNERS_CHAT),
     "a call that their words led to": (f"{send_prefix_of_turn('t-own')}b-3", f"#A4 send {SECRET}", OWNERS_CHAT),
     "a loop": ("b-4", f"{SECRET}({USER}) keeps answering in {ELSEWHERE}", OWNERS_CHAT),
     "a digest": ("b-5", f"People: {SECRET}({USER}) $0.10, 某(34567) $0.01", OWNERS_CHAT),

@@ -9,8 +9,8 @@ from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.queries.export import TYPES, export
 from adapters.storage.tables import metadata
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, MemberNumbered, SendChanged, SendState, WindowMoved
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 from tests.adapters.storage.entries import (
     CALLING,

@@ -16,9 +16,8 @@ from adapters.storage.claim import NAME, JournalTaken
 from adapters.storage.database import Database
 from adapters.storage.leases import Lease, Roster, holder_of_process
 from adapters.storage.url import read_url
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.journal import MessageObserved, PersonaChosen, PlaceSet, RunSuspended
-from bot.settings_store import NOWHERE
-from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, heard, opening, sending
 from tests.fakes import BOT, GROUP, said, until

@@ -7,11 +7,11 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.queries.memories import listed, recall
 from adapters.storage.tables import memories, memory_terms
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageErased
 from bot.core.memories import MemoriesForgotten, MemoriesUsed, Visibility
 from bot.policy.memory_rules import terms
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
 from tests.adapters.storage.conftest import opened
 from tests.adapters.storage.entries import NOW, fact, put, read
 from tests.fakes import BOT, GROUP, PRIVATE

@@ -13,8 +13,8 @@ from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
 from adapters.storage.erasure import NOTHING, erase_group, erase_user, newer
 from adapters.storage.tables import messages, metadata, things, turns, verdicts, windows
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, Judged, MemberNumbered, MessageErased, MessageObserved, WindowMoved
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, UserMessage
 from tests.adapters.storage.entries import NOW, closing, opening, put, sending, step, thing
 from tests.fakes import BOT, GROUP, said

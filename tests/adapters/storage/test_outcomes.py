@@ -17,6 +17,7 @@ from adapters.storage.queries.unfinished import spoken
 from adapters.storage.tables import messages, runs, sends, steps, turns, usage, verdicts
 from bot.core.actions import SendMessage
 from bot.core.console_views import ROWS, UNANSWERED, TurnQuery
+from bot.core.conversation import Conversation
 from bot.core.journal import (
     ENDINGS,
     Entry,
@@ -30,7 +31,6 @@ from bot.core.journal import (
     TurnOpened,
     Undelivered,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Text
 from tests.adapters.storage.entries import NOW, closing, opening, put, read, step

@@ -20,6 +20,7 @@ from adapters.storage.tables import metadata
 from adapters.storage.tables import turns as turn_table
 from bot.core import codec
 from bot.core.actions import MergedForward, SendMessage, SentSegment
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import (
     ConversationReset,
@@ -38,7 +39,6 @@ from bot.core.journal import (
     WindowMoved,
 )
 from bot.core.segments import File, Forward, Picture, Record, Video
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Message
 from frostagent.types.speech import Attachment, Quote, Text
 from tests.adapters.storage.entries import (

@@ -11,6 +11,7 @@ from adapters.storage.rows import kept, rows
 from adapters.storage.statements import SQL, Statement, compiled, plain
 from bot.core import codec
 from bot.core.actions import MAX_SOURCE, SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import (
     Audited,
@@ -34,7 +35,6 @@ from bot.core.journal import (
     WindowMoved,
 )
 from bot.core.memories import MemoriesForgotten, MemoriesUsed, Visibility
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolMessage, Usage
 from frostagent.types.speech import Attachment, Text
 from tests.adapters.storage.entries import (

@@ -18,9 +18,9 @@ from adapters.storage.reading import CONSOLE_TIMEOUT, ConsoleReader, SqlConsoleQ
 from adapters.storage.retention import LATE, add_up
 from bot.core.calendar_days import midnight
 from bot.core.console_views import CostSum, TurnQuery
+from bot.core.conversation import Conversation
 from bot.core.journal import MemberNumbered, MessageObserved, RunSuspended, UsageAdded
 from bot.core.query_results import DayCounts
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from frostagent.types.runs import Stop
 from tests.adapters.storage.entries import NOW, began, ended, opening, read, step

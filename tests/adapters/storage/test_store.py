@@ -19,10 +19,10 @@ from sqlalchemy import event, select
 from adapters.storage import store as module
 from adapters.storage.retention import DAY
 from adapters.storage.tables import messages, versions
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import MessageErased, MessageOverheard, Recovery, Remembered, SendChanged, SendState
 from bot.memory.history import MAX_OVERHEARD, History
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError
 from tests.adapters.storage.conftest import Opened, ParkedClock, locked, opened
 from tests.adapters.storage.entries import NOW, asked, closing, heard, opening, sending

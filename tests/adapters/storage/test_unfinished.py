@@ -13,8 +13,8 @@ from adapters.storage.batches import EntryBatches, Put
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.storage.queries import conversations, unfinished
-from bot.core import codec
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import Sender
 from bot.core.journal import (
     Entry,
@@ -29,9 +29,8 @@ from bot.core.journal import (
     Undelivered,
 )
 from bot.core.redaction import OwnWords
-from frostagent.types.conversation import Conversation
+from bot.core.run_ids import read_run
 from frostagent.types.messages import AssistantMessage, ToolMessage, UserMessage
-from frostagent.types.runs import SuspendedRun
 from frostagent.types.speech import Attachment
 from tests.adapters.storage.entries import (
     ANSWER,
@@ -462,5 +461,5 @@ def test_the_rows_of_an_older_version_are_read_as_those_of_today(
         assert recovered == read(database, unfinished.recover, NOW)
         for where in (journal.GROUP, journal.PRIVATE):
             assert read(old, conversations.remember, where) == read(database, conversations.remember, where)
-    assert [codec.read(SuspendedRun, each.state) for each in recovered.suspended] == [journal.RUN]
+    assert [read_run(each.state) for each in recovered.suspended] == [journal.RUN]
     assert [turn.turn_id for turn in recovered.turns] == ["t3"]

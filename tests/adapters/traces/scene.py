@@ -41,7 +41,10 @@ def engine(observer: Observer, clock: Clock, model: ScriptedModel, *tools: Tool)
 
 def a_run(name: str = "t1") -> Run:
     return Run(
-        id=name, conversation=GROUP, asker=Asker(777), transcript=(SystemMessage("be nice"), UserMessage("天气？"))
+        id=name,
+        conversation=str(GROUP),
+        asker=Asker("777"),
+        transcript=(SystemMessage("be nice"), UserMessage("天气？")),
     )
 
 

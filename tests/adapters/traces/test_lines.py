@@ -94,8 +94,8 @@ def test_a_run_that_waits_says_what_for_and_one_that_goes_on_says_so() -> None:
     pending = PendingCall(CALL, "may it?", NOW, "digest")
     suspended = SuspendedRun(
         run_id="t1",
-        conversation=GROUP,
-        asker=Asker(777),
+        conversation=str(GROUP),
+        asker=Asker("777"),
         messages=(),
         message=AssistantMessage(tool_calls=(CALL,)),
         answers=(pending,),
@@ -105,7 +105,7 @@ def test_a_run_that_waits_says_what_for_and_one_that_goes_on_says_so() -> None:
     paused = line_of(RunPaused(run_id="t1", suspended=suspended, seconds=0.5), NOW, content=True)
     assert paused is not None
     assert (paused["action"], paused["waiting"], paused["duration_ms"]) == ("pause", ["c0"], 500.0)
-    resumed = line_of(RunContinued(run_id="t1", conversation=GROUP, asker=Asker(777)), NOW, content=True)
+    resumed = line_of(RunContinued(run_id="t1", conversation=str(GROUP), asker=Asker("777")), NOW, content=True)
     assert resumed is not None
     assert (resumed["action"], resumed["conversation"]) == ("continue", "10001:group:4242")
 
@@ -128,7 +128,7 @@ def test_a_moment_is_told_in_utc() -> None:
 
 
 def test_a_run_inside_another_one_names_it_in_each_line() -> None:
-    event = RunContinued(run_id="t1/1/c0", parent="t1", conversation=GROUP, asker=Asker(1))
+    event = RunContinued(run_id="t1/1/c0", parent="t1", conversation=str(GROUP), asker=Asker("1"))
     line = line_of(event, NOW, content=False)
     assert line is not None
     assert (line["run"], line["parent"]) == ("t1/1/c0", "t1")

@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from adapters.traces.run_log import RunSummary, chain, read_lines, summaries
-from frostagent.tracing import line_of
+from adapters.traces.run_log import RunSummary, chain, event_line, read_lines, summaries
 from tests.adapters.traces.scene import run_scene
 from tests.fakes import RecordingObserver
 
@@ -12,7 +11,7 @@ from tests.fakes import RecordingObserver
 async def scene(name: str, at: float) -> list[dict[str, Any]]:
     observer = RecordingObserver()
     await run_scene(observer, name=name)
-    return [line for event in observer.events if (line := line_of(event, at, content=True))]
+    return [line for event in observer.events if (line := event_line(event, at, content=True))]
 
 
 async def test_a_run_is_summed_up_with_outcome_steps_tools_tokens_and_seconds() -> None:

@@ -34,7 +34,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def started(name: str) -> RunStarted:
-    return RunStarted(run_id=name, conversation=GROUP, asker=Asker(777))
+    return RunStarted(run_id=name, conversation=str(GROUP), asker=Asker("777"))
 
 
 async def test_a_run_is_in_the_file_line_by_line_and_only_its_owner_can_read_it(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Bench:
         return [span for span in self.exporter.get_finished_spans() if span.name == name]
 
     def start(self) -> None:
-        self.observer.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777)))
+        self.observer.notice(RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("777")))
 
     def finish_call(self, *, seconds: float = 0.5, began: float = 0.0) -> None:
         result = ToolMessage("c0", "look_up", "fine")
@@ -142,8 +142,8 @@ def test_a_run_that_waits_ends_its_span_and_the_call_is_one_span_in_the_later_on
     bench.observer.notice(ToolStarted(run_id="t1", step=1, call=CALL))
     suspended = SuspendedRun(
         run_id="t1",
-        conversation=GROUP,
-        asker=Asker(777),
+        conversation=str(GROUP),
+        asker=Asker("777"),
         messages=(),
         message=AssistantMessage(tool_calls=(CALL,)),
         answers=(PendingCall(CALL, "may it?", 2000.0, ""),),
@@ -152,7 +152,7 @@ def test_a_run_that_waits_ends_its_span_and_the_call_is_one_span_in_the_later_on
     )
     bench.observer.notice(RunPaused(run_id="t1", suspended=suspended, seconds=1.0))
     bench.clock.time += 100
-    bench.observer.notice(RunContinued(run_id="t1", conversation=GROUP, asker=Asker(777)))
+    bench.observer.notice(RunContinued(run_id="t1", conversation=str(GROUP), asker=Asker("777")))
     bench.finish_call()
     bench.finish()
     first, second = bench.named("run")
@@ -186,20 +186,20 @@ def test_what_comes_without_the_beginning_of_its_run_is_no_span(bench: Bench) ->
 def test_runs_that_never_end_do_not_pile_up(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "MAX_OPEN", 2)
     for number in range(5):
-        bench.observer.notice(RunStarted(run_id=f"t{number}", conversation=GROUP, asker=Asker(777)))
+        bench.observer.notice(RunStarted(run_id=f"t{number}", conversation=str(GROUP), asker=Asker("777")))
     assert len(bench.observer._runs) <= 2
 
 
 async def test_without_an_sdk_nothing_happens_and_nothing_is_kept() -> None:
     observer = TurnSpans(clock=ManualClock())
-    observer.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777)))
+    observer.notice(RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("777")))
     assert observer._runs == {}
     await run_scene(observer)
 
 
 def test_a_run_inside_another_one_is_a_span_inside_its_span(bench: Bench) -> None:
     bench.start()
-    bench.observer.notice(RunStarted(run_id="t1/1/c0", parent="t1", conversation=GROUP, asker=Asker(777)))
+    bench.observer.notice(RunStarted(run_id="t1/1/c0", parent="t1", conversation=str(GROUP), asker=Asker("777")))
     outcome = Outcome(Stop.ANSWERED, "", (), Usage(), 1)
     bench.observer.notice(RunFinished(run_id="t1/1/c0", parent="t1", outcome=outcome, seconds=1.0))
     bench.finish()

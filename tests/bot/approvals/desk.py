@@ -14,15 +14,15 @@ from bot.approvals.join_requests import JoinRequests, JoinRequestStore
 from bot.approvals.new_groups import NewGroups
 from bot.approvals.registry import LookUp, PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
+from bot.core.language import Language
 from bot.core.server_clock import ServerClock
 from bot.memory.drafts import Drafts
 from bot.memory.history import History
 from bot.memory.modes import Modes
 from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, Usage
 from frostagent.types.runs import Asker, PendingCall, SuspendedRun
 from frostagent.types.suspension import ApprovalRequest, Decision
@@ -194,8 +194,8 @@ def waiting(*names: str, run_id: str = "t1", asker: int = 777, text: str = "", s
     expires = ManualClock().now() + 600
     return SuspendedRun(
         run_id=run_id,
-        conversation=GROUP,
-        asker=Asker(asker, "小明"),
+        conversation=str(GROUP),
+        asker=Asker(str(asker), "小明"),
         messages=(),
         message=AssistantMessage("", made),
         answers=tuple(PendingCall(call, f"{call.name} {arguments}", expires, "", since=since) for call in made),
@@ -212,7 +212,7 @@ def request() -> ApprovalRequest:
         name="mail",
         arguments={},
         asks="?",
-        conversation=GROUP,
-        asker=Asker(777),
+        conversation=str(GROUP),
+        asker=Asker("777"),
         context=tool_context(),
     )

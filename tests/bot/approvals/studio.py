@@ -13,6 +13,7 @@ from bot.chat.lanes import Lanes, Order
 from bot.chat.mutes import Mutes
 from bot.chat.tasks import Resume, Work, due_of, person_of
 from bot.core.actions import SendMessage, SentSegment
+from bot.core.conversation import Conversation
 from bot.core.journal import SendChanged, TurnOpened
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
@@ -22,7 +23,6 @@ from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
 from bot.outbox.sender import Sender
 from bot.outbox.sends import SendJournal
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import UserMessage
 from frostagent.types.speech import Receipt, Text
 from tests.bot.approvals.desk import build_decisions

@@ -7,11 +7,11 @@ import pytest
 
 from bot.approvals.decision import Approvers, Reply
 from bot.approvals.new_groups import AGAIN, QUESTION, NewGroups, group_in, read_group_reply
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused
 from bot.core.events import MessageReceived
 from bot.memory.modes import Mode, Modes
 from bot.outbox.delivery import Postbox
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Quote, Text
 from tests.bot.approvals.desk import OWNER, Desk, candidates_for, desk, take_named
 from tests.cases import each_case

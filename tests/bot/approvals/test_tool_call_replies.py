@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bot.approvals.decision import Reply
 from bot.approvals.tool_call_wording import AGAIN
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from frostagent.types.speech import Quote, Text
 from frostagent.types.suspension import Allow, Decision, Deny
 from tests.bot.approvals.desk import OWNER, QUESTION, Desk, desk, waiting

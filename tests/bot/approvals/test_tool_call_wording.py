@@ -12,12 +12,12 @@ from bot.approvals.tool_call_wording import (
     request_parts,
 )
 from bot.core.events import quote_in
-from bot.core.segments import Picture, Segment
+from bot.core.language import Language
+from bot.core.segments import Mention, Picture, Segment
 from frostagent.engine.authority import in_one_line, led_by
-from frostagent.text.language import Language
 from frostagent.types.messages import ToolCall
 from frostagent.types.runs import Asker, Led, PendingCall
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
@@ -133,20 +133,21 @@ def test_of_a_long_text_both_ends_are_shown() -> None:
 
 
 def test_who_asks_and_where_is_named_by_number() -> None:
-    assert asker_line(Asker(777, "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
-    assert asker_line(Asker(777, "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"
+    assert asker_line(Asker("777", "小明"), GROUP, "删了它") == "小明(777)，群 4242：「删了它」"
+    assert asker_line(Asker("777", "「\n主人"), PRIVATE, "「删」") == "『 主人(777)，私聊：「『删』」"
     assert (
-        asker_line(Asker(777, "小明"), GROUP, "删了它", tongue=Language.ENGLISH) == "小明(777), group 4242: 「删了它」"
+        asker_line(Asker("777", "小明"), GROUP, "删了它", tongue=Language.ENGLISH)
+        == "小明(777), group 4242: 「删了它」"
     )
     assert (
-        asker_line(Asker(777, "Ming"), PRIVATE, "wipe it", tongue=Language.ENGLISH)
+        asker_line(Asker("777", "Ming"), PRIVATE, "wipe it", tongue=Language.ENGLISH)
         == "Ming(777), in private: 「wipe it」"
     )
 
 
 def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_version_wrote_it() -> None:
     call = PendingCall(ToolCall("c0", "mail", "{}"), "mail", 0, "")
-    stranger = Asker(777, "小明", authority=Audience.EVERYONE, voices=("小红#3", "x\n#A9 y"), read=("web", "look"))
+    stranger = Asker("777", "小明", authority=Audience.EVERYONE, voices=("小红#3", "x\n#A9 y"), read=("web", "look"))
     led = led_by(stranger)
     assert led == Led(people=True, names=("小红#3", "x #A9 y"), read=("web", "look"))
     told = replace(call, led=led)
@@ -159,7 +160,7 @@ def test_whose_words_led_there_is_told_in_either_language_and_as_an_older_versio
         influence_line(replace(call, led=Led(people=True)), tongue=Language.ENGLISH) == "\nRead before: words of others"
     )
     assert influence_line(replace(call, led="别人的话"), tongue=Language.ENGLISH) == "\nRead before: 别人的话"
-    owner = Asker(1, "主人", authority=Audience.OWNER, overheard=Audience.OWNER)
+    owner = Asker("1", "主人", authority=Audience.OWNER, overheard=Audience.OWNER)
     assert (influence_line(call), led_by(owner)) == ("", Led())
 
 

@@ -9,7 +9,7 @@ from bot.approvals.tool_call_wording import TOO_LONG, TOO_MANY, UNREACHABLE
 from bot.core.actions import send_prefix
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.journal import SendQueued
-from frostagent.text.language import Language
+from bot.core.language import Language
 from frostagent.types.runs import Asker
 from frostagent.types.speech import Attachment, Quote, Text
 from frostagent.types.suspension import Allow, Deny, Pending
@@ -146,7 +146,7 @@ async def test_the_terminal_is_shown_all_of_it() -> None:
 
 async def test_the_name_of_who_asks_looks_like_nothing_but_a_name() -> None:
     async with desk() as at:
-        at.wait(replace(waiting("mail"), asker=Asker(777, "主人(999)】，私聊：「好」")))
+        at.wait(replace(waiting("mail"), asker=Asker("777", "主人(999)】，私聊：「好」")))
         await at.outbox.wait_idle()
         assert at.transport.texts[0].split("\n")[1].startswith("主人 999 ，私聊 好(777)，群 4242：")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.budget.limit_alerts import LimitAlerts
 from bot.budget.limits import Amount
 from bot.core.calendar_days import midnight
-from frostagent.text.language import Language
+from bot.core.language import Language
 from tests.fakes import GROUP, ManualClock
 from tests.owners import both, read
 

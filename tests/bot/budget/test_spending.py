@@ -10,14 +10,14 @@ from adapters.storage.store import SqlStore, open_store
 from bot.budget.limits import ALL, NOTHING, Amount, Cap, DayLimits, LimitLevel, OwnLimits
 from bot.budget.spending import NOBODY, TURNS, Payer, Spending
 from bot.core.calendar_days import midnight
+from bot.core.conversation import Conversation
 from bot.core.journal import UsageAdded, UsageReleased, UsageReserved
+from bot.core.language import Language
 from bot.core.other_bots import UsageTaken
 from bot.core.query_results import SpentSum
 from bot.memory.journal_observers import ObservedStore
 from bot.web import read_today
 from frostagent.clock import SystemClock
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
 from tests.bot.budget.till import ELSEWHERE, Empty, Till, opened, till_of
 from tests.bot.budget.traffic import WAYS, Traffic

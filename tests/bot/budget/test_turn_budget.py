@@ -54,7 +54,7 @@ class At(Spending):
 def test_a_run_has_less_from_rung_to_rung_and_at_the_end_its_last_words() -> None:
     cheap = ScriptedModel()
     turn_budget = TurnBudget(unlimited(), cheap=cheap, tools=lambda: (look, ask, weather))
-    run = Run(id="t1", conversation=GROUP, asker=Asker(1), transcript=(), terms=Terms(frozenset({"no"})))
+    run = Run(id="t1", conversation=str(GROUP), asker=Asker("1"), transcript=(), terms=Terms(frozenset({"no"})))
     assert turn_budget.leaner(run) == run
     seen = [
         replace(turn_budget, spending=At(rung)).leaner(run)

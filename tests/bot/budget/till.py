@@ -11,11 +11,11 @@ from bot.budget.limits import Cap, DayLimits, LimitLevel, OwnLimits
 from bot.budget.shared_spending import SharedSpending
 from bot.budget.spending import Spending
 from bot.core.calendar_days import midnight
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, TurnOpened, UsageAdded, UsageReleased, UsageReserved
+from bot.core.language import Language
 from bot.core.other_bots import Announcer
 from bot.core.query_results import SpentSum
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Usage
 from tests.adapters.storage.entries import opening
 from tests.bot.commands.books import PaperBooks

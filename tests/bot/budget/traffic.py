@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from bot.budget.meter import CountedSpeech, Meter
+from bot.core.conversation import Conversation
 from bot.core.journal import UsageAdded
 from bot.core.ports import Store
 from bot.core.task_context import current_run, early_payer
@@ -21,7 +22,6 @@ from frostagent.engine.budget import Budget, BudgetShare
 from frostagent.models.failover import Failover
 from frostagent.models.prices import Price
 from frostagent.models.upstreams import Upstream
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import MediaError, ModelError, ModelRejected, ModelStalled, ModelTransport
 from frostagent.types.messages import (
     AssistantMessage,

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from bot.chat.active_conversations import ActiveConversations
 from bot.chat.group_probe import MAX_GROUPS, BotDetection, GroupProbe
 from bot.chat.mutes import Mutes
+from bot.core.conversation import Conversation
 from bot.core.events import Muted
 from bot.core.ports import JoinedGroup, Member
 from frostagent.cancellation import background
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from tests.fakes import BOT, RecordingTransport, SteppedClock, until
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.chat.active_conversations import ActiveConversations, Arrival
+from bot.core.conversation import Conversation
 from bot.policy.message_trimming import MAX_NAME
-from frostagent.types.conversation import Conversation
 from tests.bot.chat.test_catchup import HELLO, ago, back
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, said, until
 

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from bot.chat.cancellation import CONSEQUENCES, Reason, Selector
 from bot.chat.tasks import Task
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import NotConnected
 from bot.core.journal import TurnClosed
 from bot.policy.wake import Wake
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Text

@@ -5,11 +5,11 @@ import pytest
 from bot.chat.attachment_opener import AttachmentOpener
 from bot.chat.context_builder import PromptContext
 from bot.chat.perception import NO_SENSES, Forwards, Senses
+from bot.core.conversation import Conversation
 from bot.core.events import Role
 from bot.core.ports import Seen
 from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.history import History
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, Lack, MediaError, ToolDenied
 from frostagent.types.results import Image
 from frostagent.types.speech import Text

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.chat.wake_classifier import BlockedWordFilter
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
-from bot.core.segments import Picture, Segment
-from frostagent.types.conversation import Conversation
-from frostagent.types.speech import Mention, Quote, Text
+from bot.core.segments import Mention, Picture, Segment
+from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT, GROUP, said
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.chat.group_probe import MAX_ASKED, BotDetection
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from tests.fakes import GROUP, PRIVATE, said
 
 

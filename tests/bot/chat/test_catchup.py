@@ -8,10 +8,10 @@ from msgspec import structs
 
 from bot.chat.backfill import Catchup
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import Connected, MessageReceived
 from bot.core.journal import MessageErased, MessageObserved, MessageOverheard, SendState, StoredSend
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Quote, Text
 from tests.bot.hall import Hall
 from tests.cases import each_case

@@ -17,13 +17,13 @@ from bot.chat.tasks import Facts, Resume, Task, Work, due_of, person_of
 from bot.chat.turn_journal import TurnJournal
 from bot.core.events import MessageReceived
 from bot.core.journal import MessageObserved, MessageOverheard, MessageTakenUp
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
 from bot.outbox.gestures import Gestures
 from bot.policy.wake import NeedsQuoted, Observe, Rules, Silence, Verdict, Wake
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from tests.bot.budget.till import unlimited
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from bot.core.actions import React
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, NotConnected
 from bot.core.events import Connected
 from bot.outbox.gestures import WORKING
 from frostagent.cancellation import background
-from frostagent.types.conversation import Conversation
 from tests.bot.hall import hall, muted
 from tests.fakes import BOT, GROUP, said, until, words
 

@@ -10,16 +10,17 @@ from msgspec.structs import replace
 
 from bot.chat.context_builder import spent_by
 from bot.chat.suspended import SuspendedTurn
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import MemberNumbered, Remembered, Round
+from bot.core.segments import Mention
 from bot.memory.personas import Cast, Persona
 from bot.prompt.compose import Question, user_message
 from bot.prompt.render import View
 from frostagent.models.tokens import estimate_messages
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, Usage, UserMessage
 from frostagent.types.runs import Asker, Spent, SuspendedRun
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.bot.chat.test_recovery import turn
 from tests.bot.chat.test_turn import OWNER, living, speak
@@ -218,7 +219,7 @@ async def test_a_retry_whose_words_may_be_others_too_has_nobodys_authority() -> 
 async def test_a_turn_that_goes_on_has_no_more_authority_than_it_had_or_is_left(
     before: Audience, meanwhile: str
 ) -> None:
-    asker = Asker(OWNER, is_owner=True, authority=Audience.GROUP_ADMIN, overheard=before)
+    asker = Asker(str(OWNER), is_owner=True, authority=Audience.GROUP_ADMIN, overheard=before)
     waiting = SuspendedTurn(said("hi", user=OWNER), UserMessage("hi"), suspended(asker))
     async with living() as house:
         house.history.speakers.learn(GROUP, [])
@@ -232,7 +233,7 @@ async def test_a_turn_that_goes_on_has_no_more_authority_than_it_had_or_is_left(
 def suspended(asker: Asker) -> SuspendedRun:
     return SuspendedRun(
         run_id="t1",
-        conversation=GROUP,
+        conversation=str(GROUP),
         asker=asker,
         messages=(),
         message=AssistantMessage(),
@@ -243,7 +244,7 @@ def suspended(asker: Asker) -> SuspendedRun:
 
 
 def test_what_a_waiting_turn_has_spent_is_what_was_written_down_or_can_be_told_from_it() -> None:
-    run = suspended(Asker(777))
+    run = suspended(Asker("777"))
     waiting = SuspendedTurn(said("hi"), UserMessage("hi"), run, ("one", ""))
     assert spent_by(waiting) == Spent(2, 42, 2)
     spent = Spent(7, 99.0, 4)

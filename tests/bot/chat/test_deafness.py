@@ -10,11 +10,11 @@ from msgspec import structs
 
 from bot.chat.active_conversations import ActiveConversations, Arrival
 from bot.chat.backfill import APART, DEAF, LAG, LONGEST, SHORTEST, DeafnessWatch
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.outbox.owner_alerts import Owner
 from frostagent.cancellation import background
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case

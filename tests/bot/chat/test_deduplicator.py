@@ -5,7 +5,7 @@ import asyncio
 from msgspec import structs
 
 from bot.chat.deduplicator import Past, SeenMessages
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, ManualClock, said
 

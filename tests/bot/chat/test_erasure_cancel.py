@@ -5,13 +5,14 @@ import asyncio
 from msgspec.structs import replace
 
 from bot.chat.tasks import Task
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.events import Connected
 from bot.core.journal import TurnOpened
+from bot.core.segments import Mention
 from bot.policy.wake import Wake
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from tests.bot.hall import hall
 from tests.cases import each_case
 from tests.e2e.test_suspended_turns import ask_first

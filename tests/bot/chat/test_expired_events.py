@@ -9,12 +9,12 @@ from msgspec import structs
 from bot.chat.backfill import WAITED
 from bot.chat.tasks import YOUNG
 from bot.core.actions import React
+from bot.core.conversation import Conversation
 from bot.core.events import MessageLost, MessageWaited
 from bot.core.journal import MessageObserved
 from bot.outbox.gestures import NOT_NOW
 from bot.policy.wake import Silence
 from frostagent.cancellation import background
-from frostagent.types.conversation import Conversation
 from tests.bot.hall import hall
 from tests.fakes import BOT, GROUP, said, until, words
 

@@ -65,7 +65,7 @@ async def test_the_model_is_told_in_the_language_of_its_prompt_and_whoever_asks_
         await house.turns.answer(said("今天北京天气怎么样？"))
         told = house.model.requests[1].messages[-1]
         assert isinstance(told, UserMessage)
-        assert told.text.endswith(ZH.notices.empty)
+        assert told.text.endswith(ZH.engine[0].empty)
         await house.turns.answer(said("What is the weather like?", user=888))
         house.transport.failures.append(ActionRefused("send_group_msg", retcode=1, wording="消息内容过长"))
         await house.turns.answer(said("What will it be like tomorrow?", user=888))

@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from bot.chat.group_admin import GroupAdmin
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, ActionUnsupported, NotConnected
 from bot.core.group_admin import GroupAct, Mute, Pin, Recall, SetCard
+from bot.core.language import Language
 from bot.core.ports import Member
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.runs import Asker
 from frostagent.types.suspension import Suspend
@@ -24,7 +24,7 @@ def chair(*known: str, tongue: Language = Language.CHINESE) -> tuple[GroupAdmin,
     transport = RecordingTransport(messages)
     roles = {BOT: Member("admin"), ADMIN: Member("admin"), MING: Member("member")}
     transport.members = {(GROUP, user_id): member for user_id, member in roles.items()}
-    context = replace(tool_context(), conversation=GROUP, asker=Asker(ADMIN))
+    context = replace(tool_context(), conversation=str(GROUP), asker=Asker(str(ADMIN)))
     group_admin = GroupAdmin(transport, name=lambda _, user_id: f"名\n{user_id}", tongue=tongue)
     return group_admin, transport, context
 

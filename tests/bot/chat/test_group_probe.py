@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from bot.chat.group_probe import ABREAST, AGAIN, MAX_GROUPS, TRIES
 from bot.chat.mutes import UNCERTAIN_MUTE
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, ActionUnsupported, NotConnected
 from bot.core.events import Connected, MemberChanged, Muted, Role
 from bot.core.ports import JoinedGroup, Member
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from tests.bot.chat.office import office
 from tests.bot.hall import became

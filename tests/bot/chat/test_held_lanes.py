@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.errors import NotConnected
 from bot.core.events import MessageReceived
 from bot.core.journal import MessageOverheard, TurnClosed
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Stop
 from tests.bot.chat.test_catchup import HELLO, ago, answer, quotes, slow
 from tests.bot.chat.test_recovery import turn

@@ -8,8 +8,8 @@ from bot.chat.coalescer import (
     shows_something,
 )
 from bot.core.events import MessageReceived
-from bot.core.segments import Card, File, Forward, Picture, Record, Segment
-from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
+from bot.core.segments import Card, File, Forward, Mention, Picture, Record, Segment
+from frostagent.types.speech import Face, MentionAll, Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, PRIVATE, said
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from bot.chat.lanes import Lanes, Order
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from tests.fakes import ManualClock
 
 A = Conversation(1, "group", 1)

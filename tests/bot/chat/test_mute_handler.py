@@ -9,6 +9,7 @@ import pytest
 from bot.approvals.decision import Reply
 from bot.approvals.tool_call_wording import EXPIRED, UNDONE, WITHDRAWN, waiting_line
 from bot.chat.tasks import Task
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused
 from bot.core.events import Connected, MemberChange, MessageReceived, Muted, Role
 from bot.core.journal import MessageObserved, TurnClosed
@@ -17,7 +18,6 @@ from bot.policy.wake import Silence, Wake
 from bot.prompt import render
 from bot.prompt.wording_zh import ZH
 from frostagent.cancellation import background
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage
 from frostagent.types.runs import Stop
 from frostagent.types.speech import Quote, Text

@@ -3,9 +3,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.chat.mutes import MAX_MUTE, MAX_PLACES, UNCERTAIN_MUTE, Mutes
+from bot.core.conversation import Conversation
 from bot.core.events import Muted, Role
 from bot.core.ports import Member
-from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, ManualClock
 

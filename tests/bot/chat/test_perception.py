@@ -6,6 +6,7 @@ import pytest
 from msgspec import structs
 
 from bot.chat.perception import Perception, Senses
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived
 from bot.core.ports import Seen
@@ -13,7 +14,6 @@ from bot.core.segments import Forward, Picture
 from bot.memory.history import MAX_KNOWN, History
 from bot.policy.message_trimming import trim_message
 from bot.prompt.compose import Forwarded, PicturePlace, Question, QuestionPicture, user_message
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import Lack, MediaError
 from frostagent.types.speech import Quote, Text
 from tests.bot.prompt import VIEW

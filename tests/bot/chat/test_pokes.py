@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bot.core.conversation import Conversation
 from bot.core.events import Poked
 from bot.policy.wake import Rules
-from frostagent.types.conversation import Conversation
 from tests.bot.hall import Hall, hall, muted
 from tests.fakes import BOT, GROUP, PRIVATE
 from tests.fallback_lines import HERE, HERE_IN_PRIVATE

@@ -4,9 +4,10 @@ from msgspec.structs import replace
 
 from bot.chat.context_builder import LOOK_UPS, PromptContext
 from bot.core.journal import MemberNumbered
+from bot.core.segments import Mention
 from bot.memory.history import History
 from bot.prompt.compose import OverheardTalk, Question
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT, GROUP, RecordingStore, said
 
 

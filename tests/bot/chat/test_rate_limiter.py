@@ -9,11 +9,11 @@ from bot.budget.limits import LimitLevel
 from bot.budget.spending import Spending
 from bot.chat.tasks import Task
 from bot.core.actions import React
+from bot.core.conversation import Conversation
 from bot.core.journal import OpenTurn
 from bot.outbox.delivery import MAX_LINES
 from bot.outbox.gestures import NOT_NOW
 from bot.policy.wake import Rules, Silence, Wake
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest, UserMessage
 from frostagent.types.ports import Clock
 from frostagent.types.traits import Rate

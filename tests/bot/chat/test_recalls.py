@@ -8,8 +8,8 @@ import pytest
 
 from bot.chat.tasks import Resume
 from bot.chat.turn_journal import GIVEN_UP
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageErased, MessageObserved, Remembered, Round, TurnClosed, TurnSteered
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Completion, ModelRequest, UserMessage
 from frostagent.types.runs import Stop
 from frostagent.types.suspension import Allow

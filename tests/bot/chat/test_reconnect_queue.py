@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from bot.chat.active_conversations import Arrival
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from tests.bot.chat.test_catchup import HELLO, ago, back
 from tests.fakes import BOT, GROUP, PRIVATE, said, until, words
 

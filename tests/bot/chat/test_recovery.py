@@ -247,7 +247,7 @@ async def test_a_send_that_was_refused_is_passed_on_to_who_tells_askers() -> Non
     async with restarted() as (house, recoverer):
         await recoverer.recover(Recovery(sends=(structs.replace(send(SendState.REFUSED, final=True), reason="no"),)))
         passed_on = house.outbox.settled.get_nowait()
-        assert passed_on.receipt.result() == Refused("no", by_qq=True)
+        assert passed_on.receipt.result() == Refused("no", by_server=True)
         assert (house.transport.sent, house.lost, house.outbox.unconfirmed.sends) == ([], [], [])
 
 

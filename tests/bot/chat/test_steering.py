@@ -10,11 +10,11 @@ from bot.chat.steering import belongs
 from bot.chat.tasks import Resume
 from bot.core.events import Event, MessageReceived
 from bot.core.journal import MessageTakenUp, TurnClosed, TurnOpened, TurnSteered, UsageAdded
-from bot.core.segments import Card
+from bot.core.segments import Card, Mention
 from bot.policy.wake import Rules
 from frostagent.types.errors import ModelAuth
 from frostagent.types.messages import AssistantMessage, Completion, ModelRequest, ToolMessage, UserMessage
-from frostagent.types.speech import Mention, MentionAll, Quote, Text
+from frostagent.types.speech import MentionAll, Quote, Text
 from frostagent.types.suspension import Allow
 from frostagent.types.tools import tool
 from tests.bot.hall import Hall, hall, muted, recalled

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.chat.stop_handler import CHINESE, StopWord, stop_in
-from bot.core.segments import Picture
-from frostagent.types.speech import Mention, Quote, Text
+from bot.core.segments import Mention, Picture
+from frostagent.types.speech import Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, said
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.chat.suspended import SuspendedTurn
-from bot.core import codec
 from bot.core.journal import Remembered, Round, RunSuspended, Suspended, TurnClosed
 from bot.core.redaction import RECALLED, OwnWords
+from bot.core.run_ids import read_run, write_run
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from frostagent.types.runs import Stop, SuspendedRun
+from frostagent.types.runs import Stop
 from frostagent.types.suspension import Allow
 from tests.bot.approvals.desk import waiting
 from tests.bot.chat.test_turn import living
@@ -30,7 +30,7 @@ async def test_a_suspended_run_that_cannot_be_read_is_closed_as_interrupted() ->
 async def test_a_restored_run_whose_number_is_taken_is_written_down_with_another() -> None:
     run = waiting("ask_first", run_id="t9")
     numbered = replace(run, answers=(replace(run.pending[0], number=1),))
-    stored = Suspended("t9", codec.write(numbered), 0.0, said("x"), UserMessage("x"))
+    stored = Suspended("t9", write_run(numbered, GROUP), 0.0, said("x"), UserMessage("x"))
     async with living(calls(("ask_first", ""))) as house:
         house.toolset.register(ask_first)
         await house.turns.answer(said("please"))
@@ -38,7 +38,7 @@ async def test_a_restored_run_whose_number_is_taken_is_written_down_with_another
         put_down = house.store.of("run_suspended")[-1]
         assert isinstance(put_down, RunSuspended)
         assert put_down.turn_id == "t9"
-        assert codec.write(house.suspensions.waiting()["t9"]) == put_down.state
+        assert write_run(house.suspensions.waiting()["t9"], GROUP) == put_down.state
         assert house.suspensions.waiting()["t9"].pending[0].number == 2
 
 
@@ -69,7 +69,7 @@ async def test_what_is_for_a_run_alone_is_in_the_journal_for_no_run_that_waits()
         house.suspensions.suspend(SuspendedTurn(question, UserMessage("x"), run))
         (put_down,) = house.store.of("run_suspended")
         assert isinstance(put_down, RunSuspended)
-        left = codec.read(SuspendedRun, put_down.state)
+        left = read_run(put_down.state)
         results = [one for one in (*left.messages, *left.answers) if isinstance(one, ToolMessage)]
         assert [(one.content, one.kept) for one in results] == [("[m1]", "")] * 2
         assert house.suspensions.waiting()["t9"].messages[1:] == (replace(told, call_id="c0"),)
@@ -89,7 +89,7 @@ async def test_a_line_that_is_recalled_leaves_a_turn_that_waits_here_and_in_the_
     user = UserMessage("小红#3: planted\n小明#2: please", sources=("7", "8"))
     elsewhere = replace(GROUP, session_id=GROUP.session_id + 1)
     async with living() as house:
-        house.suspensions.restore(Suspended("t9", codec.write(run), 0.0, said("please", message_id="8"), user))
+        house.suspensions.restore(Suspended("t9", write_run(run, GROUP), 0.0, said("please", message_id="8"), user))
         before = len(house.store.of("run_suspended"))
         for where, message_id in ((elsewhere, "7"), (GROUP, "6")):
             house.suspensions.redact(where, message_id)
@@ -98,7 +98,7 @@ async def test_a_line_that_is_recalled_leaves_a_turn_that_waits_here_and_in_the_
         put_down = house.store.of("run_suspended")[-1]
         assert isinstance(put_down, RunSuspended)
         assert "planted" not in put_down.state
-        left = codec.read(SuspendedRun, put_down.state)
+        left = read_run(put_down.state)
         assert house.suspensions.waiting()["t9"] == left
         assert [one.call for one in left.pending] == [one.call for one in now.pending[:1]]
         assert [one.content for one in left.answers if isinstance(one, ToolMessage)] == [RECALLED]
@@ -119,7 +119,7 @@ async def test_own_words_that_are_recalled_leave_the_turn_that_waits_after_it_sa
     elsewhere = replace(GROUP, session_id=GROUP.session_id + 1)
     async with living() as house:
         own = (elsewhere, "9001", OwnWords("t9", "planted", final=False))
-        stored = Suspended("t9", codec.write(run), 0.0, said("planted?", message_id="8"), user, own=(own,))
+        stored = Suspended("t9", write_run(run, GROUP), 0.0, said("planted?", message_id="8"), user, own=(own,))
         house.suspensions.restore(stored)
         house.history.said(GROUP, "9002", OwnWords("t8", "another turn's", final=False))
         before = len(house.store.of("run_suspended"))
@@ -130,5 +130,5 @@ async def test_own_words_that_are_recalled_leave_the_turn_that_waits_after_it_sa
         put_down = house.store.of("run_suspended")[-1]
         assert isinstance(put_down, RunSuspended)
         assert "planted" not in put_down.state
-        left = codec.read(SuspendedRun, put_down.state)
+        left = read_run(put_down.state)
         assert [one.call for one in left.pending] == [one.call for one in now.pending]

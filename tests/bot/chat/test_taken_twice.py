@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import structs
 
-from bot.core import codec
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import OpenTurn, Recovery, SendState, Suspended, TurnClosed
+from bot.core.run_ids import write_run
 from frostagent.types.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from frostagent.types.runs import Asker, PendingCall, Stop, SuspendedRun
 from tests.bot.chat.test_recovery import HELLO, asked, blind, restarted, send, turn
@@ -126,15 +126,15 @@ def suspended(question: MessageReceived, turn_id: str) -> Suspended:
     call = ToolCall("c0", "wipe", "{}")
     state = SuspendedRun(
         run_id=turn_id,
-        conversation=GROUP,
-        asker=Asker(777, "小明"),
+        conversation=str(GROUP),
+        asker=Asker("777", "小明"),
         messages=(),
         message=AssistantMessage("", (call,)),
         answers=(PendingCall(call, "wipe?", 1_700_000_500.0, ""),),
         usage=Usage(),
         steps=1,
     )
-    return Suspended(turn_id, codec.write(state), state.expires, question, UserMessage("hi"))
+    return Suspended(turn_id, write_run(state, GROUP), state.expires, question, UserMessage("hi"))
 
 
 async def test_of_several_runs_that_wait_for_one_question_the_last_goes_on_waiting() -> None:

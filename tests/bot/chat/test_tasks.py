@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.chat.tasks import Task
+from bot.core.conversation import Conversation
 from bot.policy.wake import Wake
-from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import GROUP, PRIVATE, said
 

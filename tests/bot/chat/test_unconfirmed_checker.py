@@ -9,6 +9,7 @@ from msgspec import structs
 
 from bot.chat.unconfirmed import LAG, UnconfirmedChecker
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered
 from bot.core.events import MessageReceived
 from bot.core.journal import (
@@ -22,13 +23,12 @@ from bot.core.journal import (
     TurnOpened,
     Undelivered,
 )
+from bot.core.language import Phrase
 from bot.core.ports import Settled
 from bot.memory.history import History
 from bot.outbox.sender import LOOK_AFTER
 from bot.policy import fallback_replies
 from bot.policy.fallback_replies import apology
-from frostagent.text.language import Phrase
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from frostagent.types.messages import Usage, UserMessage
 from frostagent.types.runs import Stop

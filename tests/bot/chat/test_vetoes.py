@@ -7,11 +7,12 @@ import pytest
 from msgspec import structs
 
 from bot.chat.tasks import Task
+from bot.core.segments import Mention
 from bot.memory.modes import Mode
 from bot.policy.wake import Observe, Rules, Silence, Wake
 from bot.quiet.rule import Hours, Quiet, QuietRule
 from frostagent.types.messages import Completion, ModelRequest
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.bot.chat.test_blocked_words import Loan
 from tests.bot.hall import Hall, hall, muted

@@ -5,10 +5,11 @@ import asyncio
 from msgspec import structs
 
 from bot.core.command import Asked, Command
+from bot.core.segments import Mention
 from bot.policy.wake import Rules, Silence, Why
 from frostagent.types.errors import ModelBilling
 from frostagent.types.messages import Completion, ModelRequest
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from tests.bot.hall import hall, muted
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said, words

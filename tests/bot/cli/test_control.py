@@ -16,12 +16,12 @@ from adapters.web.readiness import STOPPING
 from bot.app import open_service
 from bot.cli.control import CONSOLE_ELSEWHERE, NO_CONSOLE, BotCommands, socket_of
 from bot.cli.control_commands import status_to_text
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageObserved
 from bot.web import STANDING_BY, build_attendance
 from config.settings import Settings
 from config.values import Owners
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
 from tests.bot.test_app import TOKEN, settings
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

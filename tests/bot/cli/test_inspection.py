@@ -174,8 +174,8 @@ async def test_what_is_asked_at_the_terminal_commands_no_terminal() -> None:
         name="x",
         arguments={},
         asks="rm \x1b[2J",
-        conversation=GROUP,
-        asker=Asker(1),
+        conversation=str(GROUP),
+        asker=Asker("1"),
         context=tool_context(),
     )
 

@@ -14,6 +14,7 @@ from bot.build import App
 from bot.cluster import handlers
 from bot.cluster.handlers import announcement_handler
 from bot.core.console_views import BotStatus, OwnerDecision, State
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.journal import PlaceSet
 from bot.core.other_bots import (
@@ -26,8 +27,6 @@ from bot.core.other_bots import (
     UsageTaken,
 )
 from bot.core.settlement import Settled
-from bot.settings_store import NOWHERE
-from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import GROUP, RecordingStore
 

@@ -24,11 +24,11 @@ from bot.core.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.other_bots import ALONE
 from bot.core.query_results import Ignored
 from bot.core.settlement import Settled
-from frostagent.types.conversation import Conversation
 
 HERE, THERE = (next(account for account in range(1, 99) if partition_of(account, 2) == part) for part in range(2))
 AT_HERE, AT_THERE = Conversation(HERE, "group", 4242), Conversation(THERE, "group", 4242)

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.cluster.handlers import Suspects
+from bot.core.conversation import NOWHERE
 from bot.core.journal import PlaceSet
-from bot.settings_store import NOWHERE
 from tests.fakes import RecordingStore
 
 

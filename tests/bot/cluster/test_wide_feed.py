@@ -8,9 +8,9 @@ from typing import Any
 
 from bot.cluster.other_bots import WATCHED, WideFeed
 from bot.core.console_views import News, TurnQuery, TurnRow, TurnRows
+from bot.core.conversation import Conversation
 from bot.memory.newest import Newest
 from frostagent.cancellation import background
-from frostagent.types.conversation import Conversation
 from tests.fakes import GROUP, SteppedClock
 
 THERE = Conversation(2000, "group", 7)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bot.core.conversation import Conversation
 from bot.core.query_results import DaySum, PlaceSum, SpentSum, Story, UsageSum
-from frostagent.types.conversation import Conversation
 
 
 class PaperBooks:

@@ -4,9 +4,9 @@ import asyncio
 
 from bot.commands.alarms import ENOUGH, LITTLE, LOOK, AlarmMonitor
 from bot.commands.digest import Standing
+from bot.core.language import Bilingual, Language
 from bot.core.query_results import DaySum, UsageSum
 from frostagent.cancellation import background
-from frostagent.text.language import Bilingual, Language
 from tests.bot.commands.books import PaperBooks
 from tests.fakes import GROUP, SteppedClock
 

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from bot.commands.commands import SORRY, Commands, may_use
 from bot.core.command import Asked, command
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case
@@ -84,7 +84,7 @@ async def test_a_command_that_is_said_to_the_bot_is_answered(text: str) -> None:
         message = said(text, message_id="5")
         assert desk.commands.start_command(replace(message, time=message.time - 30))
     (asked,) = desk.asked
-    assert (asked.where, asked.asker.user_id, asked.words) == (GROUP, 777, ("a", "b"))
+    assert (asked.where, asked.user_id, asked.words) == (GROUP, 777, ("a", "b"))
     assert asked.said == message.time - 30
     assert desk.sent() == ["听到 a b"]
     assert desk.transport.sent[0].segments[0] == Quote("5")
@@ -131,7 +131,7 @@ async def test_who_types_too_often_is_not_answered_nor_is_it_words_but_what_is_n
     async with desk.open():
         assert desk.commands.start_command(said("/echo"))
         assert desk.commands.start_command(said("/groups", user=OWNER))
-    assert [asked.asker.user_id for asked in desk.asked] == [OWNER]
+    assert [asked.user_id for asked in desk.asked] == [OWNER]
 
 
 async def test_an_owner_may_what_is_his_and_an_empty_answer_says_nothing() -> None:
@@ -203,12 +203,12 @@ async def test_while_nobody_is_at_work_nothing_is_a_command() -> None:
 @each_case(
     ("asker", "where", "mine"),
     [
-        (Asker(1), GROUP, {Audience.EVERYONE}),
-        (Asker(1, role="admin"), GROUP, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
-        (Asker(1, role="owner"), GROUP, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
-        (Asker(1), PRIVATE, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
-        (Asker(1, is_owner=True), GROUP, set(Audience)),
-        (Asker(1, is_owner=True), PRIVATE, set(Audience)),
+        (Asker("1"), GROUP, {Audience.EVERYONE}),
+        (Asker("1", role="admin"), GROUP, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
+        (Asker("1", role="owner"), GROUP, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
+        (Asker("1"), PRIVATE, {Audience.EVERYONE, Audience.GROUP_ADMIN}),
+        (Asker("1", is_owner=True), GROUP, set(Audience)),
+        (Asker("1", is_owner=True), PRIVATE, set(Audience)),
     ],
 )
 def test_rights_come_from_roles_and_numbers(asker: Asker, where: Conversation, mine: set[Audience]) -> None:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.commands.context import ContextSize, context_command, measure_context
+from bot.core.conversation import Conversation
 from bot.memory.history import History
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ModelRequest, SystemMessage, ToolSpec, UserMessage
 from tests.bot.commands.typed import lines
 from tests.fakes import GROUP, RecordingStore, said

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 from bot.commands.digest import SETTING, DailyDigest, Standing
 from bot.core.calendar_days import midnight
+from bot.core.conversation import NOWHERE
 from bot.core.journal import PlaceSet
+from bot.core.language import Language
 from bot.core.query_results import DaySum
 from bot.outbox.owner_alerts import Owner
-from bot.settings_store import NOWHERE
 from frostagent.cancellation import background
-from frostagent.text.language import Language
 from tests.bot.commands.books import PaperBooks
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case

@@ -9,8 +9,8 @@ from bot.commands.digest import LONGEST, NO_NUMBER, WAITS, YESTERDAY, Standing, 
 from bot.core.calendar_days import midnight
 from bot.core.command import AWAY
 from bot.core.journal import ENDINGS
+from bot.core.language import Language
 from bot.core.query_results import DaySum, Spender, UsageSum
-from frostagent.text.language import Language
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import NOW, lines
 from tests.cases import each_case

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 from bot.commands.me import ELSEWHERE, LAST, NOTHING, SHOWN, me_command
 from bot.core.command import AWAY
+from bot.core.conversation import Conversation
 from bot.core.memories import Kind, MemoryKept, StoredFact
-from frostagent.types.conversation import Conversation
 from tests.bot.commands.typed import HONG, MING, lines
 from tests.bot.memory.facts import KeptFacts
 from tests.fakes import GROUP, PRIVATE, RecordingStore

@@ -29,16 +29,14 @@ from bot.commands.reasons import (
 )
 from bot.core.events import MessageReceived
 from bot.core.journal import ENDINGS
+from bot.core.language import Bilingual, bilingual
 from bot.memory.personas import House
 from bot.policy.wake import Called, Silence
 from config.settings import Settings
-from frostagent.engine.call_checks import DENIED, NOT_ALLOWED, ONLY_FOR
-from frostagent.engine.step_calls import NOBODY_ANSWERED
-from frostagent.engine.subagents import NOBODY_TO_ASK
-from frostagent.text.language import Bilingual, bilingual
 from frostagent.types.errors import ModelError, ToolDenied
 from frostagent.types.runs import Stop
 from frostagent.types.speech import MentionAll, Text
+from frostagent.words import ENGLISH
 from tests.bot.hall import Hall
 from tests.cases import each_case
 from tests.fakes import ScriptedModel, said, words
@@ -198,7 +196,7 @@ async def test_quiet_hours_decide_that_it_is_quiet_and_their_mode_for_whom() -> 
 
 
 def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file() -> None:
-    denied = deciding_denial("kick", ONLY_FOR.format(name="kick", who="owner"))
+    denied = deciding_denial("kick", ENGLISH.only_for.format(name="kick", who="owner"))
     decided = {
         "quiet": (deciding(Silence.QUIET),),
         "chance": (deciding("chance"), bilingual(reasons.CALLED_BY)),
@@ -251,23 +249,28 @@ def test_what_denied_a_call_is_found_by_what_the_model_was_told() -> None:
     def by(told: str) -> Bilingual | None:
         return deciding_denial("kick", ToolDenied(told).told)
 
-    assert by(DENIED.format(name="kick")) == reasons.BY_NAME.fill()
-    assert by(ONLY_FOR.format(name="kick", who="owner")) == bilingual("TOOLS_AUDIENCE, GROUPS_FILE")
-    assert by(NOT_ALLOWED.format(reason="not today")) == reasons.BY_WORD
-    assert by(DENIED.format(name="ban")) is by(f"x {DENIED.format(name='kick')}") is deciding_denial("kick", "") is None
+    assert by(ENGLISH.denied.format(name="kick")) == reasons.BY_NAME.fill()
+    assert by(ENGLISH.only_for.format(name="kick", who="owner")) == bilingual("TOOLS_AUDIENCE, GROUPS_FILE")
+    assert by(ENGLISH.not_allowed.format(reason="not today")) == reasons.BY_WORD
+    assert (
+        by(ENGLISH.denied.format(name="ban"))
+        is by(f"x {ENGLISH.denied.format(name='kick')}")
+        is deciding_denial("kick", "")
+        is None
+    )
 
 
 def test_of_a_word_that_was_waited_for_is_told_only_what_is_true() -> None:
     def by(reason: str) -> Bilingual | None:
-        return deciding_denial("kick", ToolDenied(NOT_ALLOWED.format(reason=reason)).told)
+        return deciding_denial("kick", ToolDenied(ENGLISH.not_allowed.format(reason=reason)).told)
 
     assert by(SAID_NO) == by(f"{SAID_NO}: {NO_OWNER}") == reasons.BY_WORD
     assert [by(NO_OWNER), by(UNREACHABLE)] == [reasons.NO_ONE, reasons.NONE_REACHED]
     assert ["BOT_OWNERS" in text for told in (reasons.NO_ONE, reasons.NONE_REACHED) for text in both(told)] == [
         True
     ] * 4
-    assert by(NOBODY_ANSWERED) == reasons.IN_TIME
-    assert {by(reason) for reason in (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)} == {None}
+    assert by(ENGLISH.nobody_answered) == reasons.IN_TIME
+    assert {by(reason) for reason in (TOO_MANY, TOO_LONG, NOT_PROMISED, ENGLISH.nobody_to_ask)} == {None}
 
 
 def test_what_was_stopped_is_decided_by_a_word_only_where_somebody_said_it() -> None:

@@ -10,8 +10,7 @@ from bot.core.command import AWAY
 from bot.core.query_results import Publication, Story, StoryCall, UsageSum
 from bot.policy.permissions import NOT_ALL, NOT_THERE
 from bot.policy.wake import Silence
-from frostagent.engine.call_checks import ONLY_FOR, TOO_OFTEN
-from frostagent.engine.step_calls import NOT_ALONE
+from frostagent.words import ENGLISH
 from tests.bot.commands.books import PaperBooks
 from tests.bot.commands.typed import MING, NOW, OWNER, lines
 from tests.cases import each_case
@@ -167,7 +166,10 @@ async def test_of_a_turn_that_a_mute_ended_nothing_else_is_said_to_decide() -> N
 
 
 async def test_of_a_call_that_was_denied_is_told_what_denies_calls() -> None:
-    calls = (refused(ONLY_FOR.format(name="kick", who="owner")), refused(ONLY_FOR.format(name="kick", who="admin")))
+    calls = (
+        refused(ENGLISH.only_for.format(name="kick", who="owner")),
+        refused(ENGLISH.only_for.format(name="kick", who="admin")),
+    )
     why = why_command(PaperBooks(("5", replace(ANSWERED, calls=calls)), ("6", ANSWERED)))
     told = await lines(why, quoted="5", chinese=False)
     assert told[2:4] == [
@@ -177,7 +179,9 @@ async def test_of_a_call_that_was_denied_is_told_what_denies_calls() -> None:
     assert [line for line in told if line.startswith("decided by")] == told[3:4]
 
 
-@each_case("told", [NOT_THERE, NOT_ALL, NOT_ALONE.format(name="kick"), TOO_OFTEN.format(name="kick", times=3)])
+@each_case(
+    "told", [NOT_THERE, NOT_ALL, ENGLISH.not_alone.format(name="kick"), ENGLISH.too_often.format(name="kick", times=3)]
+)
 async def test_of_a_call_that_no_setting_denied_none_is_named(told: str) -> None:
     why = why_command(PaperBooks(("5", replace(ANSWERED, calls=(refused(told),)))))
     assert [line for line in await lines(why, quoted="5") if line.startswith("由此决定")] == []

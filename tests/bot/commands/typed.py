@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.core.command import Asked, Command
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from frostagent.types.runs import Asker
 from tests.fakes import GROUP
 
@@ -22,7 +22,7 @@ def asked(
     quoted: str = "",
     chinese: bool = True,
 ) -> Asked:
-    asker = Asker(user, "小明", role, is_owner=user == OWNER)
+    asker = Asker(str(user), "小明", role, is_owner=user == OWNER)
     return Asked(where=where, asker=asker, words=words, quoted=quoted, now=NOW, chinese=chinese, said=SAID)
 
 

@@ -18,10 +18,10 @@ from bot.console.console_backend import (
 )
 from bot.core.actions import SendMessage
 from bot.core.console_views import OutboxState, OwnerDecision
+from bot.core.conversation import Conversation
 from bot.core.journal import SendState
 from bot.core.settlement import Settled
 from bot.outbox.sends import Send
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.bot.test_app import reverse
 from tests.e2e.town import WIPE, open_town

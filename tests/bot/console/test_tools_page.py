@@ -46,7 +46,7 @@ async def ask(context: ToolContext, days: int, city: str = "x") -> ToolResult:
     """Says who asks."""
     ran("ask")
     who = context.asker
-    told = who.user_id, who.is_owner, str(who.authority), Subagents in context.ports, context.conversation.session_id
+    told = who.user_id, who.is_owner, str(who.authority), Subagents in context.ports, context.conversation
     return ToolResult(f"{days + 1} {city} {told}", (Image("data:image/png;base64,AA=="),))
 
 
@@ -227,7 +227,11 @@ async def test_of_every_tool_is_told_for_whom_it_is_and_whether_a_page_may_call_
 
 async def test_a_call_from_a_page_is_nobodys_and_goes_the_whole_way_of_calls(tmp_path: Path) -> None:
     async with bench(tmp_path) as place:
-        assert await place.call("ask", '{"days": "1"}') == ("ok", "2 x (0, False, 'everyone', False, 0)\n[图片 1]", 1)
+        assert await place.call("ask", '{"days": "1"}') == (
+            "ok",
+            "2 x ('0', False, 'everyone', False, '0:private:0')\n[图片 1]",
+            1,
+        )
         code, text, _ = await place.call("ask", '{"days": "many"}')
         assert (code, "days" in text) == ("TOOL_INVALID_ARGUMENTS", True)
         assert (await place.call("ask", "no JSON"))[0] == "TOOL_INVALID_ARGUMENTS"

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.core.actions import as_received
-from bot.core.segments import File, Picture, Record, Segment, Video
-from frostagent.types.speech import Attachment, MediaKind, Mention, Text
+from bot.core.segments import File, Mention, Picture, Record, Segment, Video
+from frostagent.types.speech import Attachment, MediaKind, Text
 from tests.cases import each_case
 
 

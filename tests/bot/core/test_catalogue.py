@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.core import language
-from bot.core.language import CATALOGUE, Catalogue
-from frostagent.text.language import Phrase
+from bot.core.language import CATALOGUE, Catalogue, Phrase
 
 ROOT = Path(language.__file__).parents[2]
 YES = Phrase("是", "yes")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from bot.core.actions import SendMessage
 from bot.core.codec import Unreadable, read, write
 from bot.core.events import Event
-from bot.core.segments import Segment
+from bot.core.segments import Segment, SendSegment
 from frostagent.types.messages import Message, ToolSpec
 from frostagent.types.runs import Outcome
-from frostagent.types.speech import Receipt, SendSegment, Text
+from frostagent.types.speech import Receipt, Text
 from tests.cases import each_case
 
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))

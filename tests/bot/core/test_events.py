@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from bot.core.conversation import MAX_ID, Conversation, NotAConversation
 from bot.core.events import Event, Muted, Sender, read_id
 from bot.core.segments import Segment
-from frostagent.types.conversation import MAX_ID, Conversation, NotAConversation
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.group_admin import JoinRequest
-from frostagent.types.conversation import Conversation
 
 
 def test_a_petition_is_about_the_place_that_would_come_of_it_and_outlives_the_process() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 
-from bot.core.language import MORE_PEOPLE, join_lines
-from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in, text_of
+from bot.core.language import MORE_PEOPLE, Bilingual, Language, Phrase, bilingual, join_lines, text_in, text_of
 from tests.owners import both
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from bot.core.conversation import Conversation
 from bot.core.ports import Members
 from frostagent.engine.tool_execution import run_body
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments
 from frostagent.types.ports import Media, Speaker
 from frostagent.types.speech import Confirmed, Mention, SendSegment
@@ -36,7 +36,7 @@ async def said_here(part: dict[str, Any], **more: Any) -> list[tuple[tuple[SendS
 @each_case("id_", ["2", 2, "#2", "＃2", "小明#2", "3000000001"])
 async def test_somebody_is_mentioned_by_the_number_behind_the_name_or_by_what_can_only_be_an_account(id_: Any) -> None:
     said = await said_here({"type": "mention_user", "mention_user_id": id_})
-    assert said == [((Mention(3_000_000_001),), "")]
+    assert said == [((Mention("3000000001"),), "")]
 
 
 @each_case("id_", ["3", "9999", "#3000000001", "小明#10000"])

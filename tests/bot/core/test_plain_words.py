@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.core.actions import plain_words
-from bot.core.segments import Picture
-from frostagent.types.speech import Mention, Quote, Text
+from bot.core.segments import Mention, Picture
+from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from bot.core.conversation import Conversation
 from bot.core.memories import MemoriesForgotten, MemoryKept, StoredFact
 from bot.policy.memory_rules import fact_terms
-from frostagent.types.conversation import Conversation
 from tests.fakes import RecordingStore
 
 

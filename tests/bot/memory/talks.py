@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, MessageObserved, TurnClosed, TurnOpened
 from bot.core.memories import Memories
 from bot.core.ports import Store
 from bot.memory.extraction import LEAST, PICKED_WITHIN, Extraction, OpenTalks
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, Usage, UserMessage
 from frostagent.types.runs import Stop
 from tests.bot.memory.facts import KeptFacts

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import AttachmentNamed, Remembered
 from bot.core.segments import File, Forward, Picture, Record, Segment
 from bot.memory.attachments import MAX_CONTENT, MAX_THINGS, Attachments
 from bot.memory.history import History
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
 

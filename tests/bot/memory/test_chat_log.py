@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import LogQuery
 from bot.core.ports import LogPage
 from bot.core.segments import Card
 from bot.memory.chat_log import NOTHING, StoredChatLog
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolFailed
 from frostagent.types.speech import Text
 from frostagent.types.traits import Audience

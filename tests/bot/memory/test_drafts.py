@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 from bot.core.actions import MAX_SOURCE, SendMessage
+from bot.core.conversation import Conversation
 from bot.core.journal import PlaceSet, Spoken
+from bot.core.language import Language
 from bot.memory.drafts import LASTS, MEDIA, MOST, SETTING, Drafts, draft_number_in, draft_text, shadow_notice
 from frostagent.cancellation import background
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Attachment
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingStore, said, until

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import Sender
 from bot.core.journal import MessageErased, MessageObserved, UsageAdded
 from bot.core.memories import MemoriesForgotten, MemoryKept, StoredFact, Visibility
@@ -16,7 +17,6 @@ from bot.memory import extraction
 from bot.memory.extraction import LOOK
 from bot.memory.remembering import KEPT
 from frostagent.clock import SystemClock
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ModelTransport
 from frostagent.types.messages import Completion, ModelRequest, Usage
 from tests.adapters.storage.conftest import opened

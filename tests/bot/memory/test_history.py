@@ -3,11 +3,11 @@ from __future__ import annotations
 from msgspec import structs
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.journal import ConversationReset, MemberNumbered, MessageErased, Remembered, Round
 from bot.core.redaction import OwnWords
 from bot.memory.history import MAX_CONVERSATIONS, MAX_KNOWN, MAX_OVERHEARD, History
 from bot.memory.speakers import Speakers
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from bot.core.conversation import Conversation
 from bot.core.journal import MessageObserved, PlaceSet
 from bot.memory.modes import Mode, Modes, mode_of_new_groups
-from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore, said
 from tests.settings import kept_settings

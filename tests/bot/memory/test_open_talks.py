@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.journal import Entry, MessageErased, MessageObserved, PlaceSet
 from bot.core.memories import MemoriesForgotten
 from bot.memory import extraction
 from bot.memory.extraction import LOOK, OPEN_TALK, RECENT, OpenTalk, OpenTalks
 from bot.runtime.background import RETRY as READ_AGAIN
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import Completion, ModelRequest
 from tests.bot.memory.talks import HONG, MING, QUIET, ROUNDS, Room, answer
 from tests.cases import each_case

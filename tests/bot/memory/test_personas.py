@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.core.conversation import Conversation
 from bot.memory.personas import KEPT, Cast, House, Persona, Personas
 from bot.policy.wake import Rules
 from bot.settings_store import SettingsStore
-from frostagent.types.conversation import Conversation
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingStore
 from tests.settings import kept_settings
 

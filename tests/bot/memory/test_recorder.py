@@ -21,7 +21,7 @@ def test_steps_and_calls_are_kept_and_nothing_else_is() -> None:
         ToolMessage("c0", "echo", "hi"),
     )
     step = StepFinished(run_id="t1", step=1, completion=words("hello"), seconds=0.5, response_id="r1")
-    recorder.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1)))
+    recorder.notice(RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("1")))
     recorder.notice(step)
     recorder.notice(ToolStarted(run_id="t1", step=1, call=call))
     recorder.notice(ToolProgressed(run_id="t1", step=1, call=call, partial=ToolResult("half")))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.memories import Kind, MemoriesForgotten, MemoriesUsed, MemoryKept, StoredFact, Visibility
 from bot.memory.remembering import Remembering
 from bot.memory.speakers import Speakers
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
 from frostagent.types.suspension import Suspend
@@ -49,8 +49,8 @@ class Room:
 
 
 def asks(user: int, *, where: Conversation = GROUP, role: str = "member") -> ToolContext:
-    asker = Asker(user, role=role, is_owner=user == OWNER)
-    return replace(tool_context(), conversation=where, asker=asker)
+    asker = Asker(str(user), role=role, is_owner=user == OWNER)
+    return replace(tool_context(), conversation=str(where), asker=asker)
 
 
 async def test_what_somebody_tells_of_himself_is_known_when_a_question_is_about_it() -> None:

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.journal import UsageAdded, WindowMoved
 from bot.core.task_context import current_errand, current_run
 from bot.memory.history import History
 from bot.memory.summaries import AT_ONCE, Summaries
 from bot.prompt.summary import Prefix
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ModelBilling, ModelRejected
 from frostagent.types.messages import (
     AssistantMessage,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.conversation import Conversation
 from bot.core.journal import Remembered, Round, WindowMoved
 from bot.memory.history import History
 from bot.memory.window import Fold, weigh
 from bot.prompt.summary import Prefix, outside_tools_in
 from frostagent.models.compaction import LONG
 from frostagent.models.tokens import estimate_message
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from tests.bot.memory.test_history import users
 from tests.cases import each_case

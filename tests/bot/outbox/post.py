@@ -10,8 +10,10 @@ from msgspec import structs
 
 from bot.chat.mutes import Mutes
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.journal import SendChanged, SendQueued, SendState, StoredSend
+from bot.core.language import Language
 from bot.core.ports import Store, Transport
 from bot.memory.drafts import FORGOTTEN, Drafts
 from bot.memory.modes import Modes
@@ -20,8 +22,6 @@ from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import Sender
 from bot.outbox.sends import LossReporter, SendJournal
 from bot.outbox.shadow import Shadow
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Quote, Text
 from tests.fakes import BOT, GROUP, CountingIds, ManualClock, RecordingStore, RecordingTransport, said

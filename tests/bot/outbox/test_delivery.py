@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.core.actions import MergedForward, SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.journal import SendQueued
-from bot.core.segments import Picture
+from bot.core.segments import Mention, Picture
 from bot.memory.history import History
 from bot.outbox.delivery import Delivery
 from bot.outbox.pacing import LEAST
 from bot.outbox.sender import MAX_AGE, TOO_LATE
-from frostagent.types.conversation import Conversation
-from frostagent.types.speech import Attachment, Confirmed, Face, Mention, Quote, Refused, Text, Unknown
+from frostagent.types.speech import Attachment, Confirmed, Face, Quote, Refused, Text, Unknown
 from tests.bot.outbox.post import Looking, build_outbox
 from tests.fakes import (
     BOT,

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from bot.core.actions import Gesture, React, ShowTyping
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionUnsupported, NotConnected
 from bot.outbox.gestures import NOT_NOW, WORKING, Gestures
-from frostagent.types.conversation import Conversation
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, RecordingTransport, SteppedClock, said, until
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bot.core.actions import MergedForward
+from bot.core.language import Language
+from bot.core.segments import Mention, SendSegment
 from bot.outbox.layout import CUT_SHORT, MAX_MESSAGES, in_turns, merged, messages_of
 from bot.outbox.pacing import typing_pauses
-from frostagent.text.language import Language
-from frostagent.types.speech import Attachment, Mention, Quote, SendSegment, Text
+from frostagent.types.speech import Attachment, Quote, Text
 from tests.cases import each_case
 
 AT_ONCE, LEAST, MOST, NODE, MAX_NODES = 3, 0.6, 3.0, 2000, 50

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.core.segments import Mention
 from bot.outbox.mentions import mentioning
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from tests.cases import each_case
 
 PEOPLE = {1: (777, "小明"), 2: (778, "阿 澈"), 3: (779, ""), 4: (780, "Tom"), 5: (781, "小红")}

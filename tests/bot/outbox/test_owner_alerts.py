@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.journal import SendState
@@ -15,7 +16,6 @@ from bot.core.other_bots import AlarmRaised, Announcement
 from bot.outbox.owner_alerts import LOST, QUIET, Owner
 from bot.outbox.sender import MAX_AGE
 from frostagent.text.masking import Mask, Quoting
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
 from frostagent.types.speech import Text
 from tests.bot.outbox.post import build_outbox

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.outbox.pacing import APART, MAX_KEYS, Pace, Pacing
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.fakes import GROUP, PRIVATE, CountingIds, ManualClock
 

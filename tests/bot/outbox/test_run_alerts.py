@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from bot.core.actions import SendMessage
 from bot.core.journal import SendState
+from bot.core.language import Language
 from bot.outbox.owner_alerts import LONG, MAX_REASON, QUIET, Owner, RunFailureAlerts, stall_alerts
-from frostagent.text.language import Language
 from frostagent.text.masking import MASK, Mask
 from frostagent.types.messages import Usage
 from frostagent.types.runs import Asker, Outcome, RunFinished, RunStarted, Stop
@@ -110,7 +110,7 @@ async def test_an_error_without_a_reason_sends_the_owner_to_the_log(error: str, 
 
 async def test_a_run_that_did_not_fail_is_nobody_s_trouble() -> None:
     async with desk() as there:
-        there.alarm.notice(RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777)))
+        there.alarm.notice(RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("777")))
         for stop in set(Stop) - {Stop.FAILED}:
             there.fail("", stop=stop)
         await there.outbox.wait_idle()

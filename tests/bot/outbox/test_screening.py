@@ -4,11 +4,11 @@ import asyncio
 
 from bot.core.actions import SendMessage
 from bot.core.blocked_words import fold_text
+from bot.core.conversation import Conversation
+from bot.core.language import Language
 from bot.outbox.outbox import TOLD, Screen
 from bot.outbox.owner_alerts import Owner
 from bot.policy.blocked_words import POLITE
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation
 from frostagent.types.speech import Text
 from tests.bot.outbox.post import build_outbox
 from tests.cases import each_case

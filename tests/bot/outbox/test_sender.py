@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from bot.core.actions import SendMessage, SentSegment
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import Muted
 from bot.core.journal import SendState
-from bot.core.segments import Picture
+from bot.core.segments import Mention, Picture
 from bot.outbox.sender import MAX_AGE
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError
-from frostagent.types.speech import Attachment, Confirmed, Mention, Queued, Quote, Refused, Text, Unknown
+from frostagent.types.speech import Attachment, Confirmed, Queued, Quote, Refused, Text, Unknown
 from tests.bot.outbox.post import Slow, build_outbox, hello, office, own
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, ManualClock, RecordingStore, RecordingTransport, said, until

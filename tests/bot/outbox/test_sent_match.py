@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from bot.core.actions import MergedForward, SendMessage, SentSegment
-from bot.core.segments import File, Forward, Picture, Segment, Video
+from bot.core.segments import File, Forward, Mention, Picture, Segment, Video
 from bot.outbox.sends import as_line, is_same_file, is_same_message
-from frostagent.types.speech import Attachment, Mention, Quote, Text
+from frostagent.types.speech import Attachment, Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

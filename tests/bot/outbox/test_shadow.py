@@ -7,12 +7,13 @@ from msgspec.structs import replace
 
 from bot.core.actions import MAX_SOURCE, MergedForward, SendMessage
 from bot.core.journal import PlaceSet, SendQueued, SendState, TurnOpened
+from bot.core.segments import Mention
 from bot.memory.drafts import LASTS
 from bot.memory.modes import Mode, Modes
 from bot.outbox.shadow import KEPT_BACK, MOST, SOON, UNREAD
 from bot.runtime.background import StartupLoader
 from frostagent.cancellation import background
-from frostagent.types.speech import Attachment, Drafted, Mention, Quote, Refused, Text
+from frostagent.types.speech import Attachment, Drafted, Quote, Refused, Text
 from tests.bot.approvals.studio import OWNER, QUESTION, Studio, studio
 from tests.fakes import GROUP, until
 from tests.settings import kept_settings

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from bot.core.language import Bilingual, Language
 from bot.outbox.owner_alerts import Owner, StartupAlerts
-from frostagent.text.language import Bilingual, Language
 from tests.bot.outbox.post import build_outbox
 from tests.fakes import BOT, ManualClock, RecordingStore, RecordingTransport, until
 

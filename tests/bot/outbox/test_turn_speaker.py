@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.errors import ActionRefused, ActionUnanswered, AlreadySaid
 from bot.memory.history import History
 from bot.outbox.delivery import Delivery
@@ -15,7 +16,6 @@ from bot.outbox.turn_speaker import TurnSpeaker
 from bot.prompt.frame_removal import FrameRemover
 from bot.prompt.participants import Participants
 from frostagent.engine.budget import Budget, Limits
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from frostagent.types.runs import Asker, Stop
@@ -60,7 +60,7 @@ async def speaking(
     transport, store, clock = RecordingTransport(), RecordingStore(), ManualClock()
     outbox, _ = build_outbox(transport, store, clock)
     delivery = Delivery(outbox=outbox, history=History(store=store), clock=clock, limit=20)
-    asker = Asker(999, is_owner=True)
+    asker = Asker("999", is_owner=True)
     async with asyncio.timeout(30), outbox.open():
         yield TurnSpeaker(delivery, "t1", asker, GROUP, frames or FrameRemover(), Budget(limits)), transport
 
@@ -96,8 +96,8 @@ async def test_what_was_said_is_not_sent_again(first: tuple[SendSegment, ...], s
         ((CAT,), (Text("这是猫"), CAT)),
         ((CAT,), (CAT, DOG)),
         ((CAT,), (Attachment("file", "base64://cat"),)),
-        ((Mention(2), Text("你好")), (Mention(3), Text("你好"))),
-        ((Mention(2),), (MentionAll(),)),
+        ((Mention("2"), Text("你好")), (Mention("3"), Text("你好"))),
+        ((Mention("2"),), (MentionAll(),)),
         ((Face("1"),), (Face("2"),)),
         ((Text("北京今天晴"),), (Text("上海今天晴"),)),
         ((Text("👍"),), (Text("👎"),)),
@@ -385,3 +385,11 @@ async def test_words_of_others_that_came_while_a_run_waited_count_when_it_goes_o
     result = house.model.requests[-1].messages[-1]
     assert isinstance(result, ToolMessage)
     assert "must be allowed by somebody" in result.content
+
+
+@each_case("user_id", ["", "ann", "1" * 30])
+async def test_nobody_is_mentioned_who_has_no_account(user_id: str) -> None:
+    async with speaking() as (speaker, transport):
+        with pytest.raises(InvalidArguments, match="no account"):
+            await speaker.say((Mention(user_id), Text("早")))
+        assert transport.sent == []

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Role, Sender
-from bot.core.segments import Card, File, Link, Markdown, Segment, Transfer
+from bot.core.segments import Card, File, Link, Markdown, Mention, Segment, Transfer
 from bot.policy.permissions import asker_of, authority_of, highest_authority
 from frostagent.engine.authority import is_sufficient, lower_authority, lowest_authority
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import ToolMessage, UserMessage
-from frostagent.types.speech import Mention, Text
+from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
@@ -66,9 +66,15 @@ def test_somewhere_nobody_has_more_than_those_who_can_speak_there() -> None:
     assert told == [OWNER, ADMIN, OWNER, EVERYONE]
 
 
+@each_case(("where", "role"), [(GROUP, "admin"), (PRIVATE, "unknown")])
+def test_an_admin_of_a_group_is_none_in_private(where: Conversation, role: str) -> None:
+    message = replace(by(777, "admin"), conversation=where)
+    assert asker_of(message, owners=OWNERS).role == role
+
+
 def test_who_asks_alone_keeps_all_of_it() -> None:
     asker = asker_of(by(999), owners=OWNERS)
-    assert (asker.user_id, asker.is_owner, asker.authority, asker.overheard) == (999, True, OWNER, OWNER)
+    assert (asker.user_id, asker.is_owner, asker.authority, asker.overheard) == ("999", True, OWNER, OWNER)
 
 
 @each_case(

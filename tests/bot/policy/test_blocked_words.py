@@ -4,10 +4,22 @@ from msgspec.structs import replace
 
 from bot.core.actions import MergedForward, SendMessage, SentSegment
 from bot.core.blocked_words import LONGEST, fold_text
-from bot.core.segments import Card, File, Keyboard, Link, Location, Markdown, Picture, Record, Sticker, Transfer
+from bot.core.segments import (
+    Card,
+    File,
+    Keyboard,
+    Link,
+    Location,
+    Markdown,
+    Mention,
+    Picture,
+    Record,
+    Sticker,
+    Transfer,
+)
 from bot.policy.blocked_words import POLITE, screen_continuation, screen_messages, words_said, words_shown
 from bot.prompt.prompt_language import language_of_text
-from frostagent.types.speech import Attachment, Face, Mention, Quote, Text
+from frostagent.types.speech import Attachment, Face, Quote, Text
 from tests.fakes import BOT, GROUP, said
 
 ZH, EN = POLITE.zh, POLITE.en

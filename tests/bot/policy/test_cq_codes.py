@@ -3,8 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core.segments import Mention
 from bot.policy.cq_codes import Code, may_contain_codes, replace_codes, strip_meaningless_codes
-from frostagent.types.speech import Face, Mention, Quote, Text
+from frostagent.types.speech import Face, Quote, Text
 from tests.cases import each_case
 
 CODES = [

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import KnownLine
-from bot.core.segments import Forward, Picture, Segment
+from bot.core.segments import Forward, Mention, Picture, Segment
 from bot.policy.message_aliases import find_aliases, is_row_of, message_fingerprint, rename_messages
-from frostagent.types.speech import Face, Mention, Quote, Text
+from frostagent.types.speech import Face, Quote, Text
 from tests.fakes import BOT, said
 
 LINES = st.lists(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.core.events import Sender
-from bot.core.segments import Card, File, Forward, Keyboard, Markdown, Picture, Segment
+from bot.core.segments import Card, File, Forward, Keyboard, Markdown, Mention, Picture, Segment
 from bot.policy.message_trimming import (
     HEAD,
     HEAVIEST,
@@ -21,7 +21,7 @@ from bot.policy.message_trimming import (
     message_weight,
     trim_message,
 )
-from frostagent.types.speech import Face, Mention, Text
+from frostagent.types.speech import Face, Text
 from tests.cases import each_case
 from tests.fakes import said
 

@@ -2,18 +2,19 @@ from __future__ import annotations
 
 import pytest
 
+from bot.core.conversation import Conversation, MessageType
+from bot.core.language import Language
+from bot.core.segments import Mention, SendSegment
 from bot.policy.permissions import WAIT, check_reach, confirmation_text
-from frostagent.text.language import Language
-from frostagent.types.conversation import Conversation, MessageType
 from frostagent.types.errors import InvalidArguments, ToolDenied
 from frostagent.types.runs import Asker
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, SendSegment, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 from frostagent.types.suspension import Suspend
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE
 
 OTHER = Conversation(BOT, "group", 5555)
-OWNER, ADMIN, MEMBER = Asker(999, is_owner=True), Asker(5, role="admin"), Asker(777, "主人")
+OWNER, ADMIN, MEMBER = Asker("999", is_owner=True), Asker("5", role="admin"), Asker("777", "主人")
 HI, ALL = (Text("hi"),), (MentionAll(), Text("hi"))
 
 

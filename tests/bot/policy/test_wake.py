@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.events import ANONYMOUS, MessageReceived, masked
-from bot.core.segments import Picture, Segment
+from bot.core.segments import Mention, Picture, Segment
 from bot.policy.wake import (
     EDGE,
     OFFICIAL_BOTS,
@@ -24,7 +24,7 @@ from bot.policy.wake import (
     is_said_to_nobody,
     judge,
 )
-from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Face, MentionAll, Quote, Text
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, said
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from bot.core.events import MessageReceived, Sender
-from bot.core.segments import Segment
+from bot.core.segments import Mention, Segment
 from bot.prompt import compose
 from bot.prompt.compose import (
     MAX_ASIDE,
@@ -31,7 +31,7 @@ from bot.prompt.wording_en import EN
 from bot.prompt.wording_zh import ZH
 from frostagent.models.tokens import estimate_text
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, UserMessage
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from tests.bot.prompt import ENGLISH, VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, PRIVATE, inside, said

@@ -19,6 +19,7 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
@@ -31,7 +32,7 @@ from bot.core.segments import (
 )
 from bot.prompt import render
 from bot.prompt.render import MAX_NAME, MAX_TEXT, View
-from frostagent.types.speech import Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Face, MentionAll, Quote, Text
 from tests.bot.prompt import ENGLISH, VIEW
 from tests.cases import each_case
 from tests.fakes import BOT, said

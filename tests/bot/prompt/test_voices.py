@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
-from bot.core.segments import Card, File, Link, Location
+from bot.core.segments import Card, File, Link, Location, Mention
 from bot.prompt.compose import OverheardTalk, Question, user_message
 from bot.prompt.participants import NOBODY_KNOWS, speakers_in
 from frostagent.types.messages import AssistantMessage, Message, ToolMessage
-from frostagent.types.speech import Mention, Quote, Text
+from frostagent.types.speech import Quote, Text
 from frostagent.types.traits import Audience
 from tests.bot.prompt import VIEW
 from tests.cases import each_case

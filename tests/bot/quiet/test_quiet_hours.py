@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from bot.core.conversation import Conversation
 from bot.policy.wake import Wake
 from bot.quiet.quiet_hours import QuietHours, QuietOverride
 from bot.quiet.rule import Hours, Quiet, QuietRule
-from frostagent.types.conversation import Conversation
 from tests.fakes import GROUP, PRIVATE, ManualClock, RecordingStore
 from tests.settings import kept_settings
 

@@ -29,8 +29,8 @@ WRONG = ToolMessage("c0", "echo", "private words", is_error=True)
 
 WAITING = SuspendedRun(
     run_id="t1",
-    conversation=GROUP,
-    asker=Asker(777, "private name"),
+    conversation=str(GROUP),
+    asker=Asker("777", "private name"),
     messages=(),
     message=AssistantMessage("private words", (CALL,)),
     answers=(PendingCall(CALL, "private words?", 1e9, "digest"),),
@@ -48,7 +48,7 @@ def finished(stop: Stop, *, error: str = "", cost: float | None = None) -> RunFi
     ("event", "level", "line"),
     [
         (
-            RunStarted(run_id="t1", conversation=GROUP, asker=Asker(777, "private name")),
+            RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("777", "private name")),
             logging.INFO,
             "run t1 started in 10001:group:4242 for 777",
         ),
@@ -84,7 +84,7 @@ def finished(stop: Stop, *, error: str = "", cost: float | None = None) -> RunFi
             "run t1 suspended in 1.23 s: 1 steps, waits for a word on echo",
         ),
         (
-            RunContinued(run_id="t1", conversation=GROUP, asker=Asker(777, "private name")),
+            RunContinued(run_id="t1", conversation=str(GROUP), asker=Asker("777", "private name")),
             logging.INFO,
             "run t1 goes on in 10001:group:4242 for 777",
         ),
@@ -158,5 +158,5 @@ def test_nobody_has_to_listen() -> None:
 
 def test_a_run_inside_another_one_names_it(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        LogObserver().notice(RunStarted(run_id="t1/1/c0", parent="t1", conversation=GROUP, asker=Asker(777)))
+        LogObserver().notice(RunStarted(run_id="t1/1/c0", parent="t1", conversation=str(GROUP), asker=Asker("777")))
     assert caplog.messages == ["run t1/1/c0 started inside of run t1"]

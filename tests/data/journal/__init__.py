@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bot.core.actions import SendMessage
+from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
 from bot.core.journal import (
     Entry,
@@ -33,6 +34,7 @@ from bot.core.segments import (
     Link,
     Location,
     Markdown,
+    Mention,
     Picture,
     Poke,
     Record,
@@ -43,7 +45,6 @@ from bot.core.segments import (
     Unsupported,
     Video,
 )
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -56,7 +57,7 @@ from frostagent.types.messages import (
     UserMessage,
 )
 from frostagent.types.runs import Asker, PendingCall, Spent, StepFinished, Stop, SuspendedRun, ToolFinished, ToolStarted
-from frostagent.types.speech import Attachment, Face, Mention, MentionAll, Quote, Text
+from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 from frostagent.types.traits import Audience
 
 HERE = Path(__file__).parent
@@ -119,8 +120,8 @@ WIPING = ToolCall("c2", "wipe", "{}")
 
 RUN = SuspendedRun(
     run_id="t2",
-    conversation=PRIVATE,
-    asker=Asker(777, "小雨", "owner", True, Audience.GROUP_ADMIN, Audience.EVERYONE),
+    conversation=str(PRIVATE),
+    asker=Asker("777", "小雨", "owner", True, Audience.GROUP_ADMIN, Audience.EVERYONE),
     messages=(SystemMessage("是机器人"), UserMessage("删掉它")),
     message=AssistantMessage(tool_calls=(ToolCall("c1", "look", "{}"), WIPING)),
     answers=(ToolMessage("c1", "look", "seen"), PendingCall(WIPING, "真的？", NOW + 600, "d1", "{}", 3, NOW)),

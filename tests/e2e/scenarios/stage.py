@@ -16,12 +16,12 @@ from adapters.simulator.call import Gesture, SentMessage
 from adapters.simulator.server import Simulator
 from adapters.simulator.world import Group, Person, World
 from bot.app import Service, open_service
+from bot.core.conversation import Conversation
 from bot.memory.modes import Mode
 from bot.runtime.reloading import ReloadResult
 from bot.runtime.watchdog import Watchdog
 from config.loading import load_settings
 from frostagent.models.openai.client import OpenAIModel
-from frostagent.types.conversation import Conversation
 from frostagent.types.ports import ChatModel
 from tests.e2e.scenarios.loop import ScriptedClock, ScriptedLoop
 from tests.e2e.scenarios.model import Named, StageModel

@@ -17,7 +17,7 @@ from frostagent.reply import MustWait, Reply, RunFailed, StepLimitReached
 from frostagent.sessions import InMemory
 from frostagent.testing.scripted_model import ScriptedModel, call
 from frostagent.types.errors import ConfigError, ModelAuth
-from frostagent.types.hooks import BeforeCall, Hooks
+from frostagent.types.hooks import BeforeCall, Hook
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -155,7 +155,7 @@ def test_tools_may_be_tools_functions_and_objects() -> None:
 def test_hooks_for_a_toolset_of_ones_own_belong_to_it() -> None:
     registry = Toolset([look], clock=ManualClock())
     with pytest.raises(ConfigError, match="hooks and configured are the toolset's"):
-        Agent(model=ScriptedModel(), tools=registry, hooks=[Hooks()])
+        Agent(model=ScriptedModel(), tools=registry, hooks=[Hook()])
 
 
 async def test_the_approver_of_a_toolset_is_asked_unless_the_agent_has_one_of_its_own() -> None:
@@ -200,7 +200,7 @@ async def test_ports_and_what_is_configured_reach_the_tools() -> None:
 
 
 async def test_the_asker_is_on_whose_authority_tools_are_called() -> None:
-    seen: list[int] = []
+    seen: list[str] = []
 
     @tool
     async def who(context: ToolContext) -> None:
@@ -208,10 +208,10 @@ async def test_the_asker_is_on_whose_authority_tools_are_called() -> None:
         seen.append(context.asker.user_id)
 
     with ScriptedModel(call("who"), "done", call("who"), "done") as model:
-        agent = Agent(model=model, tools=[who], asker=Asker(7))
+        agent = Agent(model=model, tools=[who], asker=Asker("7"))
         await agent.chat("go")
-        await agent.chat("go", asker=Asker(8))
-    assert seen == [7, 8]
+        await agent.chat("go", asker=Asker("8"))
+    assert seen == ["7", "8"]
 
 
 # --- runs ---------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ async def test_a_structured_run_that_fails_raises_as_any_other() -> None:
 
 async def test_hooks_see_the_requests_of_both_phases() -> None:
     seen: list[int] = []
-    hooks = Hooks(before_request=lambda event: seen.append(len(event.messages)))
+    hooks = Hook(before_request=lambda event: seen.append(len(event.messages)))
     with ScriptedModel("Beijing", '{"city": "Beijing"}') as model:
         found = await Agent(model=model, hooks=[hooks]).run_structured("Which city?", Found)
     assert (found.value, seen) == (Found(city="Beijing"), [1, 3])
@@ -287,15 +287,15 @@ async def test_a_builder_knows_everything_an_agent_takes() -> None:
         .with_max_steps(1, on_limit="answer")
         .with_approver(Yes())
         .with_send_hook(sent.append)
-        .with_options(deadline=5, asker=Asker(7))
+        .with_options(deadline=5, asker=Asker("7"))
         .add_tool(look)
-        .add_hooks(Hooks(before_call=before.append))
+        .add_hooks(Hook(before_call=before.append))
         .build()
     )
     with model:
         reply: Reply = await agent.chat("go")
     assert (agent.name, reply.text, reply.limit) == ("looker", "enough", True)
-    assert before[0].metadata["asker"] == 7
+    assert before[0].metadata["asker"] == "7"
     assert isinstance(agent.approver, Yes)
     stored = await memory.load("")
     assert isinstance(stored[2], ToolMessage)

@@ -29,7 +29,7 @@ from tests.cases import each_case
 from tests.fakes import GROUP, RecordingObserver, tool_context, until
 from tests.frostagent.toolbox import Stubborn, cancelled
 
-STARTED = RunStarted(run_id="t1", conversation=GROUP, asker=Asker(1))
+STARTED = RunStarted(run_id="t1", conversation=str(GROUP), asker=Asker("1"))
 FINISHED = ToolFinished(
     run_id="t1",
     step=1,
@@ -45,8 +45,8 @@ REQUEST = ApprovalRequest(
     name="look",
     arguments={"a": 1},
     asks="look?",
-    conversation=GROUP,
-    asker=Asker(1),
+    conversation=str(GROUP),
+    asker=Asker("1"),
     context=tool_context(),
 )
 
@@ -292,7 +292,7 @@ async def test_nobody_is_asked_about_a_call_that_has_been_given_up() -> None:
     ("segment", "part"),
     [
         (Text("hi"), {"type": "plain", "text": "hi"}),
-        (Mention(777), {"type": "mention_user", "mention_user_id": "777"}),
+        (Mention("777"), {"type": "mention_user", "mention_user_id": "777"}),
         (MentionAll(), {"type": "mention_user", "mention_user_id": "all"}),
         (Quote("-5"), {"type": "quote", "message_id": "-5"}),
         (Face("14"), {"type": "face", "id": "14"}),

@@ -11,7 +11,7 @@ import frostagent
 from frostagent import (
     AfterCall,
     Agent,
-    Hooks,
+    Hook,
     InvalidArguments,
     ModelAuth,
     ModelError,
@@ -63,7 +63,7 @@ async def forbidden() -> str:
 async def test_what_was_raised_is_told_to_hooks_and_observers(made: Any, raised: type[BaseException]) -> None:
     after: list[AfterCall] = []
     with ScriptedModel(made, "sorry") as model:
-        agent = Agent(model=model, tools=[find, forbidden, dawdle], hooks=[Hooks(after_call=after.append)])
+        agent = Agent(model=model, tools=[find, forbidden, dawdle], hooks=[Hook(after_call=after.append)])
         told = Told(agent)
         await agent.run("go")
     (finished,) = told.finished

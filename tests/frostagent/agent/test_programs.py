@@ -16,7 +16,7 @@ import pytest
 from frostagent.engine.tool_execution import unavailable_reason
 from frostagent.engine.toolset import Toolset
 from frostagent.programs import FLOOD, command_tool
-from frostagent.types.hooks import Change, Hooks
+from frostagent.types.hooks import Change, Hook
 from frostagent.types.results import ToolResult
 from frostagent.types.tools import Tool
 from frostagent.types.traits import SideEffects, ToolType
@@ -336,6 +336,6 @@ async def test_of_a_long_output_the_program_alone_says_how_much_was_cut() -> Non
 
 async def test_what_a_hook_puts_in_place_of_the_arguments_is_looked_at_as_they_were() -> None:
     tool = python(ECHO, "{text}", parameters={"text": TEXT})
-    toolset = Toolset([tool], clock=ManualClock(), hooks=[Hooks(before_call=lambda _: Change({"text": "-x"}))])
+    toolset = Toolset([tool], clock=ManualClock(), hooks=[Hook(before_call=lambda _: Change({"text": "-x"}))])
     result = await toolset.execute(tool.name, {"text": "fine"})
     assert result.content == "error: text: must not begin with - [TOOL_INVALID_ARGUMENTS]"

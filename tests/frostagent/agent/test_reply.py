@@ -39,8 +39,8 @@ def test_a_run_that_waits_has_no_end_yet() -> None:
     call = ToolCall("c", "look", "{}")
     suspended = SuspendedRun(
         run_id="t1",
-        conversation=GROUP,
-        asker=Asker(1),
+        conversation=str(GROUP),
+        asker=Asker("1"),
         messages=(),
         message=AssistantMessage("", (call,)),
         answers=(PendingCall(call, "look?", 10.0, "digest"),),

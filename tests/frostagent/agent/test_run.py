@@ -88,7 +88,7 @@ async def test_the_messages_of_a_result_go_on_as_history() -> None:
 async def test_dependencies_and_the_asker_are_those_of_the_run() -> None:
     with ScriptedModel(call("cook", dish="soup"), "done", "no kitchen") as model:
         agent = Agent(model=model, tools=[cook])
-        result = await agent.run("go", deps={Kitchen: Paris()}, context=Asker(7))
+        result = await agent.run("go", deps={Kitchen: Paris()}, context=Asker("7"))
         await agent.run("again")
     assert contents(result.new_messages)[1] == "soup from Paris for 7"
     assert [bool(request.tools) for request in model.requests] == [True, True, False]
@@ -156,7 +156,7 @@ async def test_an_agent_is_a_tool_of_another() -> None:
     ):
         chef = Agent(model=cooks, name="chef", instructions="You cook.", tools=[cook], deps={Kitchen: Paris()})
         asked = chef.as_tool("ask_cook", "Cooks dishes.")
-        result = await Agent(model=waits, tools=[asked]).run("soup", context=Asker(7))
+        result = await Agent(model=waits, tools=[asked]).run("soup", context=Asker("7"))
     assert contents(result.new_messages) == ["", "soup is ready", "here you are"]
     assert contents(cooks.requests[1].messages)[-1] == "soup from Paris for 7"
     assert contents(cooks.requests[0].messages)[0].startswith("You cook.")

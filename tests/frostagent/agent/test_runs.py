@@ -7,16 +7,14 @@ import pytest
 
 from frostagent.agent import Agent
 from frostagent.reply import RunFailed
-from frostagent.sessions import InMemory, conversation_of
+from frostagent.sessions import InMemory
 from frostagent.testing.scripted_model import ScriptedModel, call
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import BotError, ModelAuth
 from frostagent.types.messages import Message, UserMessage
 from frostagent.types.ports import Speaker
-from frostagent.types.runs import Stop
+from frostagent.types.runs import RunEvent, RunStarted, Stop
 from frostagent.types.speech import Text
 from frostagent.types.tools import ToolContext, tool
-from tests.cases import each_case
 from tests.fakes import until
 from tests.frostagent.agent.test_agent import Gate, look
 
@@ -50,19 +48,14 @@ async def test_a_memory_that_breaks_is_told_to_the_caller() -> None:
         await Agent(model=ScriptedModel(), memory=Broken()).chat("go")
 
 
-@each_case(
-    ("session", "conversation"),
-    [("", Conversation(0, "private", 0)), ("10001:group:4242", Conversation(10001, "group", 4242))],
-)
-def test_a_session_is_a_place(session: str, conversation: Conversation) -> None:
-    assert conversation_of(session) == conversation
-
-
-def test_any_other_session_is_a_place_of_its_own_for_ever() -> None:
-    places = {conversation_of(session) for session in ("ann", "bob", "\ud800", "x" * 10_000)}
-    assert len(places) == 4
-    assert conversation_of("ann") == conversation_of("ann")
-    assert all(Conversation.parse(str(place)) == place for place in places)
+async def test_the_conversation_of_a_run_is_its_session_or_itself() -> None:
+    events: list[RunEvent] = []
+    agent = Agent(model=ScriptedModel("a", "b", "c"), observer=events.append)
+    reply = await agent.run("go")
+    await agent.chat_with_session("ann", "go")
+    await agent.chat_with_session("10001:group:4242", "go")
+    told = [event.conversation for event in events if isinstance(event, RunStarted)]
+    assert told == [reply.run_id, "ann", "10001:group:4242"]
 
 
 async def test_what_was_said_too_late_to_be_heard_is_handed_back() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frostagent import Agent, ConfigError, Hooks, ScriptedModel, Toolset, call, tool
+from frostagent import Agent, ConfigError, Hook, ScriptedModel, Toolset, call, tool
 from frostagent.types.ports import Speaker
 from tests.cases import each_case
 from tests.conformance.weather import results
@@ -98,7 +98,7 @@ async def test_the_tools_of_a_toolset_keep_the_permissions_they_have_there() -> 
     assert [each.code for each in results(reply)] == ["TOOL_DENIED", "TOOL_DENIED", ""]
 
 
-@each_case("options", [{"hooks": [Hooks()]}, {"approver": lambda _name, _arguments: True}])
+@each_case("options", [{"hooks": [Hook()]}, {"approver": lambda _name, _arguments: True}])
 def test_what_a_toolset_says_of_calls_is_not_dropped_unseen(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="Give the hooks and the approver to the agent instead"):
         Agent(model=ScriptedModel(), tools=[Toolset([add], **options), double])

@@ -8,17 +8,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bot.policy.fallback_replies import NO_CONCLUSION
+from bot.policy.fallback_replies import NO_CONCLUSION, OWN
 from bot.policy.silence import keeps_silent
 from bot.prompt.wording_zh import ZH
-from frostagent.engine.answer_filter import LONGEST, KnownTexts, is_receipt
+from frostagent.engine.answer_filter import LONGEST, KnownTexts, own_words
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.engine import Run, RunState
-from frostagent.engine.run_state import ENGLISH_NOTICES, Notices
 from frostagent.types.errors import ModelAuth
 from frostagent.types.messages import AssistantMessage, Usage, UserMessage
 from frostagent.types.runs import StepFinished, Stop
 from frostagent.types.tools import tool
+from frostagent.words import ENGLISH, Words
 from tests.cases import each_case
 from tests.data.speech import entries
 from tests.fakes import RecordingObserver, ScriptedModel, Step, calls, words
@@ -134,17 +134,20 @@ async def test_words_beside_a_call_are_not_doubted() -> None:
     assert model.requests[1].messages[: len(QUESTION)] == QUESTION
 
 
-@each_case(("heard", "session", "said"), [(True, "", ""), (False, "", "（已发送）"), (True, "group:9", "（已发送）")])
+@each_case(
+    ("heard", "session", "said"),
+    [(True, "", ""), (False, "", "(Message sent)"), (True, "group:9", "(Message sent)")],
+)
 async def test_a_receipt_is_no_answer_for_who_has_read_what_was_sent_and_is_one_for_who_has_not(
     heard: bool, session: str, said: str
 ) -> None:
     @tool
     async def send_message(session: str = "") -> str:
         """Says something."""
-        return "消息已发送"
+        return "sent"
 
     sending = calls(("send_message", json.dumps({"session": session})))
-    with ScriptedModel(sending, words("（已发送）")) as model:
+    with ScriptedModel(sending, words("(Message sent)")) as model:
         outcome = await to_the_end(engine(model, send_message).run(run(heard=lambda: heard), RunState()))
     assert (outcome.stop, outcome.text) == (Stop.ANSWERED if said else Stop.SILENT, said)
     assert len(model.requests) == 2
@@ -157,9 +160,9 @@ ELSEWHERE = ("send_message", json.dumps({"session": "group:9"}))
 @each_case(
     ("steps", "said"),
     [
-        ([[HERE], [("mail", "{}")]], "已发送。"),
-        ([[HERE, ("mail", "{}")]], "已发送。"),
-        ([[HERE, ELSEWHERE]], "已发送。"),
+        ([[HERE], [("mail", "{}")]], "Message sent."),
+        ([[HERE, ("mail", "{}")]], "Message sent."),
+        ([[HERE, ELSEWHERE]], "Message sent."),
         ([[("mail", "{}")], [HERE]], ""),
         ([[ELSEWHERE], [HERE, HERE]], ""),
         ([[("look_up", "{}")], [HERE]], ""),
@@ -175,7 +178,7 @@ async def test_that_something_else_was_done_is_news_though_something_was_said_be
     async def send_message(session: str = "") -> str:
         """Says something."""
         done.append(f"said {session}".strip())
-        return "消息已发送"
+        return "sent"
 
     @tool
     async def mail() -> str:
@@ -189,7 +192,7 @@ async def test_that_something_else_was_done_is_news_though_something_was_said_be
         done.append("looked")
         return "found"
 
-    with ScriptedModel(*(calls(*step) for step in steps), words("已发送。")) as model:
+    with ScriptedModel(*(calls(*step) for step in steps), words("Message sent.")) as model:
         heard = engine(model, send_message, mail, look_up).run(run(heard=lambda: bool(done)), RunState())
         outcome = await to_the_end(heard)
     assert (outcome.stop, outcome.text) == (Stop.ANSWERED if said else Stop.SILENT, said)
@@ -258,34 +261,34 @@ async def test_a_run_of_the_library_says_what_its_model_says() -> None:
     ],
 )
 def test_what_a_model_was_told_of_its_call_is_no_answer(text: str) -> None:
-    assert is_receipt(text)
+    assert own_words(OWN).has_receipt(text)
 
 
 @each_case(
     "text", ["", "好的", "无", "null", "快递已发送，明天到", "消息", "邮件已发送", "已回复你的邮件", "已发送" * 30]
 )
 def test_whatever_says_more_or_something_else_is_one(text: str) -> None:
-    assert not is_receipt(text)
+    assert not own_words(OWN).has_receipt(text)
 
 
 def test_of_a_long_text_nothing_is_a_receipt() -> None:
     longest = f"消息已发送 (message_id: {'1' * 40})"
     assert len(longest) == LONGEST
-    assert is_receipt(longest)
-    assert not is_receipt(longest.replace("1)", "11)"))
+    assert own_words(OWN).has_receipt(longest)
+    assert not own_words(OWN).has_receipt(longest.replace("1)", "11)"))
 
 
-def lines(notices: Notices) -> tuple[str, str, str]:
-    return notices.last_step, notices.empty, notices.no_conclusion
+def lines(words: Words) -> tuple[str, str, str]:
+    return words.last_step, words.empty, words.no_conclusion
 
 
-@each_case("notices", [ENGLISH_NOTICES, ZH.notices])
-def test_who_says_a_notice_back_has_said_nothing(notices: Notices) -> None:
-    told = KnownTexts(*lines(notices))
-    assert all(map(told.has, lines(notices)))
+@each_case("table", [ENGLISH, ZH.engine[0]])
+def test_who_says_a_notice_back_has_said_nothing(table: Words) -> None:
+    told = KnownTexts(*lines(table))
+    assert all(map(told.has, lines(table)))
     assert not told.has("It will rain tomorrow. 明天有雨，记得带伞。")
 
 
 def test_in_chinese_people_read_that_there_is_no_conclusion_in_chinese() -> None:
-    assert ZH.notices.no_conclusion == NO_CONCLUSION.zh
-    assert len({*lines(ENGLISH_NOTICES), *lines(ZH.notices)}) == 6
+    assert ZH.engine[0].no_conclusion == NO_CONCLUSION.zh
+    assert len({*lines(ENGLISH), *lines(ZH.engine[0])}) == 6

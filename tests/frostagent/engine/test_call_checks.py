@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from frostagent.engine.call_checks import Quotas
 from frostagent.engine.call_state import CallTotals, Executed
 from frostagent.engine.toolset import Toolset
-from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ToolDenied
-from frostagent.types.hooks import BeforeCall, Hooks
+from frostagent.types.hooks import BeforeCall, Hook
 from frostagent.types.messages import ToolCall
 from frostagent.types.ports import ShadowMode
 from frostagent.types.runs import Asker
@@ -36,7 +35,7 @@ class Twilight:
         self.falls = falls
         self.told: list[tuple[str, str]] = []
 
-    def is_active_in(self, where: Conversation) -> bool:
+    def holds_back(self, conversation: str) -> bool:
         return self.falls
 
     def note(self, turn_id: str, call: str) -> None:
@@ -107,7 +106,7 @@ async def test_a_denied_tool_is_never_run_whoever_denies_it() -> None:
 async def test_a_tool_is_run_for_its_audience_only() -> None:
     secret = echo(audience="owner")
     assert "only for owners" in (await once(secret)).message.content
-    owner = replace(tool_context(), asker=Asker(1, is_owner=True))
+    owner = replace(tool_context(), asker=Asker("1", is_owner=True))
     assert (await once(secret, context=owner)).code == "ok"
 
 
@@ -148,7 +147,7 @@ def test_what_the_operator_set_counts_more_than_what_the_tool_declares_and_deny_
 # --- order ------------------------------------------------------------------------------------------
 
 
-async def told_by(offered: Tool, *arguments: str, hooks: Sequence[Hooks] = ()) -> list[str]:
+async def told_by(offered: Tool, *arguments: str, hooks: Sequence[Hook] = ()) -> list[str]:
     """What calls of a tool give, each in a step of its own."""
     tools, totals = Toolset([offered], clock=ManualClock(), hooks=hooks), CallTotals()
     made = [ToolCall(f"c{index}", offered.name, raw) for index, raw in enumerate(arguments)]
@@ -176,6 +175,6 @@ async def test_a_call_whose_result_is_known_takes_no_quota() -> None:
 
 async def test_before_hooks_are_asked_about_calls_that_the_asker_may_not_make() -> None:
     seen: list[BeforeCall] = []
-    (told,) = await told_by(echo(audience="owner"), "{}", hooks=[Hooks(before_call=seen.append)])
+    (told,) = await told_by(echo(audience="owner"), "{}", hooks=[Hook(before_call=seen.append)])
     assert "only for owners" in told
     assert [event.name for event in seen] == ["say"]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from frostagent.engine.call_executor import AT_ONCE, MAX_CALLS, Batch, CallExecutor
 from frostagent.engine.call_state import MAX_RESULTS, CallTotals
 from frostagent.engine.toolset import Toolset
-from frostagent.types.hooks import AfterCall, BeforeCall, Hooks
+from frostagent.types.hooks import AfterCall, BeforeCall, Hook
 from frostagent.types.messages import ToolCall, ToolMessage
 from frostagent.types.ports import Approver
 from frostagent.types.runs import PendingCall
@@ -131,7 +131,7 @@ async def test_a_call_that_waits_has_no_result_yet_and_the_others_run_to_their_e
     assert batch.results() is None
     assert batch.waiting() == (1,)
     assert [call.id for call, _ in batch.finished()] == ["x", "z"]
-    digest = digest_call(asking, run_id="t0", asker=777, arguments=asking.arguments)
+    digest = digest_call(asking, run_id="t0", asker="777", arguments=asking.arguments)
     assert batch.answers()[1] == PendingCall(asking, "Do it?", 1060.0, digest, '{"what": "it"}', since=1000.0)
 
 
@@ -254,7 +254,7 @@ class Track:
         assert isinstance(work, Tool)
         return work
 
-    def hooks(self) -> Hooks:
+    def hooks(self) -> Hook:
         def before(event: BeforeCall) -> None:
             self.told.append(f"before {event.name}")
 
@@ -262,7 +262,7 @@ class Track:
             await asyncio.sleep(0)
             self.told.append(f"after {event.name}")
 
-        return Hooks(before_call=before, after_call=after)
+        return Hook(before_call=before, after_call=after)
 
 
 async def test_hooks_run_in_source_order_around_all_bodies_which_run_side_by_side() -> None:

@@ -9,7 +9,7 @@ from frostagent.engine.call_executor import Batch, CallExecutor, ask_after_hooks
 from frostagent.engine.call_state import CallState, CallTotals
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import InvalidArguments, ToolCancelled, ToolDenied
-from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, StopRun
+from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hook, Rewrite, StopRun
 from frostagent.types.messages import ToolCall
 from frostagent.types.results import ToolResult
 from tests.cases import each_case
@@ -25,7 +25,7 @@ def flow_of(raw: str = '{"text": "hi"}', **known: Any) -> CallState:
     return CallState(ToolCall("c", "say", raw), tool_context(), 0.0, tool=SAY, checked=SAY.read(raw), **known)
 
 
-def checks(*hooks: Hooks) -> CallChecks:
+def checks(*hooks: Hook) -> CallChecks:
     return CallChecks(clock=ManualClock(), hooks=hooks)
 
 
@@ -40,7 +40,7 @@ async def test_hooks_are_asked_in_order_each_with_what_the_one_before_it_made_of
         return Change({"text": event.input["text"] + "!"})
 
     flow = flow_of()
-    await checks(Hooks(before_call=change), Hooks(), Hooks(before_call=change)).check(flow, SAY, CallTotals())
+    await checks(Hook(before_call=change), Hook(), Hook(before_call=change)).check(flow, SAY, CallTotals())
     assert seen == [{"text": "hi"}, {"text": "hi!"}]
     assert flow.checked is not None
     assert flow.checked.arguments == {"text": "hi!!"}
@@ -51,29 +51,29 @@ async def test_what_a_hook_does_to_its_event_does_not_reach_the_call() -> None:
         dict.clear(event.input)  # type: ignore[arg-type]  # a hook may do what it likes with its own copy
 
     flow = flow_of()
-    await checks(Hooks(before_call=spoil)).check(flow, SAY, CallTotals())
+    await checks(Hook(before_call=spoil)).check(flow, SAY, CallTotals())
     assert flow.input == {"text": "hi"}
 
 
 async def test_changed_arguments_are_validated_and_checked_again() -> None:
     checked: list[object] = []
     guarded = SAY.wrap(lambda _context, arguments: checked.append(arguments["text"]))
-    changing = checks(Hooks(before_call=lambda _: Change({"text": "new"})))
+    changing = checks(Hook(before_call=lambda _: Change({"text": "new"})))
     await changing.check(flow_of(), guarded, CallTotals())
     assert checked == ["hi", "new"]
     with pytest.raises(InvalidArguments):
-        await checks(Hooks(before_call=lambda _: Change({"wrong": 1}))).check(flow_of(), SAY, CallTotals())
+        await checks(Hook(before_call=lambda _: Change({"wrong": 1}))).check(flow_of(), SAY, CallTotals())
 
 
 async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> None:
     asked: list[str] = []
     tally = CallTotals()
-    last = Hooks(before_call=lambda _: asked.append("last"))
+    last = Hook(before_call=lambda _: asked.append("last"))
     with pytest.raises(ToolDenied, match="the tool call was blocked: no"):
-        await checks(Hooks(before_call=lambda _: Block("no")), last).check(flow_of(), SAY, tally)
+        await checks(Hook(before_call=lambda _: Block("no")), last).check(flow_of(), SAY, tally)
     assert tally.stop is None
     with pytest.raises(ToolCancelled, match="the run was stopped here: the call was not done"):
-        await checks(Hooks(before_call=lambda _: STOP), last).check(flow_of(), SAY, tally)
+        await checks(Hook(before_call=lambda _: STOP), last).check(flow_of(), SAY, tally)
     assert asked == []
     assert tally.stop is STOP
 
@@ -81,7 +81,7 @@ async def test_the_first_that_blocks_or_stops_is_the_last_that_is_asked() -> Non
 @each_case("answer", [True, "no", Rewrite(ToolResult())])
 async def test_a_before_hook_that_answers_anything_else_is_wrong(answer: Any) -> None:
     with pytest.raises(TypeError, match="a before hook answers Block, Change, StopRun or nothing, not "):
-        await checks(Hooks(before_call=lambda _: answer)).check(flow_of(), SAY, CallTotals())
+        await checks(Hook(before_call=lambda _: answer)).check(flow_of(), SAY, CallTotals())
 
 
 async def test_a_check_says_in_its_words_what_is_wrong() -> None:
@@ -101,8 +101,8 @@ async def test_one_that_catches_its_cancellation_is_left_as_it_stands(
     stubborn, flow = Stubborn(), flow_of(owes_after=True)
     ways = {
         "a check": lambda: checks().check(flow, SAY.wrap(stubborn), CallTotals()),
-        "before": lambda: checks(Hooks(before_call=stubborn)).check(flow, SAY, CallTotals()),
-        "after": lambda: ask_after_hooks([Hooks(after_call=stubborn)], flow, CallTotals()),
+        "before": lambda: checks(Hook(before_call=stubborn)).check(flow, SAY, CallTotals()),
+        "after": lambda: ask_after_hooks([Hook(after_call=stubborn)], flow, CallTotals()),
     }
     assert (await cancelled(ways[where])).cancelled()
     assert "does not end when it is cancelled" in caplog.text
@@ -112,7 +112,7 @@ async def test_one_that_catches_its_cancellation_is_left_as_it_stands(
 # --- after ------------------------------------------------------------------------------------------
 
 
-async def after(hooks: list[Hooks], flow: CallState, tally: CallTotals | None = None) -> CallState:
+async def after(hooks: list[Hook], flow: CallState, tally: CallTotals | None = None) -> CallState:
     await ask_after_hooks(hooks, flow, tally or CallTotals())
     return flow
 
@@ -124,14 +124,14 @@ async def test_after_hooks_see_what_those_before_them_made_of_the_result() -> No
         seen.append(event)
         return Rewrite(ToolResult(event.output.content.upper() + "!"))
 
-    flow = await after([Hooks(after_call=shout)] * 2, flow_of(owes_after=True, ran=True, result=ToolResult("hi")))
+    flow = await after([Hook(after_call=shout)] * 2, flow_of(owes_after=True, ran=True, result=ToolResult("hi")))
     assert flow.result == ToolResult("HI!!")
     assert [(event.output.content, event.error) for event in seen] == [("hi", None), ("HI!", None)]
 
 
 async def test_whose_before_was_not_asked_has_no_after_and_nobody_is_asked_twice() -> None:
     asked: list[str] = []
-    hooks = [Hooks(after_call=lambda event: asked.append(event.name))]
+    hooks = [Hook(after_call=lambda event: asked.append(event.name))]
     flow = await after(hooks, flow_of(result=ToolResult("hi")))
     assert asked == []
     flow.owes_after = True
@@ -161,7 +161,7 @@ async def test_a_rewritten_failure_keeps_its_code(
         flow.result = before
     else:
         flow.refuse(before)
-    await after([Hooks(after_call=lambda _: Rewrite(rewritten))], flow)
+    await after([Hook(after_call=lambda _: Rewrite(rewritten))], flow)
     assert flow.result is not None
     assert (flow.code, flow.result.content) == (code, content)
 
@@ -169,7 +169,7 @@ async def test_a_rewritten_failure_keeps_its_code(
 @each_case(("kept", "expected"), [("", "[m1]"), ("[m2]", "[m2]")])
 async def test_what_was_for_its_run_alone_is_not_kept_of_a_hooks_words_either(kept: str, expected: str) -> None:
     flow = flow_of(owes_after=True, result=ToolResult("对花生过敏", kept="[m1]"))
-    await after([Hooks(after_call=lambda _: Rewrite(ToolResult("他对花生过敏", kept=kept)))], flow)
+    await after([Hook(after_call=lambda _: Rewrite(ToolResult("他对花生过敏", kept=kept)))], flow)
     assert flow.result == ToolResult("他对花生过敏", kept=expected)
 
 
@@ -177,9 +177,9 @@ async def test_all_after_hooks_are_asked_although_one_stops_the_run_and_the_firs
     asked: list[str] = []
     tally = CallTotals()
     hooks = [
-        Hooks(after_call=lambda _: STOP),
-        Hooks(after_call=lambda event: asked.append(event.output.content)),
-        Hooks(after_call=lambda _: StopRun("again")),
+        Hook(after_call=lambda _: STOP),
+        Hook(after_call=lambda event: asked.append(event.output.content)),
+        Hook(after_call=lambda _: StopRun("again")),
     ]
     flow = await after(hooks, flow_of(owes_after=True, result=ToolResult("hi")), tally)
     assert (asked, tally.stop, flow.result) == (["hi"], STOP, ToolResult("hi"))
@@ -193,7 +193,7 @@ async def test_a_broken_after_hook_is_the_calls_failure_and_the_next_is_asked(
     flow = flow_of(owes_after=True, ran=result is not None, result=result)
     if result is None:
         flow.refuse(ToolDenied("no"))
-    await after([Hooks(after_call=broken), Hooks(after_call=lambda event: asked.append(event.error or ""))], flow)
+    await after([Hook(after_call=broken), Hook(after_call=lambda event: asked.append(event.error or ""))], flow)
     (told,) = asked
     assert told.startswith(f"error: {who} broke (LookupError).")
     assert flow.ran is (result is not None)
@@ -201,7 +201,7 @@ async def test_a_broken_after_hook_is_the_calls_failure_and_the_next_is_asked(
 
 @pytest.mark.parametrize("answer", [True, Block("no"), ToolResult()])
 async def test_an_after_hook_that_answers_anything_else_breaks(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
-    flow = await after([Hooks(after_call=lambda _: answer)], flow_of(owes_after=True, result=ToolResult("hi")))
+    flow = await after([Hook(after_call=lambda _: answer)], flow_of(owes_after=True, result=ToolResult("hi")))
     assert flow.code == "TOOL_EXECUTION_FAILED"
     assert "an after hook answers Rewrite, StopRun or nothing, not " in caplog.text
 
@@ -209,11 +209,11 @@ async def test_an_after_hook_that_answers_anything_else_breaks(answer: Any, capl
 @each_case(
     ("hooks", "seen"),
     [
-        (Hooks(after_call=lambda _: Rewrite(ToolResult("ho"))), ["ho"]),  # once it cannot be another any more
-        (Hooks(before_call=lambda _: None), ["hi"]),
+        (Hook(after_call=lambda _: Rewrite(ToolResult("ho"))), ["ho"]),  # once it cannot be another any more
+        (Hook(before_call=lambda _: None), ["hi"]),
     ],
 )
-async def test_a_result_is_told_once_no_hook_can_rewrite_it(hooks: Hooks, seen: list[str]) -> None:
+async def test_a_result_is_told_once_no_hook_can_rewrite_it(hooks: Hook, seen: list[str]) -> None:
     told: list[str] = []
     executor = CallExecutor(Toolset([SAY], hooks=[hooks]), on_result=lambda _call, output: told.append(output))
     await executor.run(Batch([ToolCall("c", "say", "{}")]), [tool_context()])

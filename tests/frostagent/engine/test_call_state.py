@@ -48,7 +48,7 @@ def test_what_a_failure_reads_like_does_not_make_its_code() -> None:
 
 def test_a_picture_that_the_text_names_has_no_line_besides() -> None:
     pictures = (Image.of(b"a"), Image.of(b"b"))
-    assert told_with_images(ToolResult("see [图片 2]", pictures)) == "see [图片 2]\n[图片 1]"
+    assert told_with_images(ToolResult("see [picture 2]", pictures)) == "see [picture 2]\n[picture 1]"
     assert told_with_images(ToolResult("see")) == "see"
 
 

@@ -159,7 +159,7 @@ async def test_pictures_go_beside_the_text_and_details_never_to_the_model() -> N
         return ToolResult("a cat", (cat, cat), {"secret": 1}, terminate=True)
 
     executed = await once(draw)
-    assert executed.message.content == "a cat\n[图片 1]\n[图片 2]"
+    assert executed.message.content == "a cat\n[picture 1]\n[picture 2]"
     assert executed.message.images == (cat.url, cat.url)
     assert (executed.details, executed.terminate) == ({"secret": 1}, True)
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -11,9 +10,8 @@ from msgspec.structs import replace
 
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.engine import Run, RunState
-from frostagent.engine.run_state import ENGLISH_NOTICES
 from frostagent.types.errors import DaySpent, ModelAuth, ModelError, ToolFailed
-from frostagent.types.hooks import Hooks, RequestEvent, Reshape
+from frostagent.types.hooks import Hook, RequestEvent, Reshape
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -27,6 +25,7 @@ from frostagent.types.messages import (
 from frostagent.types.runs import RunFinished, Spent, StepFinished, Stop, SuspendedRun, Terms
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import tool
+from frostagent.words import ENGLISH, Words
 
 # Runs that wait for somebody's word: tests/e2e/test_suspended_runs.py
 from tests.cases import each_case
@@ -138,16 +137,16 @@ async def test_at_the_step_limit_one_request_without_tools_asks_for_words() -> N
     with ScriptedModel(again, again, words("enough")) as model:
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
     assert model.requests[-1].tools == ()
-    assert model.requests[-1].messages[-1] == UserMessage(ENGLISH_NOTICES.last_step)
+    assert model.requests[-1].messages[-1] == UserMessage(ENGLISH.last_step)
     assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, "enough", True)
-    assert UserMessage(ENGLISH_NOTICES.last_step) not in outcome.messages
+    assert UserMessage(ENGLISH.last_step) not in outcome.messages
 
 
 async def test_a_model_that_never_stops_calling_tools_is_cut_off_with_fixed_words() -> None:
     again = calls(("echo", '{"text": "x"}'))
     with ScriptedModel(again, again, again) as model:
         outcome = await to_the_end(engine(model, max_steps=2).run(run(), RunState()))
-    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, ENGLISH_NOTICES.no_conclusion, True)
+    assert (outcome.stop, outcome.text, outcome.limit) == (Stop.ANSWERED, ENGLISH.no_conclusion, True)
     assert_valid(outcome.messages)
     assert isinstance(outcome.messages[-1], ToolMessage)  # our words are none of the model's
 
@@ -173,7 +172,7 @@ async def test_a_refusal_is_shown_as_words() -> None:
 async def test_an_empty_answer_is_asked_for_again_then_without_tools_then_fails() -> None:
     with ScriptedModel(words(""), words(" \n"), words("")) as model:
         outcome = await to_the_end(engine(model).run(run(), RunState()))
-    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{ENGLISH_NOTICES.empty}"))
+    assert model.requests[1].messages == (QUESTION[0], UserMessage(f"hi\n\n{ENGLISH.empty}"))
     assert model.requests[1].tools != ()
     assert model.requests[2].tools == ()
     assert outcome.stop is Stop.FAILED
@@ -224,15 +223,15 @@ async def test_spoilt_words_that_nobody_waits_for_are_asked_for_once_more_and_th
     "notice",
     [
         "answer now, in words, from what you have found so far",
-        ENGLISH_NOTICES.last_step.replace("You have", "You had"),
+        ENGLISH.last_step.replace("You have", "You had"),
         UNANSWERED.format(trace="3xn6kykx"),
         'You called the tool look_up with {"word": "香山"}, and its result was:\n| found',
     ],
 )
 async def test_a_notice_of_ours_said_back_is_no_answer(notice: str) -> None:
-    notices = dataclasses.replace(ENGLISH_NOTICES, fallbacks=(UNANSWERED,))
+    table = Words(fallbacks=(UNANSWERED,), run_marks=("（编号 {run}）",))
     with ScriptedModel(words(""), words(notice), words("周六七点")) as model:
-        outcome = await to_the_end(engine(model).run(replace(run(), notices=notices), RunState()))
+        outcome = await to_the_end(engine(model).run(replace(run(), words=table), RunState()))
     assert (outcome.text, len(outcome.messages)) == ("周六七点", 1)
 
 
@@ -348,7 +347,7 @@ async def test_a_hook_reshapes_one_request_and_switches_the_model_from_there_on(
         return Reshape(messages=event.messages[-1:], model=other) if event.metadata["step"] == 2 else None
 
     with ScriptedModel(ECHO) as model, ScriptedModel(ECHO, words("done")) as other:
-        running = engine(model, hooks=[Hooks(before_request=before)])
+        running = engine(model, hooks=[Hook(before_request=before)])
         outcome = await to_the_end(running.run(run(), RunState()))
     assert [len(request.messages) for request in other.requests] == [1, 6]
     assert_valid(outcome.messages)

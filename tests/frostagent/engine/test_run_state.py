@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+from bot.core.conversation import Conversation
 from frostagent.engine.budget import Budget, Limits
 from frostagent.engine.call_state import MAX_RESULTS, call_key
 from frostagent.engine.engine import may_request
 from frostagent.engine.run_state import Run, RunState
 from frostagent.models.tokens import estimate
-from frostagent.types.conversation import Conversation
 from frostagent.types.messages import (
     AssistantMessage,
     Counted,
@@ -56,8 +56,8 @@ def test_after_a_wait_there_is_as_much_room_for_results_as_before() -> None:
     call = ToolCall("b", "mail", "")
     suspended = SuspendedRun(
         run_id="t1",
-        conversation=Conversation(1, "group", 2),
-        asker=Asker(1),
+        conversation=str(Conversation(1, "group", 2)),
+        asker=Asker("1"),
         messages=(AssistantMessage("", (ToolCall("a", "look", ""),)), ToolMessage("a", "look", "x" * 100)),
         message=AssistantMessage("", (call, ToolCall("c", "look", ""))),
         answers=(PendingCall(call, "Really?", 1e9, ""), ToolMessage("c", "look", "y" * 10)),
@@ -72,7 +72,11 @@ def test_after_a_wait_there_is_as_much_room_for_results_as_before() -> None:
 
 def test_the_last_request_a_budget_has_room_for_ends_the_run_and_after_it_there_is_none() -> None:
     run = Run(
-        id="r", conversation=GROUP, asker=Asker(1), transcript=(UserMessage("hi"),), share=Budget(Limits(2)).share()
+        id="r",
+        conversation=str(GROUP),
+        asker=Asker("1"),
+        transcript=(UserMessage("hi"),),
+        share=Budget(Limits(2)).share(),
     )
     state = RunState()
     assert may_request(run, state, ())
@@ -85,7 +89,7 @@ def test_the_last_request_a_budget_has_room_for_ends_the_run_and_after_it_there_
 def test_a_request_is_estimated_with_what_was_said_and_its_tools_where_tokens_count() -> None:
     tools = (ToolSpec("look", "Looks.", {"type": "object", "properties": {}}),)
     budget = Budget(Limits(tokens=10**6))
-    run = Run(id="r", conversation=GROUP, asker=Asker(1), transcript=(UserMessage("hi"),), share=budget.share())
+    run = Run(id="r", conversation=str(GROUP), asker=Asker("1"), transcript=(UserMessage("hi"),), share=budget.share())
     state = RunState([AssistantMessage("ho")])
     may_request(run, state, tools)
     assert budget.spent.tokens == estimate(ModelRequest((UserMessage("hi"), AssistantMessage("ho")), tools))
@@ -97,8 +101,8 @@ def test_of_a_request_what_the_transcript_has_counted_is_known() -> None:
     budget = Budget(Limits(tokens=10**6))
     run = Run(
         id="r",
-        conversation=GROUP,
-        asker=Asker(1),
+        conversation=str(GROUP),
+        asker=Asker("1"),
         transcript=transcript,
         counted=counted,
         share=budget.share(),
@@ -111,5 +115,5 @@ def test_of_a_request_what_the_transcript_has_counted_is_known() -> None:
 
 
 def test_a_run_without_a_budget_has_one_of_its_own_without_limits() -> None:
-    runs = [Run(id="r", conversation=GROUP, asker=Asker(1), transcript=()) for _ in range(2)]
+    runs = [Run(id="r", conversation=str(GROUP), asker=Asker("1"), transcript=()) for _ in range(2)]
     assert runs[0].share.budget is not runs[1].share.budget

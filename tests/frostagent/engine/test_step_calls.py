@@ -6,7 +6,7 @@ from bot.core import codec
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.toolset import Toolset
 from frostagent.types.errors import ToolFailed, ToolUnavailable
-from frostagent.types.hooks import Hooks, StopRun
+from frostagent.types.hooks import Hook, StopRun
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -41,7 +41,7 @@ ECHO = calls(("echo", '{"text": "a"}'))
 
 
 async def test_a_hook_may_end_the_run_after_a_step() -> None:
-    hook = Hooks(after_step=lambda event: StopRun(f"{event.results[0].content} is enough"))
+    hook = Hook(after_step=lambda event: StopRun(f"{event.results[0].content} is enough"))
     with ScriptedModel(ECHO) as model:
         outcome = await to_the_end(engine(model, hooks=[hook]).run(run(), RunState()))
     assert (outcome.stop, outcome.error, len(outcome.messages)) == (Stop.STOPPED, "hook: <a> is enough", 2)
@@ -50,10 +50,10 @@ async def test_a_hook_may_end_the_run_after_a_step() -> None:
 async def test_a_hook_may_end_the_run_around_a_call_and_the_others_are_still_asked() -> None:
     asked: list[str] = []
     stop = StopRun("enough")
-    after_step = Hooks(after_step=lambda event: asked.append(event.type))
+    after_step = Hook(after_step=lambda event: asked.append(event.type))
     for hook, content in (
-        (Hooks(before_call=lambda _: stop), "error: the run was stopped here: the call was not done. [TOOL_CANCELLED]"),
-        (Hooks(after_call=lambda _: stop), "<a>"),
+        (Hook(before_call=lambda _: stop), "error: the run was stopped here: the call was not done. [TOOL_CANCELLED]"),
+        (Hook(after_call=lambda _: stop), "<a>"),
     ):
         with ScriptedModel(ECHO) as model:
             outcome = await to_the_end(engine(model, hooks=[hook, after_step]).run(run(), RunState()))
@@ -75,7 +75,7 @@ async def test_a_run_has_no_more_authority_than_those_whose_words_a_result_told(
         return "closed"
 
     both, close = calls(("read_log", ""), ("close_group", "")), calls(("close_group", ""))
-    admin = replace(run(), asker=Asker(777, role="admin"))
+    admin = replace(run(), asker=Asker("777", role="admin"))
     with ScriptedModel(both, close, words("done")) as model:
         outcome = await to_the_end(engine(model, read_log, close_group).run(admin, RunState()))
     told = [message.code for message in outcome.messages if isinstance(message, ToolMessage)]
@@ -117,7 +117,7 @@ class Waits:
         return Pending(60)
 
 
-OWNER = Asker(999, is_owner=True)
+OWNER = Asker("999", is_owner=True)
 
 
 @tool(side_effects="read", trusted_result=True)

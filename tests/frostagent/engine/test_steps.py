@@ -13,7 +13,7 @@ from frostagent.engine.step_calls import ask_after_step
 from frostagent.engine.tool_execution import consult
 from frostagent.models.request_repairs import with_notice
 from frostagent.models.tokens import estimate, estimate_message
-from frostagent.types.hooks import Hooks, RequestEvent, Reshape, StepEvent, StopRun
+from frostagent.types.hooks import Hook, RequestEvent, Reshape, StepEvent, StopRun
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -67,7 +67,7 @@ async def test_each_hook_sees_the_request_as_those_before_it_made_it() -> None:
     def look(event: RequestEvent) -> None:
         seen.append(event)
 
-    hooks = [Hooks(before_request=switch), Hooks(), Hooks(before_request=look)]
+    hooks = [Hook(before_request=switch), Hook(), Hook(before_request=look)]
     request, model = await ask_before_request(hooks, ModelRequest(QUESTION), one, {"run": "t1"})
     assert (request, model) == (ModelRequest(QUESTION[1:]), other)
     assert (seen[0].messages, seen[0].model, seen[0].metadata) == (QUESTION[1:], other, {"run": "t1"})
@@ -76,12 +76,12 @@ async def test_each_hook_sees_the_request_as_those_before_it_made_it() -> None:
 async def test_every_hook_hears_of_a_step_and_the_first_that_wants_the_end_is_heard() -> None:
     heard: list[str] = []
 
-    def stop(reason: str | None) -> Hooks:
+    def stop(reason: str | None) -> Hook:
         def hook(event: StepEvent) -> StopRun | None:
             heard.append(event.message.text)
             return StopRun(reason) if reason else None
 
-        return Hooks(after_step=hook)
+        return Hook(after_step=hook)
 
     event = StepEvent(message=AssistantMessage("well"), results=(), metadata={})
     assert await ask_after_step([stop(None), stop("enough"), stop("too much")], event) == StopRun("enough")

@@ -7,23 +7,26 @@ import pytest
 from msgspec.structs import replace
 
 from bot.core.errors import NotConnected
+from bot.core.segments import SendSegment
 from frostagent.engine.engine import Engine, RunState
 from frostagent.engine.run_state import NestedObserver
-from frostagent.engine.subagents import CODER_PROMPT, NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
+from frostagent.engine.subagents import NOT_KEPT, PATIENCE, RULES, NamedSubagents, Subagent
 from frostagent.engine.toolset import Toolset
-from frostagent.text.language import Language
 from frostagent.types.errors import InvalidArguments, ModelAuth, ToolFailed
 from frostagent.types.messages import Completion, FinishReason, ModelRequest, SystemMessage, Usage, UserMessage
 from frostagent.types.ports import Approver, Clock, Speaker, Subagents
 from frostagent.types.results import ToolResult
 from frostagent.types.runs import Asker, RunEvent, RunFinished, RunStarted, StepFinished
-from frostagent.types.speech import Confirmed, Receipt, SendSegment, Text
+from frostagent.types.speech import Confirmed, Receipt, Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.tools import Tool, ToolContext, tool
 from frostagent.types.traits import Audience, SideEffects
+from frostagent.words import Words
 from tests.cases import each_case
 from tests.fakes import GROUP, ManualClock, RecordingObserver, ScriptedModel, Step, calls, tool_context, until, words
 from tests.frostagent.runs import engine, run, to_the_end
+
+PROMPT = "You write code."
 
 
 class StoppedClock(ManualClock):
@@ -96,13 +99,14 @@ def coder(
     max_steps: int = 3,
     max_tokens: int = 0,
     speaks: bool = False,
+    table: Words | None = None,
 ) -> tuple[NamedSubagents, ScriptedModel]:
     model, clock = ScriptedModel(*steps), clock or StoppedClock()
     toolset = Toolset(tools, clock=clock).part([each.name for each in tools])
     subagent = Subagent(
         name="Coder",
         description="writes code",
-        prompt=CODER_PROMPT,
+        prompt=PROMPT,
         runner=lambda observer: Engine(
             model=model, toolset=toolset, clock=clock, observer=observer, max_steps=max_steps, deadline=deadline
         ),
@@ -110,11 +114,11 @@ def coder(
         max_tokens=max_tokens,
         speaks=speaks,
     )
-    return NamedSubagents([subagent], clock=clock), model
+    return NamedSubagents([subagent], clock=clock, words=table), model
 
 
 def by_member(ports: Mapping[type, object] | None = None) -> ToolContext:
-    return replace(tool_context(ports), asker=Asker(777, "小明", authority=Audience.EVERYONE))
+    return replace(tool_context(ports), asker=Asker("777", "小明", authority=Audience.EVERYONE))
 
 
 @each_case("name", ["Coder", "coder", " CODER\n"])
@@ -128,7 +132,7 @@ async def test_it_sees_its_own_prompt_and_the_task_and_no_tools() -> None:
     subagents, model = coder(words("写好了"))
     with model:
         assert (await subagents.ask(tool_context(), "Coder", "写个贪吃蛇")).content == "写好了"
-    assert model.requests == [ModelRequest((SystemMessage(f"{CODER_PROMPT}\n{RULES}"), UserMessage("写个贪吃蛇")))]
+    assert model.requests == [ModelRequest((SystemMessage(f"{PROMPT}\n{RULES}"), UserMessage("写个贪吃蛇")))]
 
 
 async def test_an_unknown_name_is_told_with_the_known_ones() -> None:
@@ -288,7 +292,7 @@ async def test_what_it_takes_is_the_asking_runs_and_what_it_tells_names_that() -
 
 async def test_an_inner_run_of_an_inner_run_keeps_its_own_parent() -> None:
     seen, state = RecordingObserver(), RunState()
-    event = RunStarted(run_id="c", parent="b", conversation=GROUP, asker=Asker(1))
+    event = RunStarted(run_id="c", parent="b", conversation=str(GROUP), asker=Asker("1"))
     NestedObserver(run(), state, seen).notice(event)
     assert seen.events == [event]
 
@@ -323,10 +327,9 @@ async def test_a_deadline_of_somebody_else_stays_theirs() -> None:
 # --- patience ---------------------------------------------------------------------------------------
 
 
-@each_case("tongue", Language)
 @each_case("failure", [None, NotConnected("away")])
-async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_language(
-    failure: Exception | None, tongue: Language
+async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_the_words_of_his_run(
+    failure: Exception | None,
 ) -> None:
     clock, mouth, go_on = StoppedClock(), Mouth(failure), asyncio.Event()
 
@@ -337,7 +340,7 @@ async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_lang
     subagents, model = coder(slowly, clock=clock)
     with model:
         async with asyncio.TaskGroup() as group:
-            context = replace(tool_context({Speaker: mouth}), tongue=tongue)
+            context = replace(tool_context({Speaker: mouth}), words=Words(still_working="Geduld, {name} denkt."))
             asking = group.create_task(subagents.ask(context, "Coder", "task"))
             await until(lambda: clock.slept == [PATIENCE])
             assert mouth.said == []
@@ -345,8 +348,14 @@ async def test_whoever_waits_longer_than_ten_seconds_is_told_so_once_in_his_lang
             await until(lambda: mouth.said)
             go_on.set()
         assert asking.result().content == "好了"
-    zh, en = "Coder 还在处理，请再稍等一会儿～", "Coder is still at it, please wait a little longer."
-    assert mouth.said == [tongue.either(zh, en)]
+    assert mouth.said == ["Geduld, Coder denkt."]
+
+
+async def test_its_runs_have_words_of_their_own_if_it_was_given_any() -> None:
+    subagents, model = coder(words(""), words("done"), table=Words(empty="Sag etwas."))
+    with model:
+        await subagents.ask(replace(tool_context(), words=Words(empty="Say something.")), "Coder", "task")
+    assert model.requests[1].messages[-1].text.endswith("Sag etwas.")
 
 
 async def test_who_is_answered_at_once_is_told_nothing_more() -> None:

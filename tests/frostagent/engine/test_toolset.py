@@ -9,7 +9,7 @@ import pytest
 
 from frostagent.engine.toolset import FunctionApprover, Toolset
 from frostagent.types.errors import ToolNotFound
-from frostagent.types.hooks import BeforeCall, Block, Hooks
+from frostagent.types.hooks import BeforeCall, Block, Hook
 from frostagent.types.ports import Approver
 from frostagent.types.results import Image, ToolResult
 from frostagent.types.runs import RunEvent, ToolFinished, ToolStarted
@@ -23,7 +23,7 @@ async def test_a_tool_is_run_by_its_name_the_whole_way() -> None:
     async def block(event: BeforeCall) -> Block | None:
         return Block("not 13") if event.input["a"] == 13 else None
 
-    tools = Toolset(ALL, clock=ManualClock(), hooks=[Hooks(before_call=block)])
+    tools = Toolset(ALL, clock=ManualClock(), hooks=[Hook(before_call=block)])
     assert await tools.execute("add", '{"a": "2"}') == ToolResult("3", call_id="call-1", name="add")
     assert (await tools.execute("add", {"a": 13})).content == "error: the tool call was blocked: not 13 [TOOL_DENIED]"
     assert (await tools.execute("ad", "{}")).content.startswith('error: tool not found: "ad". Did you mean "add"?')
@@ -37,12 +37,12 @@ async def test_an_executor_is_the_whole_way_bound_to_a_name() -> None:
     assert (await executor({"a": "many"})).details["family"] == "TOOL_EXECUTION_FAILED"
     assert tools.get_executor("nobody") is None
     fetched = await tools.execute("fetch")
-    assert (fetched.content, fetched.images, fetched.details) == ("got it\n[图片 1]", (Image.of(b"x"),), {"ms": 3})
+    assert (fetched.content, fetched.images, fetched.details) == ("got it\n[picture 1]", (Image.of(b"x"),), {"ms": 3})
 
 
 async def test_outside_a_run_a_call_cannot_wait_for_a_word() -> None:
     told: list[str | None] = []
-    tools = Toolset(ALL, clock=ManualClock(), hooks=[Hooks(after_call=lambda event: told.append(event.error))])
+    tools = Toolset(ALL, clock=ManualClock(), hooks=[Hook(after_call=lambda event: told.append(event.error))])
     result = await tools.execute("ask_first", {"what": "it"})
     assert "a call outside a run cannot wait for that (Do it?)" in result.content
     assert result.is_error
@@ -74,7 +74,7 @@ async def test_a_call_by_name_that_is_cancelled_tells_its_after_hooks() -> None:
         await asyncio.Event().wait()
         return "never"
 
-    hooks = [Hooks(after_call=lambda event: told.append(event.error or ""))]
+    hooks = [Hook(after_call=lambda event: told.append(event.error or ""))]
     tools = Toolset([wait], clock=ManualClock(), hooks=hooks)
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         task = group.create_task(tools.execute("wait"))
@@ -130,17 +130,17 @@ async def test_a_function_may_be_asked_and_gets_the_calls_context() -> None:
     assert (await tools.execute("add", {"a": 1})).code == "TOOL_DENIED"
     context = tool_context({Approver: FunctionApprover(allow)})
     assert (await tools.execute("add", {"a": 2}, context)).content == "3"
-    assert asked == [(777, "add", {"a": 1, "b": 1}), (777, "add", {"a": 2, "b": 1})]
+    assert asked == [("777", "add", {"a": 1, "b": 1}), ("777", "add", {"a": 2, "b": 1})]
 
 
 def test_what_is_neither_a_hook_nor_an_approver_is_refused_at_once() -> None:
     def look(_event: object) -> None: ...
 
     wrong: Any = look
-    with pytest.raises(TypeError, match=r"look is no Hooks: say where it is asked, as in Hooks\(before_call=look\)"):
+    with pytest.raises(TypeError, match=r"look is no Hook: say where it is asked, as in Hook\(before_call=look\)"):
         Toolset([add], hooks=[wrong])
-    wrong = Hooks()
-    with pytest.raises(TypeError, match="hooks are a list of Hooks, not Hooks"):
+    wrong = Hook()
+    with pytest.raises(TypeError, match=r"hooks are a list, as in \[Hook\(\.\.\.\)\], not Hook"):
         Toolset([add], hooks=wrong)
     wrong = 3
     with pytest.raises(TypeError, match="an approver is an object with approve, or a function, not int"):

@@ -74,8 +74,8 @@ def test_an_empty_transcript_is_whole() -> None:
 def test_a_suspended_run_that_never_goes_on_keeps_the_results_it_had() -> None:
     suspended = SuspendedRun(
         run_id="t1",
-        conversation=GROUP,
-        asker=Asker(777),
+        conversation=str(GROUP),
+        asker=Asker("777"),
         messages=(ONE, SEEN),
         message=TWO,
         answers=(PendingCall(TWO.tool_calls[0], "Look?", 1e9, ""), SENT),

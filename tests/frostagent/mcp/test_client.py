@@ -19,7 +19,7 @@ from aiohttp import web
 from frostagent import mcp, mcp_list, mcp_stdio
 from frostagent.agent import Agent
 from frostagent.engine.server_tools import ServerTools, connected
-from frostagent.engine.toolset import NOWHERE, Toolset
+from frostagent.engine.toolset import Toolset
 from frostagent.mcp import MCPServer
 from frostagent.testing.scripted_model import ScriptedModel, call
 from frostagent.types.errors import ConfigError
@@ -42,7 +42,7 @@ def names(server: MCPServer) -> list[str]:
 
 
 def context(**more: Any) -> ToolContext:
-    return ToolContext(run_id="r", step=1, call_id="c", conversation=NOWHERE, asker=Asker(1), deadline=0.0, **more)
+    return ToolContext(run_id="r", step=1, call_id="c", conversation="", asker=Asker("1"), deadline=0.0, **more)
 
 
 # --- what it offers -------------------------------------------------------------------------------

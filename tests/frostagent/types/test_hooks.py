@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hooks, Rewrite, verified
+from frostagent.types.hooks import AfterCall, BeforeCall, Block, Change, Hook, Rewrite, verified
 from frostagent.types.results import ToolResult
 from tests.cases import each_case
 from tests.frostagent.toolbox import broken, echo, once
@@ -19,7 +19,7 @@ class Diary:
 
     def __init__(self, before: Any = None, after: Any = None) -> None:
         self.told: list[BeforeCall | AfterCall] = []
-        self.hooks = Hooks(before_call=self._answer(before), after_call=self._answer(after))
+        self.hooks = Hook(before_call=self._answer(before), after_call=self._answer(after))
 
     def _answer(self, answer: Any) -> Callable[[Any], Any]:
         def hook(event: BeforeCall | AfterCall) -> Any:
@@ -41,7 +41,7 @@ async def test_hooks_hear_of_a_call_before_and_after_with_ids_to_follow_it() -> 
     assert (after.type, after.output, after.error) == ("tool_call.after", ToolResult("5"), None)
     assert before.metadata == after.metadata
     assert before.metadata == {
-        "run": "t0", "step": 1, "call": "c0", "response": "", "conversation": "10001:group:4242", "asker": 777,
+        "run": "t0", "step": 1, "call": "c0", "response": "", "conversation": "10001:group:4242", "asker": "777",
     }  # fmt: skip
 
 
@@ -57,8 +57,8 @@ async def test_changed_arguments_are_validated_and_checked_again() -> None:
     async def change(event: BeforeCall) -> Change:
         return Change({"text": 7})
 
-    assert (await once(echo(), hooks=[Hooks(before_call=change)])).message.content == "7"
-    wrong = Hooks(before_call=lambda event: Change({"text": []}))
+    assert (await once(echo(), hooks=[Hook(before_call=change)])).message.content == "7"
+    wrong = Hook(before_call=lambda event: Change({"text": []}))
     assert (await once(echo(), hooks=[wrong])).code == "TOOL_INVALID_ARGUMENTS"
     assert (await once(echo(check=broken), hooks=[wrong])).code == "TOOL_EXECUTION_FAILED"
 
@@ -71,12 +71,12 @@ async def test_a_denial_is_told_to_the_after_hooks() -> None:
 
 async def test_a_hook_may_rewrite_a_result_and_the_next_one_sees_that() -> None:
     diary = Diary()
-    executed = await once(echo(), hooks=[Hooks(after_call=lambda event: Rewrite(ToolResult("***"))), diary.hooks])
+    executed = await once(echo(), hooks=[Hook(after_call=lambda event: Rewrite(ToolResult("***"))), diary.hooks])
     assert executed.message.content == "***"
     assert diary.told[-1].output == ToolResult("***")
-    failing = Hooks(after_call=lambda event: Rewrite(ToolResult("no", is_error=True)))
+    failing = Hook(after_call=lambda event: Rewrite(ToolResult("no", is_error=True)))
     assert (await once(echo(), hooks=[failing])).code == "TOOL_EXECUTION_FAILED"
-    mending = Hooks(after_call=lambda event: Rewrite(ToolResult("fine")))
+    mending = Hook(after_call=lambda event: Rewrite(ToolResult("fine")))
     assert (await once(echo(permission="deny"), hooks=[mending])).code == "ok"
 
 
@@ -93,9 +93,9 @@ async def test_a_hook_that_breaks_is_an_error_result_and_the_model_knows_what_wa
 def test_a_hook_is_a_function_and_hooks_are_a_list_of_them() -> None:
     wrong: Any = Block("no")
     with pytest.raises(TypeError, match="before_call takes a function of one event, not Block"):
-        Hooks(before_call=wrong)
-    hooks = (Hooks(before_call=broken), Hooks())
+        Hook(before_call=wrong)
+    hooks = (Hook(before_call=broken), Hook())
     assert verified(list(hooks)) == hooks
-    for wrong in (Hooks(), 3, [broken]):
-        with pytest.raises(TypeError, match="Hooks"):
+    for wrong in (Hook(), 3, [broken]):
+        with pytest.raises(TypeError, match="Hook"):
             verified(wrong)

@@ -98,37 +98,37 @@ class Frame(BaseModel):
 @each_case(
     ("value", "text", "pictures"),
     [
-        (PNG, "[图片 1]", 1),
-        (bytearray(b"\xff\xd8\xff\xe0"), "[图片 1]", 1),
-        (memoryview(b"GIF89a\xff"), "[图片 1]", 1),
-        (WEBP, "[图片 1]", 1),
+        (PNG, "[picture 1]", 1),
+        (bytearray(b"\xff\xd8\xff\xe0"), "[picture 1]", 1),
+        (memoryview(b"GIF89a\xff"), "[picture 1]", 1),
+        (WEBP, "[picture 1]", 1),
         (b"RIFF\x00\x00\x00\x00WAVE\xff", "(13 bytes of binary data)", 0),
         (b"just words", "just words", 0),
         (b" \n", "(no output)", 0),
-        (SHOWN, "[图片 1]", 1),
-        ([SHOWN, "a cat", PNG], "[图片 1]\na cat\n[图片 2]", 2),
-        (("a cat", SHOWN), "a cat\n[图片 1]", 1),
+        (SHOWN, "[picture 1]", 1),
+        ([SHOWN, "a cat", PNG], "[picture 1]\na cat\n[picture 2]", 2),
+        (("a cat", SHOWN), "a cat\n[picture 1]", 1),
         (
             {"cat": SHOWN, "dogs": [PNG, b"\x00\xff"]},
-            '{"cat": "[图片 1]", "dogs": ["[图片 2]", "(2 bytes of binary data)"]}',
+            '{"cat": "[picture 1]", "dogs": ["[picture 2]", "(2 bytes of binary data)"]}',
             2,
         ),
-        (Album("cats", PNG), '{"name": "cats", "picture": "[图片 1]"}', 1),
-        (Album("cats", SHOWN), '{"name": "cats", "picture": {"url": "[图片 1]"}}', 1),
+        (Album("cats", PNG), '{"name": "cats", "picture": "[picture 1]"}', 1),
+        (Album("cats", SHOWN), '{"name": "cats", "picture": {"url": "[picture 1]"}}', 1),
         (Usage(1), '{"prompt": 1, "completion": 0, "cached": 0, "reasoning": 0, "cost": null, "reserved": 0}', 0),
         ([Album("cats", Text("a"))], '[{"name": "cats", "picture": {"type": "text", "text": "a"}}]', 0),
-        (Frame(picture=PNG), '{"picture": "[图片 1]", "about": null}', 1),
+        (Frame(picture=PNG), '{"picture": "[picture 1]", "about": null}', 1),
         (
             {"frame": Frame(picture=PNG, about=Album("a", PNG))},
-            '{"frame": {"picture": "[图片 1]", "about": {"name": "a", "picture": "[图片 2]"}}}',
+            '{"frame": {"picture": "[picture 1]", "about": {"name": "a", "picture": "[picture 2]"}}}',
             2,
         ),
-        (f"see ![cat]({SHOWN.url}), it sleeps", "see ![cat]([图片 1]), it sleeps", 1),
-        (SHOWN.url.replace("image/png", "IMAGE/PNG"), "[图片 1]", 1),
+        (f"see ![cat]({SHOWN.url}), it sleeps", "see ![cat]([picture 1]), it sleeps", 1),
+        (SHOWN.url.replace("image/png", "IMAGE/PNG"), "[picture 1]", 1),
         ("data:image/svg+xml;base64,PHN2Zz4=", "(a picture, svg+xml, 5 bytes: it cannot be shown)", 0),
         ("data:image/png, they said", "data:image/png, they said", 0),
         ("data:text/plain;base64,aGk=", "data:text/plain;base64,aGk=", 0),
-        (f"data:image/png;base64,{base64.encodebytes(PNG).decode()}and words", "[图片 1]\nand words", 1),
+        (f"data:image/png;base64,{base64.encodebytes(PNG).decode()}and words", "[picture 1]\nand words", 1),
     ],
 )
 def test_a_picture_is_shown_and_never_text(value: object, text: str, pictures: int) -> None:
@@ -141,9 +141,11 @@ def test_a_picture_is_shown_and_never_text(value: object, text: str, pictures: i
 
 def test_the_pictures_of_a_result_come_before_those_in_its_words() -> None:
     other = Image.of(b"other")
-    assert ToolResult.of(ToolResult(f"see {SHOWN.url}", images=(other,))) == ToolResult("see [图片 2]", (other, SHOWN))
+    assert ToolResult.of(ToolResult(f"see {SHOWN.url}", images=(other,))) == ToolResult(
+        "see [picture 2]", (other, SHOWN)
+    )
     anything: Any = {"a": SHOWN}
-    assert ToolResult.of(ToolResult(anything)) == ToolResult('{"a": "[图片 1]"}', (SHOWN,))
+    assert ToolResult.of(ToolResult(anything)) == ToolResult('{"a": "[picture 1]"}', (SHOWN,))
 
 
 def test_a_picture_that_nobody_could_take_is_named() -> None:

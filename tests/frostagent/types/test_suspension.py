@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.core.codec import read, write
-from frostagent.types.conversation import Conversation
+from bot.core.conversation import Conversation
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from frostagent.types.runs import Asker, PendingCall, RunEvent, RunPaused, SuspendedRun
 from frostagent.types.suspension import BadSuspension, Decision, Suspend, digest_call, verify
@@ -18,19 +18,19 @@ from tests.cases import each_case
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 
 GROUP = Conversation(10001, "group", 4242)
-ASKER = Asker(777, "小明", "admin")
+ASKER = Asker("777", "小明", "admin")
 DONE = ToolCall("a", "look", "{}")
 MAIL = ToolCall("b", "mail", '{"to": "x", "n": 1}')
 DROP = ToolCall("c", "drop", '{"table": "all"}')
 
 
 def pending(call: ToolCall, expires: float = 1e9) -> PendingCall:
-    return PendingCall(call, "Really?", expires, digest_call(call, run_id="t1", asker=777))
+    return PendingCall(call, "Really?", expires, digest_call(call, run_id="t1", asker="777"))
 
 
 RUN = SuspendedRun(
     run_id="t1",
-    conversation=GROUP,
+    conversation=str(GROUP),
     asker=ASKER,
     messages=(),
     message=AssistantMessage("", (DONE, MAIL, DROP)),
@@ -41,7 +41,7 @@ RUN = SuspendedRun(
 
 
 def check(suspended: SuspendedRun = RUN, **others: Any) -> None:
-    given: dict[str, Any] = {"run_id": "t1", "conversation": GROUP, "asker": 777, "decided": ("b", "c")}
+    given: dict[str, Any] = {"run_id": "t1", "conversation": str(GROUP), "asker": "777", "decided": ("b", "c")}
     verify(suspended, **(given | others))
 
 
@@ -55,7 +55,7 @@ def test_arguments_that_a_hook_changed_are_bound_to_the_wait_as_well() -> None:
     bound = replace(
         pending(MAIL),
         arguments=changed,
-        digest=digest_call(MAIL, run_id="t1", asker=777, arguments=changed),
+        digest=digest_call(MAIL, run_id="t1", asker="777", arguments=changed),
     )
     check(replace(RUN, answers=(RUN.answers[0], bound, pending(DROP))))
     for wrong in (replace(bound, arguments='{"to": "eve"}'), replace(bound, arguments="")):
@@ -120,14 +120,14 @@ def test_a_changed_run_is_refused_whatever_was_changed(what: str) -> None:
 
 
 def test_a_digest_binds_the_call_the_run_and_the_asker_but_not_the_layout_of_the_arguments() -> None:
-    digest = digest_call(MAIL, run_id="t1", asker=777)
-    assert digest == digest_call(replace(MAIL, arguments='{"n":1,"to":"\\u0078"}'), run_id="t1", asker=777)
+    digest = digest_call(MAIL, run_id="t1", asker="777")
+    assert digest == digest_call(replace(MAIL, arguments='{"n":1,"to":"\\u0078"}'), run_id="t1", asker="777")
     others = [
-        digest_call(MAIL, run_id="t2", asker=777),
-        digest_call(MAIL, run_id="t1", asker=778),
-        digest_call(replace(MAIL, id="z"), run_id="t1", asker=777),
-        digest_call(replace(MAIL, name="drop"), run_id="t1", asker=777),
-        digest_call(replace(MAIL, arguments='{"n":1,"to":"y"}'), run_id="t1", asker=777),
+        digest_call(MAIL, run_id="t2", asker="777"),
+        digest_call(MAIL, run_id="t1", asker="778"),
+        digest_call(replace(MAIL, id="z"), run_id="t1", asker="777"),
+        digest_call(replace(MAIL, name="drop"), run_id="t1", asker="777"),
+        digest_call(replace(MAIL, arguments='{"n":1,"to":"y"}'), run_id="t1", asker="777"),
     ]
     assert len({digest, *others}) == 6
 
@@ -135,7 +135,7 @@ def test_a_digest_binds_the_call_the_run_and_the_asker_but_not_the_layout_of_the
 @given(st.one_of(st.text(), st.sampled_from(["[" * 100_000, '"\\ud800"', "NaN", "1e999", "9" * 5000])))
 def test_any_text_has_a_digest(arguments: str) -> None:
     call = ToolCall("c", "t", arguments)
-    assert digest_call(call, run_id="t1", asker=1) == digest_call(call, run_id="t1", asker=1)
+    assert digest_call(call, run_id="t1", asker="1") == digest_call(call, run_id="t1", asker="1")
 
 
 @each_case("seconds", [0, -1, float("inf"), float("nan")])

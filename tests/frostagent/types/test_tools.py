@@ -298,8 +298,8 @@ def test_a_changed_copy_is_checked_like_the_tool() -> None:
             name="ping",
             arguments={},
             asks="?",
-            conversation=GROUP,
-            asker=Asker(1),
+            conversation=str(GROUP),
+            asker=Asker("1"),
             context=tool_context({Telescope: "5E5AME"}),
         ),
     ],
@@ -335,7 +335,7 @@ async def test_a_tool_is_tried_alone_with_a_context_made_for_it() -> None:
 
     heard: list[ToolResult] = []
     context = ToolContext.for_test(
-        deps={Telescope: Glass()}, asker=Asker(7, "Ann"), allowed=True, on_progress=heard.append
+        deps={Telescope: Glass()}, asker=Asker("7", "Ann"), allowed=True, on_progress=heard.append
     )
     assert await watch(context, nights=2) == "2 x stars, True, Ann"
     assert [(one.text, one.details) for one in heard] == [("dark", {"night": 1})]

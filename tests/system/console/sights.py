@@ -29,9 +29,9 @@ from bot.core.console_views import (
     WaitingDraft,
     WaitingJoinRequest,
 )
+from bot.core.conversation import Conversation
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import TrialLine, TrialOptions
-from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import NOW, silent, trace
 from tests.adapters.console.trials import CEILING
 from tests.adapters.console.visiting import Place

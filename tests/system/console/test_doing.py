@@ -29,9 +29,9 @@ from bot.core.console_views import (
     WaitingCall,
     WaitingDraft,
 )
+from bot.core.conversation import Conversation
 from bot.core.memories import MemoryKept, StoredFact
 from bot.core.query_results import UsageSum
-from frostagent.types.conversation import Conversation
 from tests.adapters.console.samples import NOW
 from tests.adapters.console.test_totp import SECRET, code
 from tests.adapters.console.visiting import TOKEN, Place, visiting

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from adapters.fetching.client import HttpxWeb
+from bot.core.conversation import Conversation
 from bot.core.ports import Web
 from frostagent.engine.tool_execution import run_body
-from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 from frostagent.types.tools import ToolContext
 from tests.adapters.fetching.replay import StoppedClock
@@ -47,8 +47,8 @@ def ask(web: HttpxWeb, games: Games) -> GetVersion:
             run_id="run",
             step=1,
             call_id="call",
-            conversation=Conversation(10001, "group", 4242),
-            asker=Asker(7),
+            conversation=str(Conversation(10001, "group", 4242)),
+            asker=Asker("7"),
             deadline=0,
             ports={Web: web, Games: table},
         )

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
+from bot.core.segments import SendSegment
 from frostagent.types.errors import ToolDenied
-from frostagent.types.speech import Attachment, Confirmed, Queued, Receipt, Refused, SendSegment, Unknown
+from frostagent.types.speech import Attachment, Confirmed, Queued, Receipt, Refused, Unknown
 from tests.adapters.fetching.replay import Replay
 from tests.cases import each_case
 from tests.tools.get_weather.bodies import FORECAST, forecast

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.cli.checks import Outcome, failure, failures, ok, warning
-from frostagent.text.language import Bilingual, Phrase
+from bot.core.language import Bilingual, Phrase
 from frostagent.types.errors import Problem
 
 

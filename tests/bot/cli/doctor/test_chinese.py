@@ -11,8 +11,9 @@ from pathlib import Path
 import config
 from bot.cli import doctor
 from bot.cli.checks import IN_CHINESE, Outcome
+from bot.core.engine_words import ENGINE_WORDS
+from bot.core.language import Bilingual, Phrase
 from frostagent.models.openai.client import REASONS
-from frostagent.text.language import Bilingual, Phrase
 from tests.owners import both
 
 MADE = {"ok", "warning", "failure", "judge"}
@@ -77,4 +78,5 @@ def test_a_sentence_within_another_is_in_its_language() -> None:
 
 
 def test_why_the_connection_to_a_model_failed_is_told_in_both_languages() -> None:
-    assert all(HAN.search(why.zh) and why.en.isascii() for _, why in REASONS)
+    reasons = [getattr(ENGINE_WORDS, why) for _, why in REASONS]
+    assert all(HAN.search(why.zh) and why.en.isascii() for why in reasons)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bot.cli.checks import exit_code, failure, masked, ok, to_json, to_text, warning
-from frostagent.text.language import Language, Phrase
+from bot.core.language import Language, Phrase
 
 CHECKS = [
     ok("clock", "agrees"),

@@ -14,9 +14,9 @@ from adapters.storage.tables import REVISIONS
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor import storage
 from bot.cli.doctor.storage import check_folder, check_folders, check_store
+from bot.core.language import Language, text_in
 from config.loading import load_settings
 from config.settings import Settings
-from frostagent.text.language import Language, text_in
 
 
 def settings(folder: Path, **more: str) -> Settings:

@@ -16,10 +16,10 @@ import typer
 from bot.cli.checks import Check, failure, ok
 from bot.cli.setup.files import BOT_URL, ServerLink, tokens_for, write_onebot
 from bot.cli.setup.wizard import SetupOptions, Wizard
+from bot.core.language import Phrase
 from config.endpoints import Endpoint
 from config.loading import load_settings
 from config.settings import Settings
-from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 from tests.bot.cli.setup.fakes import LEAVE, ScriptedTerminal
 from tests.cases import each_case

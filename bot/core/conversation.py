@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -63,8 +63,7 @@ class Conversation(Struct, frozen=True):
     def parse(cls, text: str) -> Conversation:
         """Read `platform_id:message_type:session_id`. Raises NotAConversation.
 
-        A place may have the number 0, where a server did not say which it was, or in a session of
-        the library.
+        A place may have the number 0, if a server did not say which it was.
         """
         platform, _, rest = text.strip().partition(":")
         kind, _, session = rest.partition(":")
@@ -80,6 +79,9 @@ class Conversation(Struct, frozen=True):
                 raise NotAConversation(
                     f"{kind[:80]!r} in {text[:80]!r} is neither group nor private"
                 )
+
+
+NOWHERE: Final = Conversation(0, "private", 0)
 
 
 @lru_cache(maxsize=10_000)

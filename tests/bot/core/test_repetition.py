@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frostagent.text.similarity import COMPARABLE, already_said, letters_only, only_omits
+from bot.core.repetition import COMPARABLE, already_said, only_omits
+from frostagent.text.similarity import letters_only
 from tests.cases import each_case
 from tests.data.speech import pairs
 

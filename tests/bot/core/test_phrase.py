@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frostagent.text.language import Language, Phrase
+from bot.core.language import Language, Phrase
 
 
 def test_a_line_has_both_languages_and_the_same_named_values_in_each() -> None:
