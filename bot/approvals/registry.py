@@ -37,10 +37,9 @@ LookUp: TypeAlias = Callable[[MessageReceived], Awaitable[MessageReceived | None
 
 
 class PendingDecisions:
-    """Gives an owner's reply to the first kind of decision that it may mean.
-
-    A reply without a number decides the only candidate; if there are several, the owner is asked
-    which. The model never gets such a reply: it would claim to have acted on it.
+    """Gives an owner's reply to the first kind of decision that it may mean. A reply without a
+    number decides the only candidate; if there are several, the owner is asked which. The model
+    never gets such a reply: it would claim to have acted on it.
     """
 
     def __init__(
@@ -100,10 +99,9 @@ class PendingDecisions:
     # --- replies ------------------------------------------------------------------------------
 
     def take_reply(self, message: MessageReceived) -> bool:
-        """Handle the message if it is an owner's reply to a pending decision; else return False.
-
-        If it quotes a message that is not in memory, see `take_reply_later`. During shutdown no
-        reply is taken: the next process reads it.
+        """Handle the message if it is an owner's reply to a pending decision; else return False. If
+        it quotes a message that is not in memory, see `take_reply_later`. During shutdown no reply
+        is taken: the next process reads it.
         """
         if self._is_finishing():
             return False

@@ -160,9 +160,8 @@ LIMITS: Final = TableSetting[Holder, LimitsSet](
 
 class OwnLimits:
     """The limits of single people and groups: those set by command, which are stored, override
-    those of groups in the operator's file.
-
-    `are_some` is True if there is any; followers are called whenever it may have changed.
+    those of groups in the operator's file. `are_some` is True if there is any; followers are called
+    whenever it may have changed.
     """
 
     def __init__(self, *, settings: SettingsStore, clock: Clock) -> None:

@@ -153,10 +153,8 @@ class DaySums:
 
 class Spending:
     """Counts the usage in journal entries (a `JournalObserver`), and reports how much of the limits
-    is used. `tell` notifies the `owners`.
-
-    `has_limits` is True if any limit is set. It is computed when a limit changes, since a message
-    reads it ten times.
+    is used. `tell` notifies the `owners`. `has_limits` is True if any limit is set. It is computed
+    when a limit changes, since a message reads it ten times.
     """
 
     sees: Final = COUNTED

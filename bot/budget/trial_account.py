@@ -26,11 +26,9 @@ TRIALS_A_DAY: Final = 4
 
 class TrialAccount:
     """A `JournalObserver` of the trial's journal, which writes all usage into `store`, the bot's
-    journal. The trial's `Meter` asks it before each request.
-
-    It has three limits: the `ceiling` of this trial; TRIALS_A_DAY times that for all trials since
-    midnight, by the rows of `books`; and the bot's daily limits, by `spending`. None of them is
-    ever exceeded, not even for last words.
+    journal. The trial's `Meter` asks it before each request. It has three limits: the `ceiling` of
+    this trial; TRIALS_A_DAY times that for all trials since midnight, by the rows of `books`; and
+    the bot's daily limits, by `spending`. None of them is ever exceeded, not even for last words.
     """
 
     sees: Final = frozenset({StepFinished, UsageAdded, UsageReserved, UsageReleased})

@@ -79,11 +79,9 @@ class SaidMessage(Struct, frozen=True):
 
 
 class Delivery:
-    """Sends messages to conversations, in order.
-
-    If `paced`, a short answer is sent message by message, as people write. A long one becomes a
-    merged forward under the bot's `name` there, or pieces if it has no name. `tongue` is the
-    language of questions to owners.
+    """Sends messages to conversations, in order. If `paced`, a short answer is sent message by
+    message, as people write. A long one becomes a merged forward under the bot's `name` there, or
+    pieces if it has no name. `tongue` is the language of questions to owners.
     """
 
     def __init__(
@@ -157,9 +155,8 @@ class Delivery:
         """Send the segments now, in as few QQ messages as possible, with no others in between; long
         ones as a merged forward, or in pieces if QQ refuses that. They continue the words of a
         `trail`, and extend it by those that may be read. CQ codes are interpreted, unless
-        `keeps_codes`: then they are the subject.
-
-        After a message that was refused, or whose outcome is unknown, the rest is not sent.
+        `keeps_codes`: then they are the subject. After a message that was refused, or whose outcome
+        is unknown, the rest is not sent.
         """
         trail = [] if trail is None else trail
         messages = messages_of(segments, limit=self._limit)
@@ -278,9 +275,8 @@ def note_on(said: tuple[SaidMessage, ...], words: Wording) -> str:
 
 class Postbox:
     """Posts the service's own lines as soon as possible. They belong to no turn: no task awaits
-    their receipts, and no model reads them.
-
-    `openly` is for lines that an owner asked for, which are sent in shadow mode too.
+    their receipts, and no model reads them. `openly` is for lines that an owner asked for, which
+    are sent in shadow mode too.
     """
 
     def __init__(

@@ -152,10 +152,8 @@ class Outbox:
     ) -> tuple[Receipt, ...]:
         """Send these in one conversation with no others in between; returns a receipt for each.
         `pauses` are the seconds that each takes to type. All are queued, or none if the queue is
-        full.
-
-        After one that was refused, or whose outcome is unknown, the rest is not sent and has no
-        receipt.
+        full. After one that was refused, or whose outcome is unknown, the rest is not sent and has
+        no receipt.
         """
         shown = actions if is_screened else self.screened(actions)
         sends = self._take(shown, turn_id=turn_id, final=final)

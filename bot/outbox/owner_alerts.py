@@ -50,10 +50,8 @@ _Line: TypeAlias = tuple[int, str]  # owner and kind
 class Owner:
     """Alerts every owner from the account that connected last; an alert that does not reach QQ
     waits for the next connection. The `quiet` owners get no alarms. Without owners there is only
-    the log.
-
-    Of several bots one reports each problem; a bot without an account leaves it to one that has
-    one. `mask` removes secrets. `tongue` is the owners' language.
+    the log. Of several bots one reports each problem; a bot without an account leaves it to one
+    that has one. `mask` removes secrets. `tongue` is the owners' language.
     """
 
     def __init__(

@@ -72,11 +72,9 @@ class Heard:
 
 class TurnSpeaker(msgspec.Struct):
     """Checks the target, sends at once, and remembers what was sent. `said` are the words sent to
-    its own conversation.
-
-    `drafts` are the numbers of its latest words if they became drafts. `heard` is what each
-    conversation was sent; a suspended run keeps it, but not over a restart. `question` is the id of
-    the answered message, which quotes without an id refer to.
+    its own conversation. `drafts` are the numbers of its latest words if they became drafts.
+    `heard` is what each conversation was sent; a suspended run keeps it, but not over a restart.
+    `question` is the id of the answered message, which quotes without an id refer to.
     """
 
     delivery: Delivery
