@@ -142,7 +142,7 @@ def outcome(kind: Settlement, line: Phrase, tongue: Language, **values: object) 
     return Settled(kind, line.format(tongue, **values))
 
 
-# --- reading them: pure ---------------------------------------------------------------------------
+# --- reading replies: pure ------------------------------------------------------------------------
 
 MAX_REASON = 200
 WHICH = Phrase(

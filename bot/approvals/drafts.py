@@ -331,7 +331,7 @@ class DraftApprovals:
     def _outcome(self, kind: Settlement, line: Phrase, number: int, what: str = "") -> Settled:
         return outcome(kind, line, self._tongue, number=number, what=what)
 
-    # --- unknown outcomes -----------------------------------------------------------------------
+    # --- unknown outcomes -------------------------------------------------------------------------
 
     async def _follow_all(self) -> None:
         """Follow drafts that an earlier process was publishing, and those that wait for a
@@ -397,7 +397,7 @@ def _may_quote(action: SendMessage) -> bool:
     )
 
 
-# --- what owners write: pure ----------------------------------------------------------------------
+# --- reading owners' replies: pure ----------------------------------------------------------------
 
 
 def read_draft_reply(text: str) -> Reply | None:

@@ -112,7 +112,7 @@ ANSWER = re.compile(
 NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
 
 
-# --- what waits -----------------------------------------------------------------------------------
+# --- pending requests -----------------------------------------------------------------------------
 
 
 class JoinRequestStore:
@@ -251,7 +251,7 @@ class JoinRequests:
             self._tell(request.account, f"{request_line(request, tongue=self._tongue)}\n{told}")
         await self._queue.run()
 
-    # --- what comes ---------------------------------------------------------------------------
+    # --- new requests -------------------------------------------------------------------------
 
     def receive(self, event: Requested) -> None:
         """Take a request; never waits. Requests to join a group are left to its admins."""
@@ -382,7 +382,7 @@ class JoinRequests:
         return settled
 
 
-# --- what owners read and write: pure -------------------------------------------------------------
+# --- reading replies, and wording: pure -----------------------------------------------------------
 
 
 def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:

@@ -210,7 +210,7 @@ class NewGroups:
         return True
 
 
-# --- what owners read and write: pure -------------------------------------------------------------
+# --- reading replies: pure ------------------------------------------------------------------------
 
 
 def read_group_reply(text: str) -> Reply | None:

@@ -163,7 +163,7 @@ class ToolApprovals:
     def open(self) -> Mapping[int, Request]:
         return self._open
 
-    # --- runs that are suspended, and end -----------------------------------------------------
+    # --- suspended runs -----------------------------------------------------------------------
 
     def number(self, run: SuspendedRun, *, taken: Collection[int] = ()) -> SuspendedRun:
         """Number the pending calls of a run; a call keeps its number unless that is `taken`."""

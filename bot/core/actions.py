@@ -71,8 +71,7 @@ class SendMessage(Struct, frozen=True, tag="send_message"):
         return "".join(words)
 
 
-# --- gestures beside messages
-# ----------------------------------------------------------------------
+# --- gestures beside messages ---------------------------------------------------------------------
 
 
 class React(Struct, frozen=True, tag="react"):
@@ -94,8 +93,7 @@ class ShowTyping(Struct, frozen=True, tag="show_typing"):
 Gesture: TypeAlias = React | ShowTyping
 
 
-# --- ids of sends
-# ----------------------------------------------------------------------------------
+# --- ids of sends ---------------------------------------------------------------------------------
 
 
 SEND_PREFIXES = PERSON_PREFIX, TURN_PREFIX = "user-", "turn-"

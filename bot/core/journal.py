@@ -112,7 +112,8 @@ class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
 
 class DayStanding(Struct, frozen=True):
     """The day's usage before the reservation made `at` that time for `who`: of all bots of a
-    cluster, in total and for that person, in tokens and US dollars; 0 for a sum without a limit.
+    cluster, in total and for that person, in tokens and US dollars; 0 for a sum that is not
+    counted.
     """
 
     turn_id: str
@@ -422,8 +423,7 @@ Entry: TypeAlias = (
 ENTRIES: Final = frozenset(get_args(Entry))
 
 
-# --- data that a store returns
-# ------------------------------------------------------------------------
+# --- data that a store returns --------------------------------------------------------------------
 
 
 class Round(Struct, frozen=True):

@@ -125,7 +125,7 @@ class Notebook(Protocol):
     async def write(
         self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility
     ) -> Noted:
-        """Store a fact; the answer says what is kept."""
+        """Store a fact; the answer says what was stored."""
         ...
 
     async def search(self, context: ToolContext, words: str) -> Noted:

@@ -17,8 +17,7 @@ from bot.core.erasure import SubjectErased
 from bot.core.settlement import Settled
 from frostagent.types.conversation import Conversation
 
-# --- scope
-# -----------------------------------------------------------------------------------------
+# --- scope ----------------------------------------------------------------------------------------
 
 
 class AccountScope(Protocol):
@@ -38,7 +37,7 @@ class AccountScope(Protocol):
 
     @property
     def is_first(self) -> bool:
-        """Whether this bot does what is done once for all accounts."""
+        """Whether this bot handles work that is done once for all accounts."""
         ...
 
     def has(self, account: int) -> bool: ...
@@ -65,8 +64,7 @@ class EveryAccount(Struct, frozen=True):
 EVERY_ACCOUNT: Final = EveryAccount()
 
 
-# --- announcements
-# ---------------------------------------------------------------------------------
+# --- announcements --------------------------------------------------------------------------------
 
 
 class UsageTaken(Struct, frozen=True, tag="taken"):
@@ -128,8 +126,7 @@ class Announcer(Protocol):
         ...
 
 
-# --- requests
-# --------------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 class OtherBots(Protocol):

@@ -162,8 +162,8 @@ class SpentSum(Struct, frozen=True):
 
 
 class Eraser(Protocol):
-    """Erases permanently what is stored of a person or a group, except what people said after
-    `since` (seconds since 1970).
+    """Permanently erases data of a person or a group, except what people said after `since`
+    (seconds since 1970).
     """
 
     async def forget_user(self, user: int, *, since: float = math.inf) -> int:

@@ -93,8 +93,7 @@ def failure_in(data: object) -> tuple[int, str] | None:
     return None
 
 
-# --- parsing the words
-# ------------------------------------------------------------------------------
+# --- parsing the words ----------------------------------------------------------------------------
 
 ECHOES: Final = re.compile(r"invoke timeout", re.IGNORECASE)
 """Older LLBots quote the message itself after this (LuckyLilliaBot src/ntqqapi/api/msg.ts)."""

@@ -307,9 +307,7 @@ class Postbox:
         return True
 
     def remark(self, where: Conversation, words: str, *, quote: str = "", about: str = "") -> bool:
-        """`post`, unless MAX_LINES of the service's lines wait there: answers
-        would wait for them.
-        """
+        """`post`, unless MAX_LINES lines of the service wait there: answers would wait for them."""
         has_room = self._outbox.lines(where) < MAX_LINES
         return has_room and self.post(where, words, quote=quote, about=about)
 

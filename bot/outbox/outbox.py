@@ -118,7 +118,7 @@ class Outbox:
         self.settled = journal.settled
         self.spoke = journal.last_sent
 
-    # --- saying -----------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------
 
     def screened(
         self, actions: Sequence[SendMessage], earlier: str = ""
@@ -245,7 +245,7 @@ class Outbox:
             sends.append(send)
         return sends
 
-    # --- what waits, and what is taken back -------------------------------------------------------
+    # --- waiting sends ----------------------------------------------------------------------------
 
     @property
     def open_sends(self) -> list[Send]:
@@ -267,7 +267,7 @@ class Outbox:
             self._journal.withdraw(send, STOPPED)
         return len(sends)
 
-    # --- what an earlier process left -------------------------------------------------------------
+    # --- sends of an earlier process --------------------------------------------------------------
 
     def resume(self, stored: StoredSend) -> None:
         """Send what an earlier process queued and never put on the wire."""
@@ -299,7 +299,7 @@ class Outbox:
     def _restored(self, stored: StoredSend, state: SendState) -> Send:
         return Send.of(stored, state, self.report_loss if stored.turn_id else None)
 
-    # --- what QQ shows ----------------------------------------------------------------------------
+    # --- confirmation by events and histories -----------------------------------------------------
 
     def seen(self, message: MessageReceived) -> None:
         """Confirm the send that this message of the account matches, preferably one on the wire."""

@@ -240,7 +240,7 @@ def _row(send: Send) -> SendQueued:
     )
 
 
-# --- what QQ shows --------------------------------------------------------------------------------
+# --- confirmation by events and histories ---------------------------------------------------------
 
 
 class _Said(Struct, frozen=True):

@@ -167,7 +167,7 @@ class Shadow:
         send.settle(Refused(why))
         return send
 
-    # --- what owners are shown --------------------------------------------------------------------
+    # --- messages to owners -----------------------------------------------------------------------
 
     def _lines(
         self, draft: KeptDraft, question: MessageReceived | None, actions: Sequence[SendMessage]

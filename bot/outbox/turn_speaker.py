@@ -148,9 +148,7 @@ class TurnSpeaker(msgspec.Struct):
     def _quoting(
         self, segments: tuple[SendSegment, ...], target: Conversation
     ) -> tuple[SendSegment, ...]:
-        """Resolve quotes without an id to the question; drop them elsewhere,
-        where it is unknown.
-        """
+        """Resolve quotes without an id to the question; drop them elsewhere, as it is unknown."""
         of = Quote(self.question if target == self.conversation else "")
         named = (of if segment == Quote("") else segment for segment in segments)
         return tuple(segment for segment in named if segment != Quote(""))
