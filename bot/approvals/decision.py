@@ -36,7 +36,6 @@ class Approvers:
 
     @property
     def are_there(self) -> bool:
-        """Whether there is anyone to ask."""
         return bool(self.owners) or self.terminal is not None
 
     async def approve(self, request: ApprovalRequest) -> Deny | Pending:

@@ -199,7 +199,7 @@ class DraftApprovals:
             return await self._decide(number, reply, by)
 
     def _discard(self, number: int, by: str) -> Settled:
-        """Close it unpublished, without notice to the group."""
+        """Close it unpublished, without a message to anyone."""
         found = self._drafts.open.get(number)
         if found is None or found[1].published:
             return self._outcome("over", OVER, number, self._drafts.past(number))

@@ -76,7 +76,6 @@ class PendingDecisions:
             group.create_task(self.drafts.run())
 
     def count(self) -> Mapping[str, int]:
-        """The number of pending decisions of each kind."""
         asked = Counter(one.kind for one in self.join_requests.open)
         return {
             "call": len(self.calls.open),

@@ -204,7 +204,6 @@ class OwnLimits:
         return usual if own is None else own.over(usual)
 
     def all(self) -> Mapping[Holder, LimitOverride]:
-        """The limits set by command that apply now."""
         now, own = self._clock.now(), self._settings.all(LIMITS).items()
         return {whose: cap for whose, one in own if (cap := one.at(now)) is not None}
 

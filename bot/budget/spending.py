@@ -101,7 +101,6 @@ class Rereading(Struct, frozen=True):
         self.taken.append((keys, amount.at_least_zero if ends in self.before else amount))
 
     def hear(self, keys: tuple[Whose, ...], note: UsageTaken) -> None:
-        """Record what another bot used."""
         self.taken.append((keys, self.rows.lacking(note)))
 
 
@@ -137,7 +136,6 @@ class DaySums:
         return [self._share(key) if (share := known(key)) is None else share for key in keys]
 
     def all_shares(self) -> Mapping[Whose, float]:
-        """The shares of all keys that have a sum."""
         return dict(zip(self._sums, self.shares(self._sums), strict=True))
 
     def clear(self) -> None:

@@ -168,7 +168,6 @@ class ActiveTurn(Struct, eq=False):
         return self._turn
 
     def say(self, line: Line) -> None:
-        """Add a line."""
         self.waiting.append(line)
         self.state.steer(line.user)
         self.state.ask_anew()
@@ -357,7 +356,6 @@ class ActiveTurns:
         return next((live for live in mine if live.is_open), None)
 
     def question_of(self, where: Conversation, turn_id: str) -> MessageReceived | None:
-        """The question of a running turn there."""
         turns = (live for live in self.at(where) if live.turn and live.turn.run.id == turn_id)
         return next((live.message for live in turns), None)
 

@@ -32,8 +32,6 @@ class Reason(Enum):
 
 
 class Fate(Enum):
-    """What happens to a piece of work."""
-
     GOES_ON = auto()
     ENDS = auto()  # its words stay, and a note in the next prompt says why it ended
     LEAVES_NOTHING = auto()  # its turn is closed without a round

@@ -181,7 +181,6 @@ class PromptContext:
         return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
 
     async def recalled(self, message: MessageReceived) -> Recalled:
-        """The facts about a question."""
         if self._remembering is None:
             return NOTHING_RECALLED
         asked = partial(plain, message.segments, View(), self_id=message.self_id)
@@ -216,7 +215,6 @@ class PromptContext:
         return replace(forwarded, lines=tuple(lines))
 
     def find(self, where: Conversation, handle: str) -> AttachmentNamed | None:
-        """The attachment with this short name there."""
         return self.history.things.find(where, handle)
 
     def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
@@ -261,7 +259,6 @@ class PromptContext:
         return addition_line(self._named(message), view, quoted=quoted and self._named(quoted))
 
     def line(self, message: MessageReceived, *, limit: int = MAX_TEXT) -> str:
-        """A single message of this conversation, rendered."""
         return line(self._named(message), self.view(message.conversation), limit=limit)
 
     def voices(

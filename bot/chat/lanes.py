@@ -123,7 +123,6 @@ class Lane(Generic[Item]):
         return [(task, item) for task, item in self.tasks.items() if not task.done()]
 
     def items(self) -> tuple[Item, ...]:
-        """All items in progress or waiting."""
         return (*(item for _, item in self.under_way()), *self.waiting)
 
     def is_full(self, most: int) -> bool:

@@ -82,7 +82,6 @@ class MessageLog:
         self._history.overhear(message)
 
     def judge(self, message: MessageReceived, verdict: Verdict) -> None:
-        """Record a new verdict on a message."""
         if entry := self._judged(message, verdict):
             self._store.put(entry)
 
@@ -117,7 +116,6 @@ class MessageLog:
             self._store.put(*observed, MessageErased(message.conversation, message.message_id))
 
     def forget(self, where: Conversation, message_id: str) -> None:
-        """Erase a recalled message."""
         self._store.put(MessageErased(where, message_id))
         self._history.forget_message(where, message_id)
 

@@ -36,7 +36,6 @@ class MuteHandler:
         self._active_work = active_work
 
     def take(self, event: Muted) -> None:
-        """Handle a mute or its end."""
         if not event.mutes_the_bot:
             return
         where = event.conversation
@@ -48,7 +47,6 @@ class MuteHandler:
             self._mutes.doubt(where)
 
     def change_role(self, event: MemberChanged) -> None:
-        """Handle a change of the bot's role."""
         if event.user_id == event.self_id:
             self._mutes.change_role(event)
             self._let_go_on(event.conversation)

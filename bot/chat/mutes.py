@@ -56,7 +56,6 @@ class Mutes:
         self._latest = LRU[int | Conversation, int](MAX_PLACES)  # number of the latest, by subject
 
     def apply(self, event: Muted) -> None:
-        """Record a mute or its end."""
         if not event.mutes_the_bot:
             return
         self._note(event.conversation)

@@ -119,7 +119,6 @@ class Forwards:
         return Forwarded(lines, room.left_out)
 
     async def _open_all(self, account: int, node: _Node, room: _Room, depth: int) -> list[_Node]:
-        """Open the forwards in a message."""
         for segment in node.message.segments:
             if isinstance(segment, Forward) and room.messages:
                 found = await self._fetch(account, segment, room)

@@ -289,7 +289,6 @@ def _key(question: MessageReceived) -> object:
 
 
 def _as_it_began(turn: OpenTurn) -> SuspendedTurn:
-    """The turn before its first step."""
     run = SuspendedRun(
         run_id=turn.turn_id,
         conversation=turn.question.conversation,

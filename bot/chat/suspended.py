@@ -93,12 +93,10 @@ class SuspendedTurns:
         return self._waiting.pop(turn_id, None)
 
     def question(self, turn_id: str) -> MessageReceived | None:
-        """The question of a suspended turn, if it still waits."""
         waiting = self._waiting.get(turn_id)
         return waiting.question if waiting else None
 
     def waiting(self) -> dict[str, SuspendedRun]:
-        """The suspended runs, by turn id."""
         return {turn_id: waiting.run for turn_id, waiting in self._waiting.items()}
 
     def redact(self, where: Conversation, message_id: str) -> None:
@@ -130,14 +128,12 @@ class SuspendedTurns:
 
 
 def _kept(run: SuspendedRun) -> SuspendedRun:
-    """The run as it is stored."""
     messages = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.messages)
     answers = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.answers)
     return renewed(run, messages=tuple(messages), answers=tuple(answers))
 
 
 def _without_own(turn: SuspendedTurn, own: OwnWords) -> SuspendedTurn:
-    """The turn without these words of the bot."""
     *messages, message = redact_own((*turn.run.messages, turn.run.message), own)
     if not isinstance(message, AssistantMessage):
         return turn  # cannot happen: its type stays

@@ -115,14 +115,14 @@ Work: TypeAlias = Task | Resume
 
 
 def person_of(work: Work) -> int:
-    """The person whose turn it takes."""
+    """The person whose turn it is; 0 if unknown."""
     message = work.message if isinstance(work, Task) else work.question
     return message.sender.user_id if message else 0
 
 
 def due_of(work: Work, *, muted_until: Callable[[Conversation], float] | None = None) -> float:
-    """When it may begin, in monotonic seconds; a resumption under a mute once the bot may speak, or
-    at its latest.
+    """When it may begin, in monotonic seconds. A turn resumed under a mute waits until the bot may
+    speak, at most until `at_latest`.
     """
     if isinstance(work, Task):
         return work.due

@@ -116,7 +116,6 @@ class UnconfirmedChecker:
         return any(goes_on) or any(send not in ripe for send in self._young(where))
 
     def _young(self, where: Conversation) -> list[Send]:
-        """The unconfirmed sends of turns that are still young."""
         begin = self._clock.now() - YOUNG
         return [send for send in self._unconfirmed.at(where) if send.turn_id and send.at > begin]
 

@@ -341,7 +341,6 @@ class WakeClassifier:
         return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
 
     def commanders(self, where: Conversation) -> Audience:
-        """Who may use commands there."""
         if self._modes.of(where) is not Mode.LIVE:
             return Audience.OWNER
         if self._quiet_hours.leaves_to_admins(where):

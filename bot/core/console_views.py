@@ -483,9 +483,7 @@ class WakeExplainer(Protocol):
         """The reason that woke the bot or kept it silent."""
         ...
 
-    def ending(self, stop: str, *, chinese: bool) -> str:
-        """How a run ended."""
-        ...
+    def ending(self, stop: str, *, chinese: bool) -> str: ...
 
     def setting(self, reason: str, *, chinese: bool) -> str:
         """The setting or command behind a reason."""

@@ -23,9 +23,7 @@ class DraftMedia(Protocol):
         """The stored bytes, or empty."""
         ...
 
-    async def keep_only(self, names: Collection[str]) -> None:
-        """Delete all others."""
-        ...
+    async def keep_only(self, names: Collection[str]) -> None: ...
 
 
 def draft_id(number: int) -> str:

@@ -140,8 +140,8 @@ class DayCounts(Struct, frozen=True, kw_only=True):
 
 
 class DaySum(DayCounts, frozen=True, kw_only=True):
-    """In addition: the kinds and turns of the last that `failed`; the people and groups with the
-    highest usage; the number of `published` drafts by person.
+    """`DayCounts` with the kinds and turns of the last that `failed`, the people and groups with
+    the highest usage, and the number of `published` drafts by person.
     """
 
     failed: tuple[tuple[str, str], ...] = ()

@@ -67,7 +67,6 @@ class ServerClock:
         self._missed: dict[Identity, None] = {}
 
     def record_arrival(self, message: MessageReceived) -> None:
-        """Record a message as it arrives."""
         if not self.is_missed(message):
             self._ahead.append(self._clock.now() - message.time)
             self._lateness[message.self_id].record(message.time, self._clock.monotonic())

@@ -126,9 +126,7 @@ class Trial(Protocol):
         ...
 
     @property
-    def is_busy(self) -> bool:
-        """Whether the bot is answering."""
-        ...
+    def is_busy(self) -> bool: ...
 
     async def settle(self) -> None:
         """Wait until all that was said so far can be read in its journal."""
@@ -160,9 +158,7 @@ class Trial(Protocol):
         """Whether any words of this person, or from this group, were brought here."""
         ...
 
-    def erase(self) -> None:
-        """Delete all that was said here."""
-        ...
+    def erase(self) -> None: ...
 
 
 class TrialRuns(Protocol):

@@ -314,7 +314,6 @@ class Outbox:
         return self.unconfirmed.tells(message, self._delivered)
 
     def _delivered(self, where: Conversation) -> list[Send]:
-        """The sends there that may have been delivered."""
         return [*self._sender.on_wire(where), *self.unconfirmed.at(where)]
 
 

@@ -162,7 +162,6 @@ class Owner:
             self._sender.post(SendMessage(where, (Text(self._mask(text)),)))
 
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
-        """Alert that a message may be lost (UNKNOWN), or is."""
         where = action.conversation
         if state is SendState.UNKNOWN:
             self.tell("unknown send", UNKNOWN.format(self.tongue, where=where))

@@ -160,7 +160,6 @@ class Sender:
 
     @property
     def sends(self) -> list[Send]:
-        """The sends that wait or are on the wire."""
         return [send for queue in self._queues.values() for send in queue.sends]
 
     def on_wire(self, where: Conversation) -> list[Send]:

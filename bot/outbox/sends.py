@@ -89,7 +89,6 @@ class Send:
 
     @classmethod
     def of(cls, stored: StoredSend, state: SendState, on_loss: LossReporter | None = None) -> Send:
-        """A send that has a row."""
         turn_id, action, final, at = stored.turn_id, stored.action, stored.final, stored.at
         return cls(
             stored.send_id, turn_id, action, final, at, state, recorded=True, on_loss=on_loss
@@ -299,7 +298,6 @@ class Unconfirmed:
         return send in self._sends
 
     def confirm(self, send: Send, message_id: str) -> None:
-        """Record that the send became this message."""
         where = send.action.conversation
         if (where, message_id) not in self._confirmed:
             self._said.append(_Said(send.action, message_id, self._clock.now()))

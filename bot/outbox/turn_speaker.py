@@ -223,7 +223,6 @@ class TurnSpeaker(msgspec.Struct):
 
 
 def _adds_nothing(text: str, said: Sequence[str]) -> bool:
-    """Whether final words add nothing to what was said."""
     return already_said(text, said) or only_omits(text, said)
 
 

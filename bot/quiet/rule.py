@@ -68,7 +68,6 @@ AS_EVERYWHERE: Final = QuietChange()
 
 
 def read_change(hours: Iterable[tuple[int, int]] | None, mode: str | None) -> QuietChange:
-    """A group's change, from a row of GROUPS_FILE."""
     return QuietChange(
         None if hours is None else tuple(starmap(Hours, hours)),
         None if mode is None else Quiet(mode),
@@ -76,7 +75,6 @@ def read_change(hours: Iterable[tuple[int, int]] | None, mode: str | None) -> Qu
 
 
 def read_rule(hours: Iterable[tuple[int, int]], mode: str) -> QuietRule:
-    """The rule of BOT_QUIET and BOT_QUIET_MODE."""
     return QuietRule(tuple(starmap(Hours, hours)), Quiet(mode))
 
 
