@@ -37,8 +37,8 @@ LOOK = 5.0  # seconds between two checks for expired approvals
 
 
 class ActiveWork:
-    """Finds active work, and cancels it. At shutdown the lanes cancel work in progress themselves:
-    `Turns` takes a cancellation without a reason as that.
+    """Finds active work, and cancels it. At shutdown the lanes cancel work in progress themselves,
+    without a reason, which `Turns` takes to mean a shutdown.
     """
 
     def __init__(

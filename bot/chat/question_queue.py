@@ -255,7 +255,9 @@ def _why_not(verdict: Verdict) -> Why:
 
 
 class Quotes:
-    """Looks up what a question quotes, and defers it if that cannot be answered now."""
+    """Looks up what a question quotes, and defers the question if the server
+    cannot be asked now.
+    """
 
     def __init__(
         self,

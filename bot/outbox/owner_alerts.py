@@ -150,7 +150,7 @@ class Owner:
         return not self._account and self._announcer.can_alarm
 
     def post(self, text: str) -> None:
-        """Send it to every owner, without a limit per kind; never waits."""
+        """Send the text to every owner, without a limit per kind; never waits."""
         if self._is_for_others:
             self._announcer.tell(AlarmRaised("", self._mask(text)))
         else:

@@ -1,5 +1,5 @@
-"""Paces messages: by the rate of the conversation and of the account, apart from equal words, and
-no faster than a person types.
+"""Paces messages: by the rates of the conversation and of the account, with a gap between equal
+texts, and no faster than a person types.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class Shadow:
         self._tell_owners(self._account, line)
 
     def _tell_owners(self, account: int, line: str, *entries: Entry, turn_id: str = "") -> None:
-        """Send it to every owner once, written together with the entries."""
+        """Send the line to every owner once, written together with the entries."""
         sends = [
             self._journal.create(
                 SendMessage(Conversation(account, "private", owner), (Text(line),)),
