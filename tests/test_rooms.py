@@ -35,7 +35,7 @@ LIBRARIES = {
     "frostagent/mcp.py": {"httpx2", "mcp", "mcp_types"},
     "frostagent/mcp_list.py": {"mcp", "mcp_types", "pydantic", "typing_extensions"},
     "frostagent/mcp_stdio.py": {"anyio", "mcp", "mcp_types"},
-    "frostagent/structured.py": {"jsonschema", "pydantic"},
+    "frostagent/structured.py": {"jsonschema", "pydantic", "typing_extensions"},
     "bot/core": {"pydantic"},
     "bot/domain": set(),
     "bot/settings_store.py": set(),

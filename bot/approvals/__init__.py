@@ -1,1 +1,1 @@
-"""What waits for an owner's decision: calls of tools, join requests, drafts and new groups."""
+"""Pending decisions of owners: tool calls, join requests, drafts and new groups."""

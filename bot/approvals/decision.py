@@ -1,5 +1,5 @@
-"""What every kind of decision has in common: who may decide, what an owner's reply says, and what a
-kind has to know of its own (`DecisionHandler`).
+"""What all kinds of decisions share: the approvers, an owner's reply, and the interface of a kind
+(`DecisionHandler`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ NO_OWNER = "the bot has no owner who could be asked (BOT_OWNERS is empty)"
 
 @dataclass(frozen=True, slots=True)
 class Approvers:
-    """Who may decide: the owners, or, in a terminal chat, the person at the terminal. They are told
-    in their `tongue`.
-    """
+    """The owners, or in a terminal chat the person there. They read messages in `tongue`."""
 
     owners: frozenset[int] = frozenset()
     terminal: Say | None = None
@@ -38,11 +36,10 @@ class Approvers:
 
     @property
     def are_there(self) -> bool:
-        """Whether anybody can be asked at all."""
         return bool(self.owners) or self.terminal is not None
 
     async def approve(self, request: ApprovalRequest) -> Deny | Pending:
-        """Suspend the run until somebody decides; deny the call if there is nobody to ask."""
+        """Suspend the run until an approver decides; deny the call if there is none."""
         if not self.are_there:
             logger.warning(
                 "run %s: %s must be allowed, but %s", request.run_id, request.name, NO_OWNER
@@ -68,7 +65,7 @@ Choice: TypeAlias = Literal[
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An owner's decision, in a chat or on a page. `number` is None if the reply names none;
-    `words` are the reason of a refusal, or those that a draft is to have.
+    `words` are the reason of a refusal, or the new words of a draft.
     """
 
     choice: Choice
@@ -78,9 +75,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that waits, which a reply that names nothing may be about: its number and `name`,
-    and an `example` of a reply that names it. Without `is_sure` the reply may as well be about
-    something else, so the owner is asked even if nothing else waits.
+    """A pending decision that a reply without a number may mean: its number and `name`, and an
+    `example` of a reply that names it. Unless it `is_sure`, the owner is asked even if it is the
+    only candidate.
     """
 
     number: int
@@ -90,36 +87,34 @@ class Candidate:
 
 
 class DecisionHandler(Protocol):
-    """Knows what is particular to one kind of decision. Nothing of this waits."""
+    """What is particular to one kind of decision. No method waits."""
 
     def read_reply(self, message: MessageReceived) -> Reply | None:
-        """The reply to a decision of this kind that an owner's message is; None for any other."""
+        """Read an owner's message as a reply of this kind; None if it is not one."""
         ...
 
     def find_number(self, quoted: MessageReceived) -> int | None:
-        """The number of the decision that this message of the bot's asks about."""
+        """The number of the decision that this message of the bot asks about, if any."""
         ...
 
     def list_candidates(self, message: MessageReceived, reply: Reply, /) -> Sequence[Candidate]:
-        """All that this reply without a number may be about, if it quotes nothing or what cannot be
-        read.
+        """The decisions that a reply without a number may mean, if it quotes nothing or an
+        unreadable message.
         """
         ...
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
-        """Act on the reply about this number and tell the owner the outcome; False if it is none
-        of ours.
-        """
+        """Act on the reply and answer the owner; False if the number is not of this kind."""
         ...
 
 
-REPLY_QUEUE = 20  # requests and replies of one kind that wait to be handled
+REPLY_QUEUE = 20  # pending requests and replies of one kind
 
 Work: TypeAlias = Callable[[], Coroutine[None, None, None]]
 
 
 class ReplyQueue:
-    """Handles one after another what the reading loop must not wait for. `what` names it in the
+    """Runs one after another the work that the receive loop must not wait for. `what` is for the
     log.
     """
 
@@ -128,7 +123,7 @@ class ReplyQueue:
         self._work: asyncio.Queue[Work] = asyncio.Queue(REPLY_QUEUE)
 
     def put(self, work: Work) -> bool:
-        """Whether there was room."""
+        """Returns False if the queue is full."""
         try:
             self._work.put_nowait(work)
         except asyncio.QueueFull:
@@ -137,18 +132,16 @@ class ReplyQueue:
         return True
 
     async def run(self) -> None:
-        """Handle what comes, until cancelled."""
         while True:
             work = await self._work.get()
             await work()
 
 
 def outcome(kind: Settlement, line: Phrase, tongue: Language, **values: object) -> Settled:
-    """The outcome of a decision with the line that tells it."""
     return Settled(kind, line.format(tongue, **values))
 
 
-# --- reading them: pure ---------------------------------------------------------------------------
+# --- reading replies: pure ------------------------------------------------------------------------
 
 MAX_REASON = 200
 WHICH = Phrase(
@@ -169,16 +162,14 @@ MARKS = " \t\r\n\u3000,，:：;；.。!！~～、"
 
 def read_answer(text: str) -> Reply | None:
     """`同意 A3`, `拒绝 A3 理由`, `approve a3`, `deny A3 reason`, or the same without a number; None
-    for anything else.
-
-    A yes has nothing behind it: with a condition it is none.
+    for anything else, also for an approval with more words: it may be conditional.
     """
     match = ANSWER.fullmatch(text)
     if match is None:
         return None
-    number, rest = match["number"], match["rest"]  # A0 is a number that no request has
+    number, rest = match["number"], match["rest"]  # no request has the number 0
     allows = match["word"].lower() in (YES.zh, YES.en)
-    # 同意书, 拒绝的话 and denying are words of their own; behind a number anything may follow.
+    # 同意书, 拒绝的话 and denying are other words; after a number any text may follow.
     joined = number is None and rest and rest[0] not in MARKS
     reason = " ".join(rest.strip(MARKS).split())
     if joined or (allows and reason):
@@ -188,9 +179,7 @@ def read_answer(text: str) -> Reply | None:
 
 
 def words_in(message: MessageReceived) -> str | None:
-    """The words of a message that is nothing else, but for a mention of the bot and a quote; None
-    for any other.
-    """
+    """The text of a message with nothing else but a mention of the bot and a quote; else None."""
     words = []
     for segment in message.segments:
         match segment:
@@ -206,17 +195,16 @@ def words_in(message: MessageReceived) -> str | None:
 
 
 def private_words(message: MessageReceived) -> str | None:
-    """The same of a message in private; None in a group."""
+    """`words_in` of a private message; None in a group."""
     return None if message.conversation.is_group else words_in(message)
 
 
 def mentions_the_bot(message: MessageReceived) -> bool:
-    """Whether the message is addressed to the bot by a mention."""
     return any(
         isinstance(each, Mention) and each.user_id == message.self_id for each in message.segments
     )
 
 
 def without_blanks(text: str) -> str:
-    """The text as it can be compared, after a server has put its blanks in order."""
+    """For comparison: servers change blanks."""
     return "".join(text.split())

@@ -1,8 +1,8 @@
-"""Drafts of what the bot would have said in a group, each known by its number, `D7`: owners publish
-one by replying in private `发 D7` or `改 D7 words`; any other reply leaves it.
+"""Drafts of what the bot would have said in a group, each with a number such as `D7`. Owners
+publish one by replying in private `发 D7` or `改 D7 words`; any other reply leaves it open.
 
-What is published is written down in one commit with that it is on its way, so that it is never said
-twice; until QQ has it nothing is over: what never reached QQ is a draft again, over a restart too.
+A draft is marked as published in the same commit as its sends, so it is never published twice. If
+they certainly never reached QQ, it is open again, also after a restart.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from frostagent.types.speech import Attachment, Confirmed, Queued, Quote, Receip
 
 logger = logging.getLogger(__name__)
 
-FRESH = 600.0  # seconds after which nobody remembers the question: it is not quoted any more
-LOOK = 2.0  # seconds between two looks at what is not known yet
+FRESH = 600.0  # seconds after which the question is too old to be quoted
+LOOK = 2.0  # seconds between two checks of an unknown outcome
 UNDECIDED = frozenset({SendState.QUEUED, SendState.SENDING})
 
 DONE = Phrase("D{number} 发出去了。", "D{number} is published.")
@@ -107,11 +107,11 @@ ANSWER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 CHANGES = ("改", "edit", "change")
-BEFORE = " \t\r\n\u3000,，:："  # between a number and other words
+BEFORE = " \t\r\n\u3000,，:："  # between a number and the new words
 
 
 class DraftApprovals:
-    """Takes the owners' replies to drafts, and publishes each draft once; `run` is its task."""
+    """The `DecisionHandler` of drafts; publishes each draft at most once. `run` is its task."""
 
     def __init__(
         self,
@@ -139,11 +139,11 @@ class DraftApprovals:
 
     @property
     def open(self) -> Mapping[int, tuple[Conversation, KeptDraft]]:
-        """Those that wait, the oldest first."""
+        """Open drafts, the oldest first."""
         return self._drafts.open
 
     async def run(self) -> None:
-        """Handle replies, and follow what is being published until its end is known."""
+        """Handle replies, and follow sends until their outcome is known."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._queue.run())
             group.create_task(self._follow_all())
@@ -151,16 +151,14 @@ class DraftApprovals:
     # --- replies ------------------------------------------------------------------------------
 
     def read_reply(self, message: MessageReceived) -> Reply | None:
-        """Fits `DecisionHandler`: a reply in private."""
         return None if (words := private_words(message)) is None else read_draft_reply(words)
 
     def find_number(self, quoted: MessageReceived) -> int | None:
-        """Fits `DecisionHandler`."""
         return draft_number_in(message_words(quoted))
 
     def list_candidates(self, message: MessageReceived, _reply: Reply) -> list[Candidate]:
-        """Fits `DecisionHandler`: all that wait of this account, for a reply that quotes something;
-        alone it is talk.
+        """If the reply quotes a message, all open drafts of this account; without a quote it is
+        ordinary chat.
         """
         if not quote_in(message):
             return []
@@ -173,8 +171,8 @@ class DraftApprovals:
         ]
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
-        """Fits `DecisionHandler`: one that was missed, and found in a history, decides nothing, and
-        the owner is asked to send it again; one from before the draft means another of its number.
+        """A reply that was missed and found in a history decides nothing: the owner is asked to
+        repeat it. One older than the draft meant an earlier draft of the same number.
         """
         found = self._drafts.open.get(number)
         if self._server_clock.is_missed(message):
@@ -193,14 +191,14 @@ class DraftApprovals:
         self._postbox.post(message.conversation, words, quote=message.message_id)
 
     async def settle(self, number: int, reply: Reply, *, by: str) -> Settled:
-        """Let the first reply decide, whoever brings it; `by` is who, as others read it."""
+        """Apply a decision; the first one counts. `by` names who made it, for others to read."""
         async with self._one_by_one:
             if reply.choice == "discard":
                 return self._discard(number, by)
             return await self._decide(number, reply, by)
 
     def _discard(self, number: int, by: str) -> Settled:
-        """It is not to be published; nobody is told."""
+        """Close it unpublished, without a message to anyone."""
         found = self._drafts.open.get(number)
         if found is None or found[1].published:
             return self._outcome("over", OVER, number, self._drafts.past(number))
@@ -229,13 +227,13 @@ class DraftApprovals:
         if (spoken := await self._store.spoken(waiting.turn_id)) is None:
             return self._outcome("refused", GONE, number)
         actions = await self._actions(number, reply, where, spoken)
-        if number not in self._drafts.open:  # recalled, or given up, meanwhile
+        if number not in self._drafts.open:  # recalled or discarded meanwhile
             return self._outcome("over", OVER, number, self._drafts.past(number))
         if not actions:
             return self._outcome("refused", NO_MEDIA, number)
         try:
             receipts = await self._publish(number, reply, by, spoken, actions)
-        except asyncio.CancelledError:  # who asked waits no longer
+        except asyncio.CancelledError:  # the caller no longer waits
             self._unknown.put_nowait(number)
             raise
         return self._learn(number, reply, receipts, spoken)
@@ -243,7 +241,7 @@ class DraftApprovals:
     async def _actions(
         self, number: int, reply: Reply, where: Conversation, spoken: Spoken
     ) -> tuple[SendMessage, ...]:
-        """The actions that say it there now; empty where it was not kept whole."""
+        """The messages to send now; empty if the draft was not kept whole."""
         actions: tuple[SendMessage, ...]
         if reply.choice == "edit":
             actions = (SendMessage(where, (Text(reply.words),)),)
@@ -265,7 +263,7 @@ class DraftApprovals:
         spoken: Spoken,
         actions: tuple[SendMessage, ...],
     ) -> tuple[Receipt, ...]:
-        """Say it; from then on it is told as said, in these words."""
+        """Send the messages; from here on the history contains them as said."""
         where = actions[0].conversation
         entry = self._drafts.publish(number, by=by, changes=reply.choice == "edit")
         waiting = self._drafts.open[number][1]
@@ -291,7 +289,7 @@ class DraftApprovals:
     def _learn(
         self, number: int, reply: Reply, receipts: tuple[Receipt, ...], spoken: Spoken
     ) -> Settled:
-        """Learn its fate; a draft that surely never reached QQ still waits."""
+        """Record the outcome; a draft that certainly never reached QQ stays open."""
         match receipts[-1]:
             case Queued():
                 self._unknown.put_nowait(number)
@@ -310,7 +308,7 @@ class DraftApprovals:
                 return self._outcome("unanswered", UNANSWERED, number)
 
     def _end(self, number: int, spoken: Spoken, what: str = "") -> None:
-        """It was published, as far as anybody knows: its rows say by whom."""
+        """Close it as published; its rows record by whom."""
         waiting = self._drafts.open[number][1]
         what = what or BY.format(self._tongue, by=waiting.by)
         state = SendState.REWORDED if waiting.changes else SendState.PUBLISHED
@@ -332,10 +330,12 @@ class DraftApprovals:
     def _outcome(self, kind: Settlement, line: Phrase, number: int, what: str = "") -> Settled:
         return outcome(kind, line, self._tongue, number=number, what=what)
 
-    # --- what is not known yet --------------------------------------------------------------------
+    # --- unknown outcomes -------------------------------------------------------------------------
 
     async def _follow_all(self) -> None:
-        """Follow what an earlier process was publishing, and what waits for a connection."""
+        """Follow drafts that an earlier process was publishing, and those that wait for a
+        connection.
+        """
         for number, (_, waiting) in self._drafts.open.items():
             if waiting.published:
                 self._unknown.put_nowait(number)
@@ -343,7 +343,7 @@ class DraftApprovals:
             await self._follow(await self._unknown.get())
 
     async def _follow(self, number: int) -> None:
-        """Look at what was to be published until it is known what became of it."""
+        """Check its sends until their outcome is known."""
         while (found := self._drafts.open.get(number)) is not None:
             if await self._store.commit():
                 spoken = await self._store.spoken(found[1].turn_id)
@@ -354,9 +354,9 @@ class DraftApprovals:
             await self._clock.sleep(LOOK)
 
     def _settled(self, waiting: KeptDraft, spoken: Spoken | None) -> bool:
-        """Whether it is known what became of the sends by which it was published."""
+        """Close or reopen the draft if the outcome of its sends is known; else return False."""
         number = waiting.number
-        if spoken is None:  # its question was recalled, or is forgotten: it waits for nobody
+        if spoken is None:  # its question was recalled or erased: nothing waits for it
             self._store.put(self._drafts.end(number, UNSURE.format(self._tongue)))
             return True
         name = published_id(number)
@@ -366,7 +366,7 @@ class DraftApprovals:
         if states.issubset(UNREAD):
             self._take_back(number)
         else:
-            # An older version did not write down by whom.
+            # An older version did not record who published it.
             said = "" if waiting.by else SAID.format(self._tongue)
             is_said = SendState.CONFIRMED in states
             self._end(number, spoken, said if is_said else UNSURE.format(self._tongue))
@@ -374,7 +374,7 @@ class DraftApprovals:
 
 
 def quoting(actions: tuple[SendMessage, ...], message_id: str) -> tuple[SendMessage, ...]:
-    """The messages, of which the first quotes that one, and without an id none quotes anything."""
+    """The messages, the first of which quotes `message_id`; if that is empty, without any quote."""
     if message_id:
         first, *rest = actions or (None,)
         if first is None or not _may_quote(first):
@@ -388,7 +388,7 @@ def quoting(actions: tuple[SendMessage, ...], message_id: str) -> tuple[SendMess
 
 
 def _may_quote(action: SendMessage) -> bool:
-    """Whether it quotes nothing yet, and is nothing that QQ shows alone."""
+    """Whether it quotes nothing yet, and has no part that QQ shows only alone."""
     return not any(
         isinstance(part, Quote | MergedForward)
         or (isinstance(part, Attachment) and part.kind != "image")
@@ -396,13 +396,11 @@ def _may_quote(action: SendMessage) -> bool:
     )
 
 
-# --- what owners write: pure ----------------------------------------------------------------------
+# --- reading owners' replies: pure ----------------------------------------------------------------
 
 
 def read_draft_reply(text: str) -> Reply | None:
-    """`发 D7`, `改 D7 words`, `send D7`, or beside a quote `发` and `改 words`; None for anything
-    else.
-    """
+    """`发 D7`, `改 D7 words`, `send D7`, or with a quote `发` and `改 words`; else None."""
     if (match := ANSWER.fullmatch(text)) is None:
         return None
     rest, number = match["rest"], None if match["number"] is None else int(match["number"])
@@ -414,6 +412,5 @@ def read_draft_reply(text: str) -> Reply | None:
 
 
 def _verb_of(text: str) -> str:
-    """The verb of such a reply, as it was typed."""
     match = ANSWER.match(text)
     return match["word"] if match else ""

@@ -1,9 +1,9 @@
-"""Friend requests and invites to groups, each known by its number, `R3`: the owners are asked, and
-their decision is passed on to QQ.
+"""Friend requests and group invites, each with a number such as `R3`: owners are asked, and their
+decision is sent to QQ.
 
-Requests wait over restarts, as settings of their places. A decision is written down before it is
-sent, so that none is sent twice; if the process ends in between, the owners are told that the
-outcome is unknown.
+Requests survive a restart as settings of their conversations. A decision is recorded before it is
+sent, so that none is sent twice; if the process ends in between, owners are told that the outcome
+is unknown.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ from frostagent.types.ports import Clock
 logger = logging.getLogger(__name__)
 
 SETTING = "petition"
-DAYS = 7  # that one waits: QQ forgets older ones
+DAYS = 7  # after which a request expires: QQ forgets older ones
 MAX_OPEN = 20
-MAX_OPEN_EACH = 3  # invites of one person: an owner is no mailbox
-MAX_PAST = 200  # answered ones whose flags are known: some servers tell them again
-LOOK = 2.0  # seconds between two looks at what could not be read
+MAX_OPEN_EACH = 3  # invites of one person, so that owners are not flooded
+MAX_PAST = 200  # answered requests whose flags are remembered: some servers repeat them
+LOOK = 2.0  # seconds between two attempts to read
 
 MAX_COMMENT = 80  # characters
 
@@ -111,11 +111,11 @@ ANSWER = re.compile(
 NUMBERED = re.compile(r"#R([0-9]{1,9}) ")
 
 
-# --- what waits -----------------------------------------------------------------------------------
+# --- pending requests -----------------------------------------------------------------------------
 
 
 class JoinRequestStore:
-    """Keeps and numbers the requests that wait, also over restarts; a place has one at most."""
+    """Keeps and numbers the open requests, also over restarts; at most one per conversation."""
 
     def __init__(self, *, store: Store, choices: Choices, clock: Clock) -> None:
         self._store = store
@@ -126,8 +126,8 @@ class JoinRequestStore:
         self.open: dict[int, JoinRequest] = {}
 
     async def restore(self) -> tuple[JoinRequest, ...] | None:
-        """Know what waited in an earlier process: the ones that were answered there, nobody knows
-        with what success, and wait no more. None where it cannot be read yet.
+        """Load the requests of an earlier process. Returns, and closes, those answered there with
+        unknown outcome; None if they cannot be read yet.
         """
         if (stored := await self._choices.settings(SETTING)) is None:
             return None
@@ -145,20 +145,20 @@ class JoinRequestStore:
         return tuple(doubtful)
 
     def is_known(self, request: JoinRequest) -> bool:
-        """Whether it waits already, or was answered: some servers tell them again."""
+        """Whether it is already open or answered: some servers repeat requests."""
         before = self._before(request)
         is_open = before is not None and before.flag == request.flag
         return is_open or (request.account, request.flag) in self._past
 
     def has_room(self, request: JoinRequest) -> bool:
-        """Whether one more may wait, of all and of whoever asks."""
+        """Whether the limits in total and per person allow one more."""
         before = self._before(request)
         others = [each for each in self.open.values() if each is not before]
         theirs = [each for each in others if each.user_id == request.user_id]
         return len(others) < MAX_OPEN and len(theirs) < MAX_OPEN_EACH
 
     async def add(self, request: JoinRequest) -> JoinRequest:
-        """Let it wait, in the place of one before it; it, with its number."""
+        """Open it, replacing an earlier one of its conversation. Returns it with its number."""
         if (before := self._before(request)) is not None:
             del self.open[before.number]
         request = replace(request, number=next(self._numbers))
@@ -167,28 +167,26 @@ class JoinRequestStore:
         return request
 
     async def answer(self, request: JoinRequest) -> bool:
-        """Write down that an answer goes out now. False where that cannot be done."""
+        """Record that an answer is about to be sent. False if that cannot be written now."""
         return await self._write(request, codec.write(replace(request, answered=True)))
 
     async def wait(self, request: JoinRequest) -> None:
-        """No answer went out: it waits on."""
-        if request.number in self.open:  # else its person was forgotten meanwhile
+        """Record that no answer was sent: it stays open."""
+        if request.number in self.open:  # else its person was erased meanwhile
             await self._write(request, codec.write(request))
 
     async def end(self, request: JoinRequest) -> None:
-        """Nobody's word is needed any more."""
         self.open.pop(request.number, None)
         self._past[request.account, request.flag] = None
         await self._write(request, "")
 
     def forget(self, note: SubjectErased) -> None:
-        """The requests of this person, or into this group, wait no more."""
+        """Drop the requests of this person, or into this group."""
         for one in tuple(self.open.values()):
             if one.user_id == note.user or 0 != one.group_id == note.group:
                 del self.open[one.number]
 
     def is_over(self, request: JoinRequest) -> bool:
-        """Whether it has waited too long."""
         return self._clock.now() >= request.since + DAYS * 86_400
 
     def _before(self, request: JoinRequest) -> JoinRequest | None:
@@ -199,7 +197,7 @@ class JoinRequestStore:
 
 
 def _read(value: str) -> JoinRequest | None:
-    """The entry as written; None for what nobody understands any more."""
+    """The stored request; None if its format is no longer readable."""
     try:
         request: JoinRequest = codec.read(JoinRequest, value)
     except codec.Unreadable:
@@ -213,8 +211,8 @@ _Tell: TypeAlias = Callable[[Settled], object]
 
 
 class JoinRequests:
-    """Takes requests, asks the owners, and takes their replies; `run` is its task. `accept` says
-    what to do about a person's request without asking.
+    """The `DecisionHandler` of join requests; `run` is its task. `accept` returns how to treat a
+    person's request without asking.
     """
 
     def __init__(
@@ -241,11 +239,10 @@ class JoinRequests:
 
     @property
     def open(self) -> Collection[JoinRequest]:
-        """Those that wait."""
         return self._request_store.open.values()
 
     async def run(self) -> None:
-        """Know what waited before, then handle what comes."""
+        """Load the requests of an earlier process, then handle new ones and replies."""
         while (doubtful := await self._request_store.restore()) is None:
             await self._clock.sleep(LOOK)
         for request in doubtful:
@@ -253,10 +250,10 @@ class JoinRequests:
             self._tell(request.account, f"{request_line(request, tongue=self._tongue)}\n{told}")
         await self._queue.run()
 
-    # --- what comes ---------------------------------------------------------------------------
+    # --- new requests -------------------------------------------------------------------------
 
     def receive(self, event: Requested) -> None:
-        """Somebody asks; never waits. Those who want to join a group ask its admins, not us."""
+        """Take a request; never waits. Requests to join a group are left to its admins."""
         if event.kind == "group" and event.sub_type != "invite":
             logger.info("somebody wants to join group %d: left to its admins", event.group_id)
             return
@@ -297,16 +294,14 @@ class JoinRequests:
     # --- replies ------------------------------------------------------------------------------
 
     def read_reply(self, message: MessageReceived) -> Reply | None:
-        """Fits `DecisionHandler`: a yes or a no in private."""
         return None if (words := private_words(message)) is None else read_join_answer(words)
 
     def find_number(self, quoted: MessageReceived) -> int | None:
-        """Fits `DecisionHandler`."""
         return number_of(self._request_store.open, message_words(quoted))
 
     def list_candidates(self, message: MessageReceived, reply: Reply) -> list[Candidate]:
-        """Fits `DecisionHandler`: all that the owners were asked by this account, for a reply that
-        quotes something; alone it may answer the model, and would let a stranger in.
+        """If the reply quotes a message, all open requests of this account. Without a quote it may
+        answer the model, and would let a stranger in.
         """
         if not quote_in(message):
             return []
@@ -318,7 +313,7 @@ class JoinRequests:
         ]
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
-        """Fits `DecisionHandler`: one that was said before somebody asked decides nothing."""
+        """A reply older than the request decides nothing."""
 
         def tell(settled: Settled) -> None:
             self._postbox.post(message.conversation, settled.words)
@@ -328,11 +323,11 @@ class JoinRequests:
         return True
 
     async def settle(self, number: int, reply: Reply, *, by: str) -> Settled:
-        """Take a reply that was not said in a chat, in its turn; `by` is who brings it."""
+        """Apply a decision made on a page, after those already queued; `by` names who made it."""
         settled: asyncio.Future[Settled] = asyncio.get_running_loop().create_future()
 
         def tell(one: Settled) -> None:
-            if not settled.done():  # whoever asked may have left
+            if not settled.done():  # the caller may have left
                 settled.set_result(one)
 
         if not self._queue.put(partial(self._settle, number, reply, tell, by=by)):
@@ -361,7 +356,7 @@ class JoinRequests:
             tell(await self._answer(request, reply))
 
     async def _answer(self, request: JoinRequest, reply: Reply) -> Settled:
-        """Pass the decision on; what came of it. What did not go out still waits."""
+        """Send the decision to QQ. The request stays open if nothing was sent."""
         number, tongue = request.number, self._tongue
         allows = reply.choice == "approve"
         if not await self._request_store.answer(request):
@@ -386,11 +381,11 @@ class JoinRequests:
         return settled
 
 
-# --- what owners read and write: pure -------------------------------------------------------------
+# --- reading replies, and wording: pure -----------------------------------------------------------
 
 
 def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
-    """The line an owner is asked by, without how it is answered; in Chinese, or in English."""
+    """The line that describes the request to an owner, without how to answer."""
     words = FRIEND if request.kind == "friend" else INVITE
     line = words.format(tongue, number=request.number, who=request.user_id, group=request.group_id)
     said = in_one_line(request.comment, MAX_COMMENT).translate(INNER_QUOTES)
@@ -398,7 +393,6 @@ def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -
 
 
 def request_text(request: JoinRequest, *, days: int, tongue: Language = Language.CHINESE) -> str:
-    """All of what an owner is told."""
     return (
         f"{request_line(request, tongue=tongue)}\n"
         f"{HOW.format(tongue, number=request.number, days=days)}"
@@ -406,7 +400,7 @@ def request_text(request: JoinRequest, *, days: int, tongue: Language = Language
 
 
 def read_join_answer(text: str) -> Reply | None:
-    """`同意 R3`, or `同意`, which names none; None for anything else."""
+    """`同意 R3`, or `同意` without a number; None for anything else."""
     if (found := ANSWER.fullmatch(text)) is None:
         answer = read_answer(text)
         return answer if answer is not None and answer.number is None else None
@@ -415,7 +409,7 @@ def read_join_answer(text: str) -> Reply | None:
 
 
 def number_of(requests: dict[int, JoinRequest], text: str) -> int | None:
-    """The number of the one that a line of ours asks about; None for any other."""
+    """The number of the request that a line of the bot asks about, if any."""
     found = NUMBERED.match(text)
     request = requests.get(int(found[1])) if found else None
     lines = (

@@ -1,8 +1,5 @@
-"""New groups: the owners are asked about each in private, and reply by quoting the question or with
-the group's number.
-
-A group that waits for a decision has that as its mode in the journal, and the number is the group's
-own: both survive a restart.
+"""New groups: owners are asked about each in private, and reply by quoting the question or with the
+group's number. Survives a restart: the journal keeps "asking" as the group's mode.
 """
 
 from __future__ import annotations
@@ -25,8 +22,8 @@ from frostagent.types.speech import Receipt, Refused
 
 logger = logging.getLogger(__name__)
 
-LATELY = 600.0  # seconds in which a second owner may mean what the first one decided
-AGAIN = 3600.0  # seconds until a question that reached nobody is asked once more
+LATELY = 600.0  # seconds in which a second owner's reply may mean the group just decided
+AGAIN = 3600.0  # seconds before a question that was not delivered is repeated
 
 WORDS: Final[Mapping[str, Choice]] = {
     "上线": "live",
@@ -88,7 +85,7 @@ CATALOGUE.register(__name__, globals())
 
 
 class NewGroups:
-    """Asks about new groups, and takes the replies."""
+    """The `DecisionHandler` of new groups."""
 
     def __init__(
         self,
@@ -105,12 +102,11 @@ class NewGroups:
         self._server_clock = server_clock
         self._clock = clock
         self._asked: dict[Conversation, float] = {}
-        self._met: list[Conversation] = []  # live by the settings, and not told of yet
-        self._decided: dict[int, tuple[int, float]] = {}  # the latest, by account
+        self._met: list[Conversation] = []  # live by the settings, not reported yet
+        self._decided: dict[int, tuple[int, float]] = {}  # the latest number and time, by account
 
     @property
     def open(self) -> Mapping[Conversation, Mode]:
-        """Those that wait for a decision."""
         return self._modes.open
 
     def meet(
@@ -119,12 +115,12 @@ class NewGroups:
         calls: Callable[[MessageReceived], bool],
         tell: Callable[[str, str], None] | None = None,
     ) -> None:
-        """Something was said: the owners are asked about a new group, unless one of them `calls`
-        the bot there, or `tell` reaches them where the settings have decided.
+        """Ask owners about a new group. It becomes live at once if an owner `calls` the bot there.
+        `tell` alerts them to a new group that the settings ignore.
         """
         where = message.conversation
         mode = self._modes.of(where)
-        if self._modes.is_news(where):  # before the message, which makes the group known
+        if self._modes.is_news(where):  # the recorded message makes the group known
             self._modes.put(where, mode)
             if mode is Mode.OFF and tell is not None:
                 line = LEFT_ALONE.format(self._approvers.tongue, group=where.session_id)
@@ -140,8 +136,8 @@ class NewGroups:
             self._ask(where)
 
     def news(self) -> Bilingual | None:
-        """A line of the groups that are live by the settings and first spoke since it was asked
-        last; None where there are none.
+        """A line about the groups that are live by the settings and first spoke since the last
+        call; None if there are none.
         """
         if not self._met:
             return None
@@ -173,17 +169,13 @@ class NewGroups:
         logger.warning("%s waits for an owner's word, but a line to one did not arrive", where)
 
     def read_reply(self, message: MessageReceived) -> Reply | None:
-        """Fits `DecisionHandler`: a reply in private."""
         return None if (words := private_words(message)) is None else read_group_reply(words)
 
     def find_number(self, quoted: MessageReceived) -> int | None:
-        """Fits `DecisionHandler`: the number is the group's own."""
         return group_in(message_words(quoted)) or None
 
     def list_candidates(self, message: MessageReceived, reply: Reply) -> list[Candidate]:
-        """Fits `DecisionHandler`: the groups that wait, or if none does, the one that another owner
-        was faster with.
-        """
+        """The groups that wait; if there are none, the one that another owner has just decided."""
         account = message.self_id
         waiting = [each.session_id for each in self._modes.open if each.platform_id == account]
         if not waiting:
@@ -193,8 +185,8 @@ class NewGroups:
         return [Candidate(group, str(group), f"{word} {group}") for group in waiting]
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
-        """Fits `DecisionHandler`: of a group that nobody knows it is talk. One that was missed, and
-        found in a history, decides nothing.
+        """A reply about an unknown group is ordinary chat. One that was missed and found in a
+        history decides nothing.
         """
         here, tongue = message.conversation, self._approvers.tongue
         where = Conversation(here.platform_id, "group", number)
@@ -206,7 +198,7 @@ class NewGroups:
             if not is_missed:
                 tell(DECIDED.format(tongue, group=number, mode=NAMES[mode].format(tongue)))
             return True
-        if is_missed:  # an old word looks like a new one in a history
+        if is_missed:  # in a history an old reply looks like a new one
             tell(VOID.format(tongue, group=number))
             return True
         mode = Mode(reply.choice)
@@ -217,11 +209,10 @@ class NewGroups:
         return True
 
 
-# --- what owners read and write: pure -------------------------------------------------------------
+# --- reading replies: pure ------------------------------------------------------------------------
 
 
 def read_group_reply(text: str) -> Reply | None:
-    """`上线`, `忽略 4242`, `shadow 4242`; None for anything else."""
     match = ANSWER.fullmatch(text)
     if match is None:
         return None
@@ -230,6 +221,6 @@ def read_group_reply(text: str) -> Reply | None:
 
 
 def group_in(text: str) -> int:
-    """The group that a question of ours is about; 0 for any other text."""
+    """The group that a question of the bot asks about; 0 for any other text."""
     match = BEGINS.match(text)
     return int(match[1] or match[2]) if match else 0

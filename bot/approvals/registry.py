@@ -1,13 +1,13 @@
-"""All that waits for an owner's decision, of every kind: which of it a reply is about, what a page
-decided, and how much waits. Only owners decide; the first reply counts. A reply names its decision
-by a number, by quoting the line that asks for it, or by being about the only one that waits.
+"""All pending decisions of owners: matches a reply to one of them, applies decisions made on a
+page, and counts what is pending. Only owners decide; the first reply counts. A reply names its
+decision by a number, by quoting the request, or by there being only one.
 
-| kind | number | owners reply | waits for | kept in | after a restart |
+| kind | number | owners reply | expires | stored in | after a restart |
 |---|---|---|---|---|---|
-| tool call | `A3` | in private, where it was asked | what its tool says | its run | asked again |
-| friend, invite | `R3` | in private | 7 days | a setting of its place | waits on |
-| draft | `D7` | in private | a day | a setting of its group | waits on |
-| new group | the group's | in private | no end | the group's mode | asked if nobody heard |
+| tool call | `A3` | in private, where it was asked | as its tool says | its run | asked again |
+| friend, invite | `R3` | in private | after 7 days | a setting of its place | stays open |
+| draft | `D7` | in private | after a day | a setting of its group | stays open |
+| new group | the group's | in private | never | the group's mode | asked if no owner was |
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ from bot.outbox.delivery import Postbox
 from bot.policy.fallback_replies import is_quoted
 
 LookUp: TypeAlias = Callable[[MessageReceived], Awaitable[MessageReceived | None]]
-"""What a message quotes there, as the server knows it; None if nobody knows."""
+"""Asks the server for the message that a message quotes; None if it is unknown."""
 
 
 class PendingDecisions:
-    """Gives an owner's reply to the first kind of decision that it may be about.
-
-    A reply that names nothing decides the only thing that waits; if several wait, the owner is
-    asked which. It is never left to the model, which would claim that it is done.
+    """Gives an owner's reply to the first kind of decision that it may mean. A reply without a
+    number decides the only candidate; if there are several, the owner is asked which. The model
+    never gets such a reply: it would claim to have acted on it.
     """
 
     def __init__(
@@ -71,13 +70,11 @@ class PendingDecisions:
         self._tongue = tongue
 
     async def run(self) -> None:
-        """Handle what cannot be handled at once, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.join_requests.run())
             group.create_task(self.drafts.run())
 
     def count(self) -> Mapping[str, int]:
-        """How many of each kind wait."""
         asked = Counter(one.kind for one in self.join_requests.open)
         return {
             "call": len(self.calls.open),
@@ -88,7 +85,7 @@ class PendingDecisions:
         }
 
     async def settle(self, kind: DecisionKind, number: int, reply: Reply, *, by: str) -> Settled:
-        """Apply a decision that was not made in a chat; `by` is who made it, as others read it."""
+        """Apply a decision made outside a chat; `by` names who made it, for others to read."""
         match kind:
             case "A":
                 return self.calls.settle(number, reply, by=by)
@@ -100,11 +97,9 @@ class PendingDecisions:
     # --- replies ------------------------------------------------------------------------------
 
     def take_reply(self, message: MessageReceived) -> bool:
-        """Whether the message is an owner's reply to something that waits; then it has been
-        handled.
-
-        A quote of what is not in memory is none here: see `take_reply_later`. While the service
-        stops nothing is taken: the reply is the next one's.
+        """Handle the message if it is an owner's reply to a pending decision; else return False. If
+        it quotes a message that is not in memory, see `take_reply_later`. During shutdown no reply
+        is taken: the next process reads it.
         """
         if self._is_finishing():
             return False
@@ -116,8 +111,8 @@ class PendingDecisions:
         return self._take_named(message, quoted) or (not quote and self._take_unnamed(message))
 
     async def take_reply_later(self, message: MessageReceived) -> bool:
-        """The same, where there is time to look up what it quotes: in the journal, and only of what
-        may be a reply at the server. If nobody knows, its quote says nothing.
+        """`take_reply`, but look up the quoted message in the journal and, if it may be a reply, at
+        the server. A quote that cannot be found is ignored.
         """
         if not self._is_owners(message):
             return False
@@ -136,7 +131,7 @@ class PendingDecisions:
         return message.sender.user_id in self._owners and not message.is_own
 
     def _take_named(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        """Whether it names something by a number, or by what it quotes of the bot's."""
+        """Take a reply that names a decision by number or by quoting the bot."""
         for handler in self._handlers:
             if (reply := handler.read_reply(message)) is None:
                 continue
@@ -150,7 +145,6 @@ class PendingDecisions:
     def _candidates(
         self, message: MessageReceived
     ) -> list[tuple[DecisionHandler, Reply, Candidate]]:
-        """All that it may be about if it names nothing."""
         return [
             (handler, reply, one)
             for handler in self._handlers
@@ -159,7 +153,7 @@ class PendingDecisions:
         ]
 
     def _take_unnamed(self, message: MessageReceived) -> bool:
-        """Whether something waits that it may be about: the only one has it."""
+        """Take a reply that names no decision; with several candidates, ask which."""
         match self._candidates(message):
             case []:
                 return False

@@ -1,7 +1,7 @@
-"""What people read about a tool call that waits for approval, in Chinese and in English. Pure.
+"""The text of requests to approve a tool call, in Chinese and English. Pure.
 
-Invariant: only we write at the beginning of a line of a request. What the model or a person wrote
-stands in one line, without anything that cannot be seen.
+Invariant: only this module begins a line of a request. Words of the model or of a person are put in
+one line, without invisible characters.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
 from frostagent.types.runs import Asker, Led, PendingCall
 
-MAX_ARGUMENTS = 400  # characters of what is to be done: the owner reads it on a phone
+MAX_ARGUMENTS = 400  # characters of the action: owners read it on a phone
 MAX_QUESTION = 80
-MAX_OPEN = 3  # requests of one asker that wait at a time: an owner is no mailbox
+MAX_OPEN = 3  # open requests of one asker, so that owners are not flooded
 
 NOTICE = Phrase(
     "这一步要主人同意才能做，我去问一下，请稍等。（{numbers}）",
@@ -91,21 +91,19 @@ REQUEST = re.compile(r"#A([0-9]{1,9}) ")
 
 
 def number_in(text: str) -> int:
-    """The number of the request that a text begins like; 0 for anything else."""
+    """The number of the request that the text begins with; 0 if there is none."""
     match = REQUEST.match(text)
     return int(match[1]) if match else 0
 
 
 def call_line(pending: PendingCall) -> str:
-    """The first line of a request: `#A3 tool arguments`; of long ones the beginning and the end."""
+    """The first line of a request: `#A3 tool arguments`; long arguments lose their middle."""
     return f"#A{pending.number} {in_one_line(_told(pending), MAX_ARGUMENTS)}"
 
 
 def full_request(pending: PendingCall) -> str:
-    """All that is to be allowed, where the first line does not show it all; else empty.
-
-    Only its own first line stands at the beginning of a line: nobody reads another request in it.
-    What cannot be seen is spelt out.
+    """The whole action if the first line shortens it; else empty. Only its first line starts at the
+    margin, so that it cannot imitate another request. Invisible characters are escaped.
     """
     told = _told(pending)
     line = in_one_line(told, len(told))
@@ -122,8 +120,8 @@ def full_request(pending: PendingCall) -> str:
 
 
 def request_parts(pending: PendingCall) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The same for a page: what is to be done, and the arguments by their names. Without arguments
-    where they are no JSON object: then only the text says all. What cannot be seen is spelt out.
+    """`full_request` for a page: the action, and the arguments by name. If they are no JSON object
+    there are none, and only the text is complete. Invisible characters are escaped.
     """
     told = _told(pending)
     try:
@@ -165,7 +163,9 @@ def asker_line(
 
 
 def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
-    """The same for whoever is asked; empty for nobody's. Older versions wrote words down."""
+    """Whose words influenced the call, for an approver; empty if none did. Older versions stored
+    text.
+    """
     if isinstance(led, str):
         return led
     parts = [(OTHERS, led.names)] if led.people else []
@@ -180,18 +180,18 @@ def led_in_words(led: Led | str, *, tongue: Language = Language.CHINESE) -> str:
 
 
 def influence_line(pending: PendingCall, *, tongue: Language = Language.CHINESE) -> str:
-    """The third line, where others' words led there; else empty."""
+    """The third line, if words of others influenced the call; else empty."""
     led = led_in_words(pending.led, tongue=tongue)
     return "\n" + BEFORE.format(tongue, led=led) if led else ""
 
 
 def reply_line(number: int, seconds: float, *, tongue: Language = Language.CHINESE) -> str:
-    """The last line: what may be answered."""
+    """The last line: how to answer."""
     return HOW.format(tongue, number=number, minutes=max(1, round(seconds / 60)))
 
 
 def waiting_line(numbers: Iterable[int], *, tongue: Language = Language.CHINESE) -> str:
-    """The line that tells the asker which requests wait for the owner."""
+    """The notice to the asker: the numbers that wait for the owner."""
     return NOTICE.format(
         tongue, numbers=COMMA.format(tongue).join(f"A{number}" for number in numbers)
     )

@@ -1,9 +1,9 @@
-"""Tool calls that wait for an owner's approval, each known by its number, `A3`.
+"""Tool calls that wait for an owner's approval, each with a number such as `A3`.
 
-A suspended run is data, and so is what it waits for: the numbers are in it (`PendingCall`), written
-down before anybody is asked, so that they mean the same after a restart. Owners are asked in
-private; they reply there, or in the group where the question was asked. The first reply decides. In
-a terminal chat the terminal stands in for the owners.
+A suspended run is data that includes its pending calls with their numbers (`PendingCall`), stored
+before any owner is asked, so that numbers keep their meaning over a restart. Owners are asked in
+private; they reply there, or in the group of the question. The first reply decides. In a terminal
+chat the terminal takes the place of the owners.
 """
 
 from __future__ import annotations
@@ -85,25 +85,24 @@ ENDINGS: Final[Mapping[Ending, Phrase]] = {
 }
 WORDS: Final[Mapping[Ending, Phrase]] = {"allowed": ALLOWED, "denied": DENIED}
 NOBODYS: Final = Led()
-MAX_PAST = 500  # requests that are over, and still known by their number
-MAX_NOTICED = 500  # runs whose askers were told
+MAX_PAST = 500  # ended requests that are remembered by number
+MAX_NOTICED = 500  # runs whose askers were notified
 SAID_NO = "the owner said no"
 
 ResumeRun: TypeAlias = Callable[
     [Conversation, str, Mapping[str, Decision], MessageReceived, float], bool
 ]
-"""Lets the suspended run of this id go on with decisions by call id, about its question, until a
-time of the monotonic clock; False if it cannot now.
+"""Resumes the suspended run of this id with decisions by call id, about its question, until a time
+of the monotonic clock; False if it cannot now.
 """
 
 
 @dataclass(slots=True)
 class Request:
-    """A call that waits. `text` is what people are asked, but for the line that says how to answer.
-
-    `parts` are what is to be done and the arguments by name (`request_parts`). `question` is what
-    its run was asked, `led` the others whose words led there. `full` is all of it where `text` is
-    shortened, `since` when it was first asked. `asked` are the owners who may have read it or will.
+    """A pending call. `text` is shown to approvers, without the line on how to answer, and `full`
+    is the whole action if `text` shortens it. `parts` are the action and the arguments by name
+    (`request_parts`), `led` the others whose words influenced the call, `since` when it was first
+    asked, `asked` the owners who may have read it or will.
     """
 
     number: int
@@ -123,7 +122,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class EndedRequest:
-    """A request that is over: where it was asked, how it ended, and what is said about it now.
+    """An ended request: where it was asked, how it ended, and the reply to further decisions.
     `asked` are the owners who may have read it.
     """
 
@@ -134,9 +133,8 @@ class EndedRequest:
 
 
 class ToolApprovals:
-    """Asks the approvers about suspended runs, and lets these go on with what was decided. The
-    requests are `open` or past, by number; `ended` counts by outcome since the start. Replies are
-    answered through `reply_postbox`.
+    """The `DecisionHandler` of tool calls: asks approvers, and resumes runs with their decisions.
+    `ended` counts requests by outcome since the start. Owners are answered through `reply_postbox`.
     """
 
     def __init__(
@@ -164,15 +162,12 @@ class ToolApprovals:
 
     @property
     def open(self) -> Mapping[int, Request]:
-        """Those that wait."""
         return self._open
 
-    # --- runs that are suspended, and end -----------------------------------------------------
+    # --- suspended runs -----------------------------------------------------------------------
 
     def number(self, run: SuspendedRun, *, taken: Collection[int] = ()) -> SuspendedRun:
-        """The run with a number for each of its waits; one that has a number keeps it, unless it is
-        `taken`.
-        """
+        """Number the pending calls of a run; a call keeps its number unless that is `taken`."""
         answers = list(run.answers)
         for index, answer in enumerate(answers):
             if isinstance(answer, PendingCall):
@@ -182,10 +177,8 @@ class ToolApprovals:
         return replace(run, answers=tuple(answers))
 
     def ask(self, run: SuspendedRun, question: MessageReceived) -> None:
-        """Ask about what waits in a run, unless that was done; the run with its numbers must be
-        written down.
-
-        What is too much of one asker is denied, and no owner is asked.
+        """Ask about the pending calls of a run, each once; the run with its numbers must be stored
+        before. Calls beyond the limit of an asker are denied without asking.
         """
         self._send(self._register(run, question, but=self._known()))
         known = self._known()
@@ -202,23 +195,20 @@ class ToolApprovals:
             self._resume(question.conversation, run.run_id, denied, question, latest)
 
     def restore(self, run: SuspendedRun, question: MessageReceived) -> SuspendedRun:
-        """Wait for what an earlier process waited for, and ask once more: nobody knows whether it
-        came to that.
-
-        The run with its numbers, which are others only where this process has given them away
-        meanwhile.
+        """Wait again for what an earlier process waited for, and ask again, as it may not have
+        asked. Returns the run; a number changes only if this process has used it meanwhile.
         """
         before = {pending.number for pending in run.pending}
         run = self.number(run, taken=self._known())
         self._noticed[run.run_id] = None
         requests = self._register(run, question, asked_before=before)
         now = self._clock.now()
-        if self._approvers.are_there:  # who is not there yet may come, until the time is over
+        if self._approvers.are_there:  # an approver who is missing now may come before it expires
             self._send([request for request in requests if request.expires > now])
         return run
 
     def expire(self, run_id: str) -> None:
-        """Tell the owners what nobody answered in time; the run goes on without it."""
+        """Notify owners of calls that were not answered in time; the run goes on without them."""
         now = self._clock.now()
         for request in self._of(run_id):
             if request.expires <= now:
@@ -226,16 +216,14 @@ class ToolApprovals:
                 self._tell(request, EXPIRED.format(self._tongue, number=request.number))
 
     def close(self, run_id: str) -> None:
-        """The run is over: what still waited in it, because its question was recalled, waits no
-        more.
-        """
+        """The run is over: withdraw its pending calls."""
         for request in self._of(run_id):
             self._end(request, "withdrawn")
             self._tell(request, WITHDRAWN.format(self._tongue, number=request.number))
 
     def undo(self, run: SuspendedRun, *, muted: bool = False) -> None:
-        """The run ended before it went on with what was allowed, because the bot is `muted` there
-        or nobody wants it any more: it was not done, and the owners hear that.
+        """The run ended before it used an approval, because the bot is `muted` there or its
+        question is over: notify owners that the call was not made.
         """
         words = UNDONE if muted else WITHDRAWN
         for number in (pending.number for pending in run.pending):
@@ -249,14 +237,13 @@ class ToolApprovals:
     # --- the requests -------------------------------------------------------------------------
 
     def _known(self) -> frozenset[int]:
-        """The numbers of all that wait, and of the latest that are over."""
+        """The numbers of all open requests and of the latest ended ones."""
         return frozenset((*self._open, *self._past))
 
     def _of(self, run_id: str) -> list[Request]:
         return [request for request in self._open.values() if request.run_id == run_id]
 
     def _is_open(self, request: Request) -> bool:
-        """Whether it is this one that waits by its number."""
         return self._open.get(request.number) is request
 
     def _register(
@@ -267,9 +254,7 @@ class ToolApprovals:
         but: Collection[int] = (),
         asked_before: Collection[int] = (),
     ) -> list[Request]:
-        """The new requests of a run, `but` those of these numbers, and no more of one asker than
-        there is room for.
-        """
+        """The new requests of a run, except the numbers in `but`, up to the limit of its asker."""
         asker = replace(run.asker, name=label(run.asker.name, MAX_NAME))
         words = excerpt(question, View())
         where, user_id = question.conversation, number_of(asker)
@@ -302,9 +287,8 @@ class ToolApprovals:
     def _decide(
         self, request: Request, decision: Decision, ending: Ending, *, by: str = ""
     ) -> bool:
-        """Let its run go on with this, and end it; False where the run cannot go on now.
-
-        The decision counts as long as it could be given, also where the bot is muted meanwhile.
+        """Resume the run and end the request; False if the run cannot be resumed now. The decision
+        holds until the request expires, even if the bot is muted meanwhile.
         """
         latest, decisions = self._monotonic(request.expires), {request.call_id: decision}
         if not self._resume(request.where, request.run_id, decisions, request.question, latest):
@@ -313,11 +297,9 @@ class ToolApprovals:
         return True
 
     def _monotonic(self, time: float) -> float:
-        """That time by the monotonic clock."""
         return self._clock.monotonic() + time - self._clock.now()
 
     def _end(self, request: Request, ending: Ending, *, by: str = "") -> None:
-        """It waits no more; `by` is who decided."""
         del self._open[request.number]
         self.ended[ending] += 1
         word = WORDS[ending].format(self._tongue) if ending in WORDS else ""
@@ -362,7 +344,7 @@ class ToolApprovals:
             self._give_up(request)
 
     def _learn(self, request: Request, owner: int, receipt: Receipt) -> None:
-        """Hear what became of a line to an owner; where none gets one, the call is not to wait."""
+        """Handle the receipt of a request to an owner; deny the call if none was delivered."""
         if not self._is_open(request):
             return
         if not isinstance(receipt, Refused):
@@ -373,7 +355,9 @@ class ToolApprovals:
             self._give_up(request)
 
     def _give_up(self, request: Request, reason: str = "") -> None:
-        """Nobody can be asked. Where the run cannot go on now, it does when its time is over."""
+        """Deny a call about which no approver can be asked. If the run cannot go on now, it will at
+        expiry.
+        """
         if not self._is_open(request):
             return
         reason = reason or (UNREACHABLE if self._approvers.owners else NO_OWNER)
@@ -381,9 +365,7 @@ class ToolApprovals:
         self._decide(request, Deny(reason), "withdrawn")
 
     def _notice(self, request: Request) -> None:
-        """Tell the asker once that the owner is asked; an owner in private has just been asked
-        themselves.
-        """
+        """Notify the asker once that the owner was asked, unless they are the owner, in private."""
         if request.run_id in self._noticed:
             return
         self._noticed[request.run_id] = None
@@ -404,12 +386,11 @@ class ToolApprovals:
     # --- replies ------------------------------------------------------------------------------
 
     def read_reply(self, message: MessageReceived) -> Reply | None:
-        """Fits `DecisionHandler`: a yes or a no, in private or in a group."""
         return None if (words := words_in(message)) is None else read_answer(words)
 
     def find_number(self, quoted: MessageReceived) -> int | None:
-        """Fits `DecisionHandler`: of a request or of the notice to its asker; None for what only
-        looks like one.
+        """The number in a request or in the notice to its asker; None for a text that only
+        resembles one.
         """
         text = message_words(quoted)
         if number := number_in(text):
@@ -423,9 +404,9 @@ class ToolApprovals:
         return next((one for line, one in notices if said == without_blanks(line)), None)
 
     def list_candidates(self, message: MessageReceived, reply: Reply) -> list[Candidate]:
-        """Fits `DecisionHandler`: in private all that the owner was asked by this account. In a
-        group those asked there, if the owner speaks to the bot: their own, and if they quote
-        something, others' too, but nobody knows that they mean these.
+        """In private, all that this account asked the owner. In a group, requests asked there, if
+        the reply mentions the bot: the owner's own, and with a quote also others', which are not
+        sure.
         """
         here, owner = message.conversation, message.sender.user_id
         if here.is_group and not mentions_the_bot(message):
@@ -447,9 +428,8 @@ class ToolApprovals:
         ]
 
     def accept(self, message: MessageReceived, number: int, reply: Reply) -> bool:
-        """Fits `DecisionHandler`. A group is no place for requests that were asked elsewhere: there
-        such a reply is talk. One that is older than the request, or was found later in a history,
-        decides nothing.
+        """In a group, a reply about a request asked elsewhere is ordinary chat. A reply that is
+        older than the request, or was found later in a history, decides nothing.
         """
         here = message.conversation
         request, past = self._open.get(number), self._past.get(number)
@@ -468,9 +448,7 @@ class ToolApprovals:
         return True
 
     def take_line(self, line: str) -> bool:
-        """Whether this line of the terminal that is asked is a reply to a request; then it has been
-        handled.
-        """
+        """Handle a line typed in the terminal if it is a reply to a request; else return False."""
         terminal, reply = self._approvers.terminal, read_answer(line)
         if terminal is None or reply is None or reply.number is None:
             return False
@@ -478,7 +456,7 @@ class ToolApprovals:
         return True
 
     def settle(self, number: int, reply: Reply, *, by: str) -> Settled:
-        """Let the first reply decide, whoever brings it; `by` is who, as others read it."""
+        """Apply a decision; the first one counts. `by` names who made it, for others to read."""
         tongue = self._tongue
         request, past = self._open.get(number), self._past.get(number)
         if request is None:

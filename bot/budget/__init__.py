@@ -1,1 +1,1 @@
-"""What requests to models may cost in a day, and what they took."""
+"""Daily limits on requests to models, and the usage so far."""

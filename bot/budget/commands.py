@@ -1,5 +1,5 @@
-"""`/usage`: what was used today, in 7 and in 30 days. `/limit`: owners lift or set what a person or
-a group may use in a day, for today or for good.
+"""`/usage`: usage today, in 7 and in 30 days. `/limit`: owners lift or set the daily limit of a
+person or a group, for today or permanently.
 """
 
 from __future__ import annotations
@@ -84,15 +84,15 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class WantedLimit:
-    """The limit to set (None: the usual one), and whether for today only."""
+    """The limit to set (None: the usual one), for today only or permanently."""
 
     cap: LimitOverride | None
     today: bool
 
 
 def usage_command(books: JournalQueries, spending: Spending) -> Command:
-    """`/usage`, `/usage me`, `/usage group`; for owners also `/usage all`. The limits that apply
-    stand below.
+    """`/usage`, `/usage me`, `/usage group`; for owners also `/usage all`. The reply ends with the
+    limits that apply.
     """
 
     @command("usage", "用量", about=("用了多少：我、群、全部", "what was used: me, group, all"))
@@ -121,8 +121,8 @@ def usage_command(books: JournalQueries, spending: Spending) -> Command:
 
 
 def limit_command(spending: Spending, members: Members, owners: frozenset[int]) -> Command:
-    """Without words it lists the limits; with a name it shows that one's, and with more it sets
-    it.
+    """Without words it lists the limits; with a name it shows that limit, and with an amount it
+    sets it.
     """
 
     @command(
@@ -156,8 +156,8 @@ def limit_command(spending: Spending, members: Members, owners: frozenset[int]) 
 
 
 def parse_limit(words: tuple[str, ...]) -> WantedLimit | None:
-    """`5 today`, `200k`, `off`, `today`, `usual`; None for anything else. An amount is of dollars
-    or of tokens; the other stays as usual.
+    """`5 today`, `200k`, `off`, `today`, `usual`; None for anything else. An amount is in dollars
+    or in tokens; the other unit keeps its usual limit.
     """
     left = [word.casefold() for word in words]
     today = any(word in TODAY_WORDS for word in left)
@@ -177,7 +177,6 @@ def parse_limit(words: tuple[str, ...]) -> WantedLimit | None:
 
 
 def used_words(asked: Asked, whose: str, cap: Cap, taken: Amount) -> str:
-    """The limit of somebody, and how much of it is used today."""
     limit, used = _cap_words(asked, cap), f"{percent_of(cap.used(taken))}%"
     if cap == NO_CAP:
         return UNLIMITED.format(asked.language, whose=whose, limit=limit)
@@ -185,7 +184,6 @@ def used_words(asked: Asked, whose: str, cap: Cap, taken: Amount) -> str:
 
 
 def _cap_words(asked: Asked, cap: Cap) -> str:
-    """`$0.5, 200.0k token`, or that there is no limit."""
     parts = [f"${cap.cost:g}"] if cap.cost else []
     parts += [f"{tokens(cap.tokens)} token"] if cap.tokens else []
     return ", ".join(parts) or NO_LIMIT.format(asked.language)
@@ -213,7 +211,7 @@ def _spent_line(asked: Asked, name: str, spent: UsageSum) -> str:
 
 
 def _limit_holders(asked: Asked, whose: str) -> Iterator[tuple[str, Whose]]:
-    """Whose limits apply, with their names; an owner has none."""
+    """The holders whose limits apply, with their names; owners have none of their own."""
     if whose in ALL_WORDS:
         yield IN_ALL.format(asked.language), ALL
         return
@@ -224,7 +222,7 @@ def _limit_holders(asked: Asked, whose: str) -> Iterator[tuple[str, Whose]]:
 
 
 def _list_limits(asked: Asked, spending: Spending) -> str:
-    """The usual limits, that of all, and those that were set: in a group only its own."""
+    """The usual limits, the total limit, and the limits set by command: in a group only its own."""
     usual = spending.limits
     holders: list[tuple[str, Whose]] = [(IN_ALL.format(asked.language), ALL)]
     holders += [
@@ -243,7 +241,7 @@ def _list_limits(asked: Asked, spending: Spending) -> str:
 
 
 def _parse_holder(asked: Asked, members: Members) -> tuple[Holder | None, tuple[str, ...]]:
-    """Whose limit the words are about, None if nobody's; and the words after that."""
+    """The holder that the first words name, if any, and the words after them."""
     first, *rest = asked.words
     if first.casefold() in GROUP_WORDS:
         if asked.where.is_group:

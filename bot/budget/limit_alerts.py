@@ -1,5 +1,5 @@
-"""Alerts to owners when a limit of a day is nearly used and when it is used up, once each. Those of
-all and of a group are sent at once, those of people, who may be many, together.
+"""Alerts to owners when a daily limit is nearly used and when it is used up, once each. Alerts
+about the total limit and about groups are sent at once; people, who may be many, share one message.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ CATALOGUE.register(__name__, globals())
 
 
 class LimitAlerts:
-    """Remembers which share of each limit owners know of. `tell` reaches the `owners`, who have no
-    limit of their own.
+    """Remembers which share of each limit owners have been alerted to. `tell` notifies the
+    `owners`, who have no limit of their own.
     """
 
     def __init__(
@@ -50,22 +50,22 @@ class LimitAlerts:
         self._now = now
         self._owners = owners
         self._known: dict[Whose, float] = {}
-        # People past a threshold whom no line has named yet: the share, and when.
+        # People past a threshold who are in no alert yet: the share, and when.
         self._people: dict[int, tuple[float, float]] = {}
 
     def acknowledge(self, shares: Mapping[Whose, float]) -> None:
-        """Note shares that owners heard of, or hear of elsewhere."""
+        """Record shares that need no alert: owners know them, or another process alerts them."""
         self._known |= shares
 
     def clear(self) -> None:
-        """Begin a day."""
+        """Start a new day."""
         self._known.clear()
 
     def record(self, key: Whose, share: float, amount: Amount) -> None:
-        """Note the share that is used now, and alert owners if it passed a threshold."""
+        """Record the share used now, and alert owners if it passed a threshold."""
         known = self._known.get(key, 0.0)
         self._known[key] = share
-        if share < THRESHOLDS[0]:  # nearly always
+        if share < THRESHOLDS[0]:  # the usual case
             return
         if not any(known < threshold <= share for threshold in THRESHOLDS):
             return
@@ -80,8 +80,8 @@ class LimitAlerts:
         self._tell(NEAR.fill(whose=whose, percent=percent_of(share), amount=sums, then=then))
 
     def take_people(self) -> Bilingual | None:
-        """A line that names the people who passed a threshold since the last one, those of the day
-        before first; None if nobody did.
+        """The alert about people who passed a threshold since the last one, yesterday's first; None
+        if there are none.
         """
         begin = midnight(self._now())
         before = [who for who, (_, at) in self._people.items() if at < begin]

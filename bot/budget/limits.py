@@ -1,5 +1,5 @@
-"""Limits of a day, in US dollars and in tokens: the rules, which are pure, and the limits that
-replace the usual ones for single people and groups.
+"""Daily limits, in US dollars and in tokens: the rules, which are pure, and the limits that replace
+the usual ones for a person or a group.
 """
 
 from __future__ import annotations
@@ -16,42 +16,39 @@ from bot.core.conversation import Conversation
 from bot.settings_store import SettingsStore, TableSetting
 from frostagent.types.ports import Clock
 
-OWNERS: Final = 1.2  # of the limit of all: owners are answered up to here
-EXACT: Final = 9  # digits of a percentage after the point; the rest is a rounding error
+OWNERS: Final = 1.2  # times the total limit: owners are answered up to here
+EXACT: Final = 9  # digits of a percentage after the point; the rest is rounding error
 
 ALL: Final = "all"
-"""The key of everybody's sum."""
+"""The key of the total."""
 
 Holder: TypeAlias = int | Conversation
 """Whose limit: a person's, by QQ number, or a group's."""
 
 Whose: TypeAlias = Holder | str
-"""Whose sum: a person's, a group's, or everybody's."""
+"""Whose sum: a person's, a group's, or the total."""
 
 
 class Amount(Struct, frozen=True):
-    """Tokens, and US dollars as far as they are known."""
+    """Tokens, and the known cost in US dollars."""
 
     tokens: float = 0.0
     cost: float = 0.0
 
     def plus(self, other: Amount) -> Amount:
-        """Both together."""
         return Amount(self.tokens + other.tokens, self.cost + other.cost)
 
     def less(self, other: Amount) -> Amount:
-        """This without the other."""
         return Amount(self.tokens - other.tokens, self.cost - other.cost)
 
     @property
     def at_least_zero(self) -> Amount:
-        """This, with 0 for a negative part."""
         return Amount(max(0.0, self.tokens), max(0.0, self.cost))
 
     @property
     def known_cost(self) -> float | None:
-        """The cost; None if there are tokens and no cost: the price may be unknown."""
-        cost = max(0.0, round(self.cost, 9))  # a subtraction leaves a rounding error
+        """The cost; None if there are tokens but no cost, as the price may be unknown."""
+        cost = max(0.0, round(self.cost, 9))  # subtraction leaves a rounding error
         return cost if cost or not self.tokens else None
 
 
@@ -60,13 +57,13 @@ NOTHING: Final = Amount()
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The most of a day; 0 is no limit."""
+    """The most that may be used in a day; 0 is no limit."""
 
     cost: float = 0.0
     tokens: int = 0
 
     def used(self, amount: Amount) -> float:
-        """The share of this limit that an amount uses: 1 is all of it."""
+        """The share of this limit that an amount uses; 1 is all of it."""
         cost = amount.cost / self.cost if self.cost else 0.0
         return max(cost, amount.tokens / self.tokens if self.tokens else 0.0)
 
@@ -75,8 +72,8 @@ NO_CAP: Final = Cap()
 
 
 def percent_of(share: float) -> int:
-    """Rounded down, so that 100 means all is used. 0.29 is 29, though 100 times that float is
-    less.
+    """A percentage rounded down, so that 100 means all is used. 0.29 gives 29, although 100 * 0.29
+    < 29.
     """
     percent = int(round(100 * share, EXACT))
     return percent if share >= 1 else min(percent, 99)
@@ -90,7 +87,6 @@ class LimitOverride:
     tokens: int | None = None
 
     def over(self, usual: Cap) -> Cap:
-        """The limit that results."""
         return Cap(
             usual.cost if self.cost is None else self.cost,
             usual.tokens if self.tokens is None else self.tokens,
@@ -103,7 +99,7 @@ AS_USUAL: Final = LimitOverride()
 
 @dataclass(frozen=True, slots=True)
 class DayLimits:
-    """The most that each person, each group, and everybody together may take in a day."""
+    """The daily limits of each person, of each group, and of all together."""
 
     user: Cap = NO_CAP
     group: Cap = NO_CAP
@@ -111,14 +107,13 @@ class DayLimits:
 
     @property
     def are_off(self) -> bool:
-        """Whether there is no limit at all."""
         return self == DayLimits()
 
 
 class LimitLevel(IntEnum):
-    """How much of a limit is used, in per cent. From each level on the bot does less: it asks the
-    cheap model; leaves out pictures and subagents; leaves out tools and half the history; answers
-    nothing.
+    """The percentage of a limit that is used. From each level on the bot does less: CHEAP uses the
+    cheap model, PLAIN omits pictures and subagents, BARE omits tools and half the history, SPENT
+    stops answering.
     """
 
     ALL = 0
@@ -129,8 +124,8 @@ class LimitLevel(IntEnum):
 
 
 def limit_level(everybody: float, *others: float, is_owner: bool) -> LimitLevel:
-    """The level of a person by the shares used: of everybody's limit, and of the person's and the
-    group's own. An owner has everything until OWNERS of everybody's limit is used.
+    """A person's level, from the shares used of the total limit, the group's and their own. An
+    owner stays at ALL until OWNERS times the total limit is used.
     """
     if is_owner:
         return LimitLevel.SPENT if everybody >= OWNERS else LimitLevel.ALL
@@ -141,16 +136,13 @@ def limit_level(everybody: float, *others: float, is_owner: bool) -> LimitLevel:
 
 
 class LimitsSet(Struct, frozen=True):
-    """The limit set for good, and the one set for the day that ends at `until` (seconds since
-    1970).
-    """
+    """The permanent limit, and the limit for the day that ends at `until` (seconds since 1970)."""
 
     good: LimitOverride | None = None
     today: LimitOverride | None = None
     until: float = 0.0
 
     def at(self, now: float) -> LimitOverride | None:
-        """The one that holds at that time."""
         return self.today if self.today is not None and now < self.until else self.good
 
 
@@ -167,11 +159,9 @@ LIMITS: Final = TableSetting[Holder, LimitsSet](
 
 
 class OwnLimits:
-    """The limits of single people and groups: those that owners set by command, which outlive the
-    process, and beneath them those of groups in the operator's file.
-
-    `are_some` tells whether there is any, and changes only when one of them does, which followers
-    hear.
+    """The limits of single people and groups: those set by command, which are stored, override
+    those of groups in the operator's file. `are_some` is True if there is any; followers are called
+    whenever it may have changed.
     """
 
     def __init__(self, *, settings: SettingsStore, clock: Clock) -> None:
@@ -184,30 +174,29 @@ class OwnLimits:
         self._changed()
 
     def follow(self, changed: Callable[[], None]) -> None:
-        """Call this whenever limits may have changed, other than by their day's end."""
+        """Call `changed` whenever limits may have changed, except at the end of a day."""
         self._followers.append(changed)
 
     async def load(self) -> bool:
-        """Read those set by command. Returns False if they cannot be read now."""
+        """Read the limits set by command. Returns False if they cannot be read now."""
         return await self._settings.load(LIMITS)
 
     @property
     def filed(self) -> Mapping[int, LimitOverride]:
-        """The limits in the operator's file, by the group's number."""
+        """The limits in the operator's file, by group number."""
         return self._filed
 
     def set_filed(self, filed: Mapping[int, LimitOverride]) -> None:
-        """Replace the limits of the operator's file."""
         self._filed = filed
         self._changed()
 
     def of(self, whose: Holder) -> LimitOverride | None:
-        """The limit set by command that holds now, if there is one."""
+        """The limit set by command that applies now, if any."""
         own = self._settings.get(LIMITS, whose)
         return own.at(self._clock.now()) if own is not None else None
 
     def cap(self, whose: Holder, limits: DayLimits) -> Cap:
-        """The most they may take today, where `limits` are the usual ones."""
+        """The limit that applies today; `limits` are the usual ones."""
         usual = limits.user if isinstance(whose, int) else limits.group
         if not isinstance(whose, int) and (filed := self._filed.get(whose.session_id)):
             usual = filed.over(usual)
@@ -215,13 +204,12 @@ class OwnLimits:
         return usual if own is None else own.over(usual)
 
     def all(self) -> Mapping[Holder, LimitOverride]:
-        """Those set by command that hold now."""
         now, own = self._clock.now(), self._settings.all(LIMITS).items()
         return {whose: cap for whose, one in own if (cap := one.at(now)) is not None}
 
     async def keep(self, whose: Holder, cap: LimitOverride | None, *, until: float = 0.0) -> bool:
-        """Set this limit until then (seconds since 1970), or for good; None: the usual one. Returns
-        False, and changes nothing, if it cannot be written now.
+        """Set this limit until then (seconds since 1970), or permanently if `until` is 0; None
+        restores the usual one. Returns False, and changes nothing, if it cannot be written now.
         """
 
         def renewed(own: LimitsSet | None) -> LimitsSet:

@@ -1,12 +1,12 @@
-"""The meter of requests to models. It reserves the usage that is expected of a request before the
-request is made, and charges usage that nobody else writes.
+"""The meter of requests to models. It reserves the expected usage before a request is made, and
+charges usage that no other code writes.
 
-A reservation is a row of usage; the transaction that brings the real usage deletes it. So a request
-that a crash cuts off counts once, with the reserved amount. The first request of a question is
-reserved only if a day has a limit: most questions make no other, and if it was cut off, its open
-turn tells so (`bot/chat/startup.py`).
+A reservation is a row of usage, deleted in the transaction that writes the real usage. So a request
+cut off by a crash counts once, with the reserved amount. The first request of a question is
+reserved only if there are daily limits: most questions make no other request, and an open turn
+reveals one that was cut off (`bot/chat/startup.py`).
 
-Speech to text counts likewise: reserved by the seconds of the recording, charged by what the
+Speech to text is metered likewise: reserved by the seconds of the recording, charged by what the
 service reports (`CountedSpeech`).
 """
 
@@ -38,13 +38,13 @@ from frostagent.types.messages import (
 )
 from frostagent.types.ports import Clock, Ids
 
-NUMBERS: Final = 2**30  # reservations are numbered from a random one on: processes must differ
+NUMBERS: Final = 2**30  # reservations count up from a random number, so that processes differ
 
 
 class Meter:
-    """Counts for the turn that the current task works for. If `spending` has limits, every request
-    is reserved, else those that no open turn tells of. `count` gets every attempt when it ended.
-    In a trial the bot's `account` pays, which admits each request or refuses it.
+    """Meters requests for the turn of the current task. It reserves every request if `spending` has
+    limits, else only those that no open turn implies. `count` receives every attempt once it has
+    ended. In a trial the bot's `account` pays, and admits or refuses each request.
     """
 
     def __init__(
@@ -65,9 +65,7 @@ class Meter:
         self._numbers = itertools.count(1 + int(ids.jitter() * NUMBERS))
 
     def count(self, attempt: Attempt) -> None:
-        """Write an attempt that failed, or was made on an errand, for the turn. A run writes its
-        own answers.
-        """
+        """Write an attempt that failed or served an errand. A run writes its own answers."""
         if self._count is not None:
             self._count(attempt)
         errand, turn_id = current_errand.get(), current_run.get()
@@ -91,10 +89,10 @@ class Meter:
         *,
         is_owed: bool = False,
     ) -> int:
-        """Write a reservation for a request before it is made. Returns its number, 0 if none is
-        needed. A run's request has an `allowance`. Raises DaySpent if nothing is left of the day,
-        unless the request `is_owed`, as the last words of a run are; the account of a trial may
-        raise that for any request, and ModelRejected.
+        """Write a reservation before a request. Returns its number, 0 if none is needed. Requests
+        of a run have an `allowance`. Raises DaySpent if the day's limit is used up, unless the
+        request `is_owed`, as the last words of a run are. A trial's account may raise DaySpent for
+        any request, and ModelRejected.
         """
         is_first = allowance is not None and allowance.is_first
         if is_first and not self._spending.has_limits and self._account is None:
@@ -124,12 +122,12 @@ class Meter:
         return number
 
     def release(self, number: int) -> None:
-        """Withdraw a reservation: the request took nothing."""
+        """Withdraw a reservation: the request used nothing."""
         if number:
             self._store.put(UsageReleased(turn_id=current_run.get(), number=number))
 
     def charge(self, model: str, usage: Usage, allowance: Allowance | None = None) -> None:
-        """Write the usage of a request whose answer nobody gets, so that nobody else writes it."""
+        """Write the usage of a request whose answer is dropped, as no other code writes it."""
         added = UsageAdded(
             turn_id=current_run.get(),
             model=model,
@@ -148,8 +146,8 @@ Dictate: TypeAlias = Callable[[bytes], Awaitable[Dictation]]
 
 
 class CountedSpeech:
-    """Transcribes speech by `dictate`, and meters it. `price` is that of a million tokens, None if
-    it is unknown; `name` is the model's.
+    """Transcribes speech by `dictate`, and meters it. `price` is per million tokens, None if
+    unknown; `name` is the model's.
     """
 
     def __init__(
@@ -162,7 +160,7 @@ class CountedSpeech:
         self._clock = clock
 
     async def __call__(self, wav: bytes, seconds: float) -> str:
-        """The words in a WAV file of that length. Raises MediaError."""
+        """Transcribe a WAV file of that length. Raises MediaError."""
         estimate = Usage(prompt=math.ceil(seconds * A_SECOND))
         reserved = await self._meter.reserve(
             self._name, lambda: self._priced(estimate), is_owed=True

@@ -1,7 +1,7 @@
-"""What requests took today if the bots of a cluster share the limits. What the others take is known
-only a moment later, so the journal's totals decide about each reservation: it is written after
-those of the others, and learns the sum before it. The others hear of it once it is written, so that
-no reservation gives way to one that may be written after it.
+"""Today's usage if the bots of a cluster share the limits. A bot learns what the others used only a
+moment later, so the journal's totals decide about each reservation: reservations are written one
+after another, and each sees the sum before it. The other bots receive it only after it is written,
+so that no reservation gives way to one that may be written later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from frostagent.types.ports import Clock
 
 
 class SharedSpending(Spending):
-    """Fits `DayKeeper`. A turn with a refused request has only its last words left that day."""
+    """Implements `DayKeeper`. After a refused request its turn has only its last words left that
+    day.
+    """
 
     def __init__(
         self,
@@ -32,18 +34,20 @@ class SharedSpending(Spending):
     ) -> None:
         super().__init__(limits, own=own, book=book, owners=owners, clock=clock, tell=tell)
         self._announcer = announcer
-        # Each with the end of the day that was spent:
+        # Each with the end of the day whose limit was used up:
         self._beyond = LRU[tuple[str, int], float](TURNS)  # reservations
         self._refused = LRU[str, float](TURNS)  # turns
         self._untold: dict[tuple[str, int], Reservation] = {}
 
     @property
     def counts(self) -> tuple[bool, bool]:
-        """Whether all together have a limit, and whether people have any; asked in a thread."""
+        """Whether there is a total limit, and whether people have limits. May be called from a
+        thread.
+        """
         return self.limits.all != NO_CAP, self.limits.user != NO_CAP or self.own.are_some
 
     def find(self, found: Found) -> None:
-        """Learn the sums before reservations that are written now."""
+        """Learn the sums before reservations that are being written."""
         end = self.ends()
         for stood in found:
             self._pass_on((stood.turn_id, stood.number))
@@ -51,7 +55,9 @@ class SharedSpending(Spending):
                 self._beyond.keep((stood.turn_id, stood.number), end)
 
     def refuses(self, turn_id: str, number: int, /) -> bool:
-        """Whether nothing was left when this was reserved; its turn is at SPENT from then on."""
+        """Whether the limit was used up when this was reserved; if so, its turn is at SPENT from
+        then on.
+        """
         end = self.ends()
         if self._beyond.pop((turn_id, number), 0.0) != end:
             return False
@@ -59,7 +65,7 @@ class SharedSpending(Spending):
         return True
 
     def rung_of(self, turn_id: str) -> LimitLevel:
-        """The level of the person who asked for a turn, as far as it is known here."""
+        """The level of the person who asked for a turn, as far as this bot knows."""
         if self._refused.get(turn_id) == self.ends():
             return LimitLevel.SPENT
         return super().rung_of(turn_id)

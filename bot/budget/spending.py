@@ -1,8 +1,8 @@
-"""What requests took today: of each person, in each group, in all.
+"""Today's usage: per person, per group and in total.
 
 Invariant: a sum equals the journal's rows of today, or exceeds them while a row is uncertain. The
-rows are read once at the start; after that, `Spending` observes the journal and counts each entry
-about a request as it is written, a reservation of a request under way included.
+rows are read once at the start; from then on `Spending` observes the journal and counts each entry
+about a request as it is written, including reservations of requests under way.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from frostagent.types.messages import Usage
 from frostagent.types.ports import Clock
 from frostagent.types.runs import StepFinished
 
-LATE: Final = 1.0  # seconds after which a note's usage is in the journal
-TURNS: Final = 5000  # whose payers are known
-SET_BACK: Final = 3600.0  # seconds a clock may go back without a new day beginning
+LATE: Final = 1.0  # seconds after which the usage of a note is in the journal
+TURNS: Final = 5000  # whose payers are remembered
+SET_BACK: Final = 3600.0  # seconds a clock may go back without starting a new day
 
 COUNTED: Final = frozenset({TurnOpened, StepFinished, UsageAdded, UsageReserved, UsageReleased})
 
 EarlyPayer: TypeAlias = tuple[Conversation, int] | None
-"""The payer of a request, if its turn is not open yet."""
+"""The payer of a request whose turn is not open yet."""
 
 
 class Payer(Struct, frozen=True):
-    """The conversation of a turn, and who asked for it (0: nobody). `keys` are those of the sums
-    to which its requests belong.
+    """The conversation of a turn, and the person who asked (0: none). `keys` are the sums that its
+    requests count towards.
     """
 
     where: Conversation | None = None
@@ -65,22 +65,20 @@ NOBODY: Final = Payer()
 
 
 class Reservation(Struct, frozen=True):
-    """The amount reserved for a request under way, and who pays for it."""
-
     payer: Payer
     amount: Amount
     at: float
 
 
 class ReadRows(Struct, frozen=True):
-    """The journal's rows as they were at some moment from `since` to `by`."""
+    """The journal's rows at some moment from `since` to `by`."""
 
     since: float
     by: float = math.inf
 
     def lacking(self, note: UsageTaken) -> Amount:
         """The part of another bot's note that these rows lack. It is negative only if they cannot
-        contain it yet.
+        contain the note yet.
         """
         if note.told < self.since - LATE:
             return NOTHING
@@ -89,26 +87,26 @@ class ReadRows(Struct, frozen=True):
 
 
 class Rereading(Struct, frozen=True):
-    """Rows that are being read: the reservations `before` that, and the amounts taken meanwhile."""
+    """Rows that are being read, the reservations made `before`, and the amounts taken meanwhile."""
 
     rows: ReadRows
     before: frozenset[Hashable]
     taken: list[tuple[tuple[Whose, ...], Amount]] = field(default_factory=list)
 
     def take(self, keys: tuple[Whose, ...], amount: Amount, ends: Hashable) -> None:
-        """Note an amount, with which a reservation may end (`ends`). The rows that are read may
-        already show the end of one from before: rather not subtracted than subtracted twice.
+        """Record an amount, which may settle a reservation (`ends`). The rows being read may
+        already show the end of an earlier one: in doubt it is not subtracted, since subtracting
+        twice would be worse.
         """
         self.taken.append((keys, amount.at_least_zero if ends in self.before else amount))
 
     def hear(self, keys: tuple[Whose, ...], note: UsageTaken) -> None:
-        """Note what another bot took."""
         self.taken.append((keys, self.rows.lacking(note)))
 
 
 class DaySums:
-    """The sums of a day, and the shares of the limits that they use. A share is computed once for
-    each sum, as long as only the usual limits hold: any other may end at any moment.
+    """The sums of a day, and the share of its limit that each uses. Shares are cached while only
+    the usual limits apply: any other limit may end at any moment.
     """
 
     def __init__(self, limits: DayLimits, own: OwnLimits) -> None:
@@ -118,33 +116,29 @@ class DaySums:
         self._shares: dict[Whose, float] = {}  # of the usual limits
 
     def add(self, keys: Iterable[Whose], amount: Amount) -> None:
-        """Add an amount, which may be negative, to each of these."""
+        """Add an amount, which may be negative, to each sum."""
         sums = self._sums
         for key in keys:
             sums[key] = before.plus(amount) if (before := sums.get(key)) else amount
             self._shares.pop(key, None)
 
     def of(self, key: Whose) -> Amount:
-        """The sum of a person, of a group, or of all."""
         return self._sums.get(key, NOTHING)
 
     def cap(self, key: Whose) -> Cap:
-        """The limit of a person, of a group, or of all."""
         return self._limits.all if isinstance(key, str) else self._own.cap(key, self._limits)
 
     def shares(self, keys: Iterable[Whose]) -> list[float]:
-        """The shares of their limits that these use; 1 is all of one."""
+        """The share of its limit that each key uses; 1 is all of it."""
         if self._own.are_some:
             return list(map(self._share, keys))
         known = self._shares.get
         return [self._share(key) if (share := known(key)) is None else share for key in keys]
 
     def all_shares(self) -> Mapping[Whose, float]:
-        """The shares of all that have a sum."""
         return dict(zip(self._sums, self.shares(self._sums), strict=True))
 
     def clear(self) -> None:
-        """Set all sums to zero."""
         self._sums.clear()
         self._shares.clear()
 
@@ -156,11 +150,9 @@ class DaySums:
 
 
 class Spending:
-    """Counts what entries say of requests (a `JournalObserver`), and tells how much of the limits
-    is used. `tell` reaches the `owners`.
-
-    `has_limits` tells whether anybody has a limit. It is worked out when a limit changes, not when
-    it is read, which a message does ten times.
+    """Counts the usage in journal entries (a `JournalObserver`), and reports how much of the limits
+    is used. `tell` notifies the `owners`. `has_limits` is True if any limit is set. It is computed
+    when a limit changes, since a message reads it ten times.
     """
 
     sees: Final = COUNTED
@@ -181,7 +173,7 @@ class Spending:
         self._book = book
         self._owners = owners
         self._clock = clock
-        self._rows = ReadRows(clock.now())  # the sums are these rows and all that came since
+        self._rows = ReadRows(clock.now())  # the sums are these rows and all entries since
         self._payers = LRU[str, Payer](TURNS)
         self._pending: dict[tuple[str, int], Reservation] = {}
         self._sums = DaySums(limits, own)
@@ -194,7 +186,7 @@ class Spending:
         self._limits_changed()
 
     async def load(self) -> bool:
-        """Read what was taken today before this process. Returns False if it cannot be read now."""
+        """Read what earlier processes used today. Returns False if it cannot be read now."""
         if self._is_read:
             return True
         if not await self.own.load():
@@ -206,7 +198,7 @@ class Spending:
         if rows is None or payers is None or begin != self._begin:
             return False
         earlier = [(turn_id, Payer(where, who)) for turn_id, where, who in reversed(payers)]
-        for turn_id, payer in (*earlier, *self._payers.items()):  # the newest is dropped last
+        for turn_id, payer in (*earlier, *self._payers.items()):  # the newest are dropped last
             self._payers.keep(turn_id, payer)
         self._read(rows, self._rows)
         self._is_read = True
@@ -215,7 +207,9 @@ class Spending:
         return True
 
     async def reread(self) -> None:
-        """Read all rows again, as soon as they were read once: notes of others may be missing."""
+        """Read all rows again, after `load` at the earliest: notes of other bots may have been
+        lost.
+        """
         if not self._is_read:
             self._is_behind = True
             return
@@ -231,7 +225,7 @@ class Spending:
             self._read(rows, since)
 
     def hear(self, note: UsageTaken) -> None:
-        """Count what another bot took, unless the rows contained it while the note waited."""
+        """Count what another bot used, unless the rows already contained it."""
         self._turn_over()
         if note.at >= self._begin:
             payer = Payer(note.where, note.who)
@@ -241,7 +235,6 @@ class Spending:
             self.alerts.acknowledge(self._settled_shares(payer.keys))
 
     def see(self, entry: Entry) -> None:
-        """Count what an entry says of requests."""
         if type(entry) not in COUNTED:
             return  # most entries
         match entry:
@@ -263,46 +256,47 @@ class Spending:
                 pass
 
     def rung(self, where: Conversation, who: int) -> LimitLevel:
-        """The level that a person there has reached, of the group alone for 0. Until the rows are
-        read it is BARE at least, except for owners.
+        """The level that a person there has reached, or the group alone if `who` is 0. Until the
+        rows are read it is at least BARE, except for owners.
         """
         return self._rung(Payer(where, who)) if self.has_limits else LimitLevel.ALL
 
     def rung_of(self, turn_id: str) -> LimitLevel:
-        """The same for the person who asked for a turn; of all together if that is not known."""
+        """The level of the person who asked for a turn; by the total limit alone if they are
+        unknown.
+        """
         if not self.has_limits:
             return LimitLevel.ALL
         return self._rung(self._payers.get(turn_id, NOBODY))
 
     def is_spent(self, turn_id: str) -> bool:
-        """Whether the person who asked for a turn gets nothing more today."""
+        """Whether the person who asked for a turn has used up a limit today."""
         return self.rung_of(turn_id) >= LimitLevel.SPENT
 
     def refuses(self, _turn_id: str, _number: int, /) -> bool:
-        """Whether nothing was left for this reservation when it was written: never, if no other
-        bot shares the limits.
+        """Whether the limit was used up when this reservation was written: never, unless bots share
+        limits.
         """
         return False
 
     def taken(self, key: Whose) -> Amount:
-        """The amount taken today by a person, in a group, or in all."""
         self._turn_over()
         return self._sums.of(key)
 
     @property
     def is_known(self) -> bool:
-        """Whether the sums contain what earlier processes took today."""
+        """Whether the sums include what earlier processes used today."""
         return self._is_read
 
     @property
     def reserved(self) -> Amount:
-        """The amount reserved today for requests under way, which `taken` contains."""
+        """Today's reservations of requests under way, which `taken` includes."""
         self._turn_over()
         pending = [one.amount for one in self._pending.values() if one.at >= self._begin]
         return Amount(sum(one.tokens for one in pending), sum(one.cost for one in pending))
 
     def ends(self) -> float:
-        """When the day ends, in seconds since 1970."""
+        """The end of the day, in seconds since 1970."""
         self._turn_over()
         return self._end
 
@@ -327,7 +321,7 @@ class Spending:
         self._take(pending.payer, pending.amount, pending.at)
 
     def _end_reservation(self, turn_id: str, number: int) -> Reservation | None:
-        """The reservation of today that ends with this; None if there is none."""
+        """The reservation of today that this ends, if any."""
         pending = self._pending.pop((turn_id, number), None) if number else None
         return pending if pending is not None and pending.at >= self._begin else None
 
@@ -353,14 +347,14 @@ class Spending:
     def _turn_over(self) -> None:
         now = self._clock.now()
         if self._begin - SET_BACK <= now < self._end:
-            return  # a clock that is set back after midnight begins no day a second time
+            return  # a clock set back after midnight does not start the day a second time
         self._begin, self._end = midnight(now), midnight(now, later=1)
         self._sums.clear()
         self.alerts.clear()
 
     def _settled_shares(self, keys: Iterable[Whose]) -> dict[Whose, float]:
-        """The shares that these use without our own reservations: a threshold that a reservation
-        passes is reported when it is settled, and by this bot alone.
+        """The shares without this bot's own reservations: if a reservation passes a threshold, this
+        bot alone reports it, when the reservation is settled.
         """
         left = {key: self._sums.of(key) for key in keys}
         for one in self._pending.values():
@@ -373,5 +367,5 @@ class Spending:
 
 
 def amount_of(usage: Usage) -> Amount:
-    """The amount of a request; one of unknown price counts by its tokens alone."""
+    """The amount of a request; if its price is unknown, only its tokens count."""
     return Amount(usage.prompt + usage.completion, usage.cost or 0.0)

@@ -1,6 +1,6 @@
-"""The account of a trial with the bot's own model: the bot pays for its requests, each of which is
-reserved in the bot's journal, for the turn TRIED, before it is made. So a request that a crash cuts
-off is counted once, and the rows of that turn are the sum of all trials of a day.
+"""The account of a trial with the bot's own model: the bot pays for its requests. Each is reserved
+in the bot's journal, for the turn TRIED, before it is made. So a request cut off by a crash counts
+once, and the rows of that turn are the sum of all trials of a day.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from frostagent.types.ports import Clock
 from frostagent.types.runs import StepFinished
 
 TRIALS_A_DAY: Final = 4
-"""All trials of a day together may take this many times what one may."""
+"""All trials of a day together may use this many times the limit of one."""
 
 
 class TrialAccount:
-    """A `JournalObserver` of the trial's journal, which puts all usage into `store`, the bot's. The
-    trial's `Meter` asks it before each request.
-
-    It has three limits: the `ceiling` of this trial, the same TRIALS_A_DAY times for all trials
-    since midnight, by the rows that `books` read, and the limits of the bot's day, by `spending`.
-    None of them is exceeded, not even for last words.
+    """A `JournalObserver` of the trial's journal, which writes all usage into `store`, the bot's
+    journal. The trial's `Meter` asks it before each request. It has three limits: the `ceiling` of
+    this trial; TRIALS_A_DAY times that for all trials since midnight, by the rows of `books`; and
+    the bot's daily limits, by `spending`. None of them is ever exceeded, not even for last words.
     """
 
     sees: Final = frozenset({StepFinished, UsageAdded, UsageReserved, UsageReleased})
@@ -45,7 +43,7 @@ class TrialAccount:
         clock: Clock,
     ) -> None:
         self.ceiling = ceiling
-        self.requests = 0  # that were made, also those that failed
+        self.requests = 0  # requests made, including failed ones
         self._store = store
         self._books = books
         self._spending = spending
@@ -56,7 +54,7 @@ class TrialAccount:
         self._refused = ""
 
     def see(self, entry: Entry) -> None:
-        """Put the usage that the entry tells of into the bot's journal."""
+        """Copy the usage in an entry to the bot's journal."""
         match entry:
             case UsageReserved(number=number, usage=usage):
                 self._under_way[number] = usage
@@ -73,20 +71,19 @@ class TrialAccount:
 
     @property
     def lacks(self) -> str:
-        """Why no further request is made, in a word: `used_up` (this trial's own limits), `often`
-        (those of all trials today, as far as they were read), `spent` (those of the bot's day);
-        empty if one may be made.
+        """Why no further request is allowed: `used_up` (this trial's own limits), `often` (those of
+        all trials today, as last read), `spent` (the bot's daily limits); empty if one is allowed.
         """
         return self._refused or self._find_lack(further=1)
 
     async def find_lack(self) -> str:
-        """The same by what trials took today; `failed` if that cannot be read now."""
+        """`lacks` after reading the trials of today; `failed` if they cannot be read now."""
         return self.lacks if await self._read_today() else "failed"
 
     async def admit(self, number: int) -> None:
         """Count the request reserved under this number, which is about to be made. Raises DaySpent
-        if there is nothing left for it, nor for any other; ModelRejected for this request alone,
-        if the bot's journal did not take its reservation.
+        if a limit allows neither this request nor any other, and ModelRejected, for this request
+        alone, if the bot's journal did not accept the reservation.
         """
         if not (await self._store.commit() and await self._read_today()):
             raise ModelRejected("the bot's journal is away just now")
@@ -98,7 +95,7 @@ class TrialAccount:
         self.requests += 1
 
     def _find_lack(self, *, further: int = 0) -> str:
-        """`further` requests are not among today's yet."""
+        """`further` requests are not in today's sum yet."""
         own = sum(self._under_way.values(), self._settled)
         if not self.ceiling.allow(self.requests + 1, own.prompt + own.completion, own.cost or 0.0):
             return "used_up"
@@ -113,7 +110,9 @@ class TrialAccount:
         return "spent" if self._spending.is_spent(TRIED) else ""
 
     async def _read_today(self) -> bool:
-        """Read what all trials took today, reservations included. False if that cannot be read."""
+        """Read today's usage of all trials, including reservations. Returns False if it cannot be
+        read now.
+        """
         begin = midnight(self._clock.now())
         if (today := await self._books.usage(since=begin, turn_id=TRIED)) is None:
             return False

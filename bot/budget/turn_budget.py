@@ -1,6 +1,4 @@
-"""What a turn may still take: the budget of its question, and what is left out as the limits of a
-day come near.
-"""
+"""What a turn may still use: the budget of its question, reduced as daily limits come near."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ from frostagent.types.runs import Spent
 from frostagent.types.tools import Tool
 
 DEAR: Final = frozenset({Looking, Subagents})
-"""The ports of tools that show pictures, or ask other models."""
+"""The ports of tools that show pictures or ask other models."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnBudget:
-    """`spending` counts for the limits of a day; `limits` are those of each question. `cheap` is
-    the model for questions that must be cheap, if there is one; `tools` returns all tools.
+    """`spending` counts towards the daily limits; `limits` are those of each question. `cheap` is
+    the model used from LimitLevel.CHEAP on, if there is one; `tools` returns all tools.
     """
 
     spending: Spending
@@ -36,13 +34,13 @@ class TurnBudget:
     tools: Callable[[], Sequence[Tool]] = tuple
 
     def budget(self, turn_id: str, spent: Spent = NOTHING_SPENT) -> Budget:
-        """The budget of a turn that has `spent` some of it. When the limits of the day are used
-        up, only the words that are owed remain.
+        """The budget of a turn that has `spent` some of it. When a daily limit is used up, only the
+        last words remain.
         """
         return Budget(self.limits, spent, lambda: self.spending.is_spent(turn_id))
 
     def leaner(self, run: Run) -> Run:
-        """The run as its next request may be made. A run inside another belongs to its turn."""
+        """The run as its next request may be made. A nested run has the level of its turn."""
         level = self.spending.rung_of(run.id.partition("/")[0])
         if level < LimitLevel.CHEAP:
             return run
@@ -58,12 +56,11 @@ class TurnBudget:
 
 
 def shows_pictures(level: LimitLevel) -> bool:
-    """Whether the model is shown pictures at that level."""
     return level < LimitLevel.PLAIN
 
 
 def shorten_history(level: LimitLevel, rounds: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The part of a history that the model is shown at that level: whole rounds, the latest."""
+    """The latest whole rounds, as many as the model reads at that level."""
     if level < LimitLevel.BARE:
         return rounds
     begins = (

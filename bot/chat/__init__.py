@@ -1,1 +1,1 @@
-"""A message's way in, and its turn: from the frame that arrived to the last send of its answer."""
+"""Incoming messages and their turns: from the event to the last send of the answer."""

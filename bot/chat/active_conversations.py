@@ -1,4 +1,4 @@
-"""The accounts, the conversations each is in use in, and the names of groups."""
+"""The connected accounts, the conversations in which each is used, and the names of groups."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ MAX_PLACES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An account has connected; `heard` is where it is in use, each with the time of the last
-    message before that.
-
-    Or it is there, and these places are to be looked at before anything new is begun in them.
+    """A request to catch up with conversations of an account, before new work begins in them: it
+    has connected, or is already. `heard` are the conversations with the times of their last
+    messages.
     """
 
     account: int
@@ -33,10 +32,8 @@ Arrive: TypeAlias = Callable[[Arrival], None]
 
 
 class ActiveConversations:
-    """Remembers conversations by their latest message, and tells `arrive` which to look at after a
-    connection.
-
-    It does so before any message of the new connection; `arrive` must not wait.
+    """Remembers conversations by their latest message, and passes to `arrive` those to catch up
+    with, before any message of a new connection. `arrive` must not wait.
     """
 
     def __init__(self, *, arrive: Arrive, clock: Clock) -> None:
@@ -47,17 +44,17 @@ class ActiveConversations:
         self.accounts: set[int] = set()
 
     def note_message(self, message: MessageReceived) -> None:
-        """Something was said there."""
         self._note(message.conversation, message.time)
 
     def name_group(self, where: Conversation, name: str) -> None:
-        """The group is called so, says its server."""
         name = name[:MAX_NAME]
         if name and self._names.get(where) != name:
             self._names.keep(where, name)
 
     def with_group_name(self, message: MessageReceived) -> MessageReceived:
-        """The message with its group's name: many servers tell it in their list of groups only."""
+        """The message with its group's name, which many servers report only in their list of
+        groups.
+        """
         where = message.conversation
         if message.group_name:
             self.name_group(where, message.group_name)
@@ -66,15 +63,13 @@ class ActiveConversations:
         return replace(message, group_name=name) if name else message
 
     def connected(self, account: int) -> None:
-        """An account can speak (again), or its server reported nothing for a while: its places are
-        to be looked at.
-        """
-        # Noted now: the first new message of a group must not hide those missed before it.
+        """Catch up: an account has (re)connected, or its server was silent for a while."""
+        # Recorded now: the first new message of a group must not hide the missed ones before it.
         self._arrive(Arrival(account, tuple(self._heard.items())))
 
     def learn(self, known: Iterable[tuple[Conversation, float]]) -> None:
-        """An earlier process heard these; accounts that are there already are looked after anew:
-        until now nobody knew where they are in use.
+        """Take over the conversations of an earlier process, and catch up with them for connected
+        accounts.
         """
         known = tuple(known)
         for where, time in known:
@@ -83,11 +78,11 @@ class ActiveConversations:
             self._arrive(Arrival(account, known))
 
     def in_use(self, account: int) -> dict[Conversation, float]:
-        """Where the account is in use, each with the time of the last message."""
+        """The conversations of the account, with the times of their last messages."""
         return {where: at for where, at in self._heard.items() if where.platform_id == account}
 
     def look_at(self, where: Conversation) -> None:
-        """This place is to be looked at now."""
+        """Catch up with this conversation now."""
         self._arrive(Arrival(where.platform_id, ((where, self._clock.now()),)))
 
     def _note(self, where: Conversation, time: float) -> None:

@@ -1,8 +1,8 @@
-"""The turns that go on, and what people may do to one from outside: say something into it, stop it,
-take a line of it back.
+"""Running turns, and what may be done to one from outside: add a line to it, stop it, or recall a
+line of it.
 
-A line that is said into a turn waits for the engine to read it: in the question, as long as nothing
-was said or begun, else after a whole step. Before the model can read it, the journal knows.
+An added line waits until the engine reads it: as part of the question as long as nothing was said
+or begun, else after a whole step. It is in the journal before the model reads it.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from frostagent.types.ports import Clock
 MAX_ENDED = 200  # turns whose words may still wait to be sent
 
 Unread: TypeAlias = Callable[[Why], None]
-"""Told of a line that no model reads in its turn, and why that was stopped; empty where it was
-not.
+"""Called for a line that no model read in its turn, with the reason if the turn was stopped, else
+empty.
 """
 
 
 See: TypeAlias = Callable[[Turn], Awaitable[Run]]
-"""Gives the run of a turn with the pictures of its question."""
+"""Returns the run of a turn with the pictures of its question."""
 
 
 class Line(Struct, frozen=True):
-    """A line said into a turn; `user` is what the model reads of it."""
+    """A line added to a turn; `user` is its form for the model."""
 
     message: MessageReceived
     user: UserMessage
@@ -69,9 +69,8 @@ class Ended(Struct, frozen=True):
 
 
 class Gone(Struct, eq=False):
-    """The messages (`ids`) that were recalled while a turn goes on, `own` those of the bot. Of
-    those that are `judged` is known whether the summary before its run holds one: then it
-    `is_summed_up`.
+    """The messages recalled during a turn, `own` being those of the bot. `judged` are the ids for
+    which it is known whether the summary before the run contains one: then it `is_summed_up`.
     """
 
     ids: frozenset[str] = frozenset()
@@ -80,7 +79,7 @@ class Gone(Struct, eq=False):
     is_summed_up: bool = False
 
     def out_of(self, run: Run, words: Wording) -> Run:
-        """The run without them in the rounds before it: one cache miss."""
+        """The run with these removed from earlier rounds, at the cost of one cache miss."""
         *rounds, last = run.transcript
         left = redact_messages(tuple(rounds), self.ids, lines_of_messages(rounds, self.ids))
         kept = (*reduce(redact_own_anywhere, self.own, left), last)
@@ -95,8 +94,9 @@ class Gone(Struct, eq=False):
         store: Store,
         where: Conversation,
     ) -> bool:
-        """Whether the summary is given up from now on, as it holds one that has no line in the run
-        or `since`: then the store has given it up. Where that cannot be read it may hold it.
+        """Whether the summary must be dropped from now on: it contains a recalled message without a
+        line in the run or `since`, so that the store has dropped it. If the store cannot be read,
+        it is dropped, too.
         """
         before = self.is_summed_up
         while gone := self.ids - self.judged:
@@ -111,14 +111,13 @@ class Gone(Struct, eq=False):
 
 
 class ActiveTurn(Struct, eq=False):
-    """A turn while it goes on; fits `Inbox`. `turn` is None while it is prepared.
+    """A running turn; an `Inbox`. `turn` is None while it is prepared.
 
-    `before` are the lines that stood beside its question when its preparation began, `lines` those
-    that were read in it, `waiting` those to come. `first` is the question as it
-    was at first, `asked` as the run has it; `see` shows the model its pictures, which are others
-    where it is not `is_seen`. The messages that are `gone` were recalled meanwhile. Nothing is said
-    into it any more once it is not `is_open`; its words are on their way once it is not
-    `is_thinking`.
+    `before` are the lines that belonged to its question when preparation began, `lines` those read
+    since, `waiting` those not read yet. `first` is the original text of the question, `asked` that
+    in the run. `see` adds pictures to the run; unless it `is_seen`, they have changed. `gone` are
+    messages recalled meanwhile. No line is added once it is not `is_open`; its words are being sent
+    once it is not `is_thinking`.
     """
 
     message: MessageReceived
@@ -141,48 +140,45 @@ class ActiveTurn(Struct, eq=False):
 
     @property
     def asker(self) -> int:
-        """Who asked."""
         return self.message.sender.user_id
 
     @property
     def user(self) -> UserMessage:
-        """Its question, as the model reads it by now."""
+        """The question as the model reads it now."""
         return self._turn.user
 
     @property
     def said(self) -> tuple[MessageReceived, ...]:
-        """All that its asker said in it, oldest first."""
+        """All of the asker's lines in it, oldest first."""
         asked = self.turn.question.said if self.turn else (*self.before, self.message)
         later = [line.message for line in (*self.lines, *self.waiting)]
         return (*(line for line in asked if line not in later), *later)
 
     @property
     def latest(self) -> MessageReceived:
-        """The asker's latest line in it."""
         lines = self.waiting or self.lines
         return lines[-1].message if lines else self.message
 
     def begin(self, turn: Turn, see: See | None = None) -> Turn:
-        """It is prepared; the turn with this inbox."""
+        """Begin the prepared turn, and return it with this inbox."""
         self.turn, self.see = replace(turn, run=replace(turn.run, inbox=self)), see
         self.first = self.asked = turn.user.text
-        if self.gone.ids:  # while it was prepared
+        if self.gone.ids:  # during preparation
             self._redact(self.turn)
         return self._turn
 
     def say(self, line: Line) -> None:
-        """Say something into it."""
         self.waiting.append(line)
         self.state.steer(line.user)
         self.state.ask_anew()
 
     async def read(self, run: Run, state: RunState) -> Run:
-        """Take in what was said so far, before the model reads it; the run as it is asked then."""
+        """Take in the lines added so far, before the model reads; returns the run to ask with."""
         while self.waiting or not self.is_seen:
             step = state.steps if state.messages else 0
             lines, self.waiting = self.waiting, []
             self.lines += lines
-            if step:  # some may stand behind the results already
+            if step:  # some may already follow the results
                 state.listen(state.steering)
             else:
                 state.steering.clear()
@@ -204,13 +200,13 @@ class ActiveTurn(Struct, eq=False):
         return self._asking(run)
 
     def record_broken_off(self, model: str, usage: Usage, step: int) -> None:
-        """Count a request that was broken off."""
+        """Count an interrupted request."""
         turn_id, now = self._turn.run.id, self.clock.now()
         self.store.put(UsageAdded(turn_id=turn_id, model=model, usage=usage, at=now, step=step))
 
     def recall(self, message_id: str, own: OwnWords | None = None) -> None:
-        """Take a line of it back: nothing of it is read any more, and as long as nothing was said
-        its asker's question is asked without it. Of the bot's `own` words the run repeats none.
+        """Recall a line: the model no longer reads it, and if nothing was said yet the question is
+        asked without it. If it is one of the bot's `own` messages, the run does not repeat it.
         """
         if own is not None:
             self.gone.own += (own,)
@@ -222,12 +218,12 @@ class ActiveTurn(Struct, eq=False):
                 self.state.steering.remove(line.user)
         self.gone.ids |= {message_id}
         if self.turn is not None and message_id in self._told(self.turn):
-            self.state.forget_doubts()  # it may be what was said back
+            self.state.forget_doubts()  # they may be about what was said
             self._redact(self.turn)
 
     def stop(self, reason: Reason) -> None:
-        """End it; what was said of it stays, unless its question was recalled. One that is being
-        prepared is still a question in its lane, and ends there.
+        """End it; its words so far stay, unless its question was recalled. One in preparation is
+        still a question in its lane, and ends there.
         """
         self.is_open = False
         if self.cancelled is not Reason.RECALLED:
@@ -236,8 +232,8 @@ class ActiveTurn(Struct, eq=False):
             self.task.cancel()
 
     def close(self) -> None:
-        """Nothing more is said into it. The lines that were not read are their own again, unless
-        they are dropped with it.
+        """Accept no more lines. Unread ones become questions of their own, unless they are dropped
+        with it.
         """
         then = CONSEQUENCES[self.cancelled] if self.cancelled is not None else None
         self.is_open = False
@@ -258,13 +254,13 @@ class ActiveTurn(Struct, eq=False):
         return self.turn
 
     def _told(self, turn: Turn) -> Iterator[str]:
-        """The messages that are told or quoted in it."""
+        """The ids of messages that it contains or quotes."""
         messages = (*turn.run.transcript, turn.user, *self.state.messages)
         return chain.from_iterable(map(sources_of, messages))
 
     def _redact(self, turn: Turn) -> None:
-        """Take what was recalled out of the question and what was said since; they may quote what
-        a round before them tells.
+        """Remove recalled messages from the question and from later messages, which may quote
+        earlier rounds.
         """
         messages, ids = (turn.user, *self.state.messages), self.gone.ids
         words = lines_of_messages((*turn.run.transcript[:-1], *messages), ids)
@@ -281,14 +277,14 @@ class ActiveTurn(Struct, eq=False):
         self.turn = replace(self._turn, user=user)
 
     def _belong(self, lines: tuple[MessageReceived, ...]) -> None:
-        """These lines stand beside the question; their pictures are seen with it."""
+        """Set the lines that belong to the question; their pictures are shown with it."""
         before = self._turn.question
         question = replace(before, lines=lines)
         self.turn = replace(self._turn, question=question)
         self.is_seen &= _pictures(question.lines) == _pictures(before.lines)
 
     def _asking(self, run: Run) -> Run:
-        """The run with its question as it is now; what stands around it and its pictures stay."""
+        """The run with its present question; the text around it and its pictures stay."""
         user = self._turn.user
         if self.gone.ids:
             run = self.gone.out_of(run, self._turn.words)
@@ -302,7 +298,7 @@ class ActiveTurn(Struct, eq=False):
         return replace(run, transcript=(*run.transcript[:-1], question))
 
     async def _see(self) -> Run:
-        """The run with the question as it is now, and with its pictures."""
+        """The run with its present question and pictures."""
         turn, self.asked = self._turn, self.first
         run = self._asking(turn.run)
         return run if self.see is None else await self.see(replace(turn, run=run))
@@ -313,7 +309,7 @@ class ActiveTurn(Struct, eq=False):
 
 
 class GoingOn(Struct, frozen=True):
-    """A turn that is among those that go on while the block runs, then among the `ended`."""
+    """Registers a turn as running while the block runs, then as `ended`."""
 
     turns: list[ActiveTurn]
     ended: deque[Ended]
@@ -331,11 +327,11 @@ class GoingOn(Struct, frozen=True):
             asked = live.message
             ended = Ended(live.turn.run.id, asked.conversation, live.asker, asked.message_id)
             self.ended.append(ended)
-            live.turn = None  # which holds it: else both wait for the cycle collector
+            live.turn = None  # it holds this object: else both wait for the cycle collector
 
 
 class ActiveTurns:
-    """All that go on, and the latest of those that are over."""
+    """The running turns, and the latest ended ones."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
@@ -346,32 +342,28 @@ class ActiveTurns:
     def going_on(
         self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
     ) -> GoingOn:
-        """A turn about this message and the `lines` before it, while the block runs."""
+        """A turn about this message and the `lines` before it; it runs as long as the block."""
         live = ActiveTurn(message, self._store, self._clock, before=lines)
         return GoingOn(self._turns, self._ended, live)
 
     def at(self, where: Conversation) -> list[ActiveTurn]:
-        """Those of a conversation."""
         return [live for live in self._turns if live.message.conversation == where]
 
     def of(self, message: MessageReceived) -> ActiveTurn | None:
-        """The one in which whoever says this may still say something."""
+        """The turn to which the sender of this message may still add lines."""
         asker = message.sender.user_id
         mine = (live for live in self.at(message.conversation) if live.asker == asker)
         return next((live for live in mine if live.is_open), None)
 
     def question_of(self, where: Conversation, turn_id: str) -> MessageReceived | None:
-        """The question of a turn that goes on there."""
         turns = (live for live in self.at(where) if live.turn and live.turn.run.id == turn_id)
         return next((live.message for live in turns), None)
 
     @property
     def ended_places(self) -> tuple[Conversation, ...]:
-        """Where the latest turns that are over were."""
         return tuple(dict.fromkeys(ended.where for ended in self._ended))
 
     def ended(self, where: Conversation) -> list[Ended]:
-        """The latest turns there that are over."""
         return [ended for ended in self._ended if ended.where == where]
 
 

@@ -1,5 +1,5 @@
-"""All active work, and the one way in which it is cancelled: runs, suspended runs, queued sends,
-drafts and waiting questions.
+"""All active work, and the only way to cancel it: runs, suspended runs, queued sends, drafts and
+waiting questions.
 """
 
 from __future__ import annotations
@@ -33,14 +33,12 @@ from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-LOOK = 5.0  # seconds between two looks for approvals that have expired
+LOOK = 5.0  # seconds between two checks for expired approvals
 
 
 class ActiveWork:
-    """Finds active work, and cancels it.
-
-    The lanes cancel what is in progress when the process ends: `Turns` takes a cancellation without
-    a reason for that.
+    """Finds active work, and cancels it. At shutdown the lanes cancel work in progress themselves,
+    without a reason, which `Turns` takes to mean a shutdown.
     """
 
     def __init__(
@@ -77,7 +75,7 @@ class ActiveWork:
         self._clock = clock
 
     def askers(self, where: Conversation) -> frozenset[int]:
-        """Those whose questions are active there."""
+        """The people whose questions are active there."""
         unsent = self._outbox.unsent(where)
         return frozenset(
             [
@@ -89,7 +87,7 @@ class ActiveWork:
         )
 
     def cancel(self, selector: Selector, reason: Reason) -> int:
-        """Cancel the work that is selected, as `CONSEQUENCES` says; how much of it ended."""
+        """Cancel the selected work as `CONSEQUENCES` says; returns how many pieces ended."""
         then = CONSEQUENCES[reason]
         ended = self._cancel_suspended(selector, then)
         if then.cuts:
@@ -114,9 +112,9 @@ class ActiveWork:
         return dict.fromkeys((*self._lanes.places, *self._live.ended_places))
 
     async def forget(self, note: SubjectErased) -> None:
-        """Cancel the questions of a person, or of a group, whose data is erased; also suspended
-        runs whose turns have left the journal, as they had read the person's words and would show
-        them to the model again.
+        """Cancel the questions of an erased person or group, and suspended runs whose turns were
+        erased from the journal: they had read the person's words, and would show them to the model
+        again.
         """
         if not (note.user or note.group):
             return
@@ -131,13 +129,13 @@ class ActiveWork:
         if not waiting or not await self._store.commit():
             return
         erased = [turn_id for turn_id in waiting if await self._store.spoken(turn_id) is None]
-        if not await self._store.commit():  # it may be that none could be read
+        if not await self._store.commit():  # perhaps none could be read
             return
         for turn_id in erased:
             self.cancel(Selector(turn_id=turn_id), Reason.TURN_ERASED)
 
     async def lapse(self, turn_id: str) -> None:
-        """End a suspended turn where the bot is muted and it may wait no longer."""
+        """End a suspended turn that may wait no longer while the bot is muted."""
         if question := self._suspensions.question(turn_id):
             await self._history.load(question.conversation)
             self.cancel(Selector(turn_id=turn_id), Reason.LAPSED)
@@ -145,10 +143,10 @@ class ActiveWork:
     # --- runs that wait for an approval -----------------------------------------------------------
 
     async def expire_approvals(self) -> None:
-        """Let suspended turns that nobody decided about in time go on, each once, or, if their lane
-        is full, as soon as it has room. Runs until cancelled.
+        """Resume suspended turns whose approvals have expired, each once; if its lane is full, as
+        soon as there is room. Runs until cancelled.
         """
-        denied: set[tuple[str, float]] = set()  # a turn may wait again, then with another time
+        denied: set[tuple[str, float]] = set()  # a turn may wait again, with another expiry
         while True:
             await self._clock.sleep(LOOK)
             expired = {
@@ -190,7 +188,7 @@ class ActiveWork:
             line = in_question_language(then.tells, question)
             self._postbox.post(question.conversation, line, quote=quote)
 
-    # --- runs, and what they have to say ----------------------------------------------------------
+    # --- runs and their sends ---------------------------------------------------------------------
 
     def _end_runs(self, where: Conversation, selector: Selector, reason: Reason) -> int:
         ended, then = 0, CONSEQUENCES[reason]
@@ -210,7 +208,7 @@ class ActiveWork:
         return ended
 
     def _end_preparing(self, live: ActiveTurn, where: Conversation, then: Consequences) -> None:
-        """Its question is not asked: what is in it of what the lane has, some may have left it."""
+        """Dismiss its question, as far as the lane still has it."""
         for work in self._lanes.at(where):
             if not isinstance(work, Task) or live.message not in work.said:
                 continue
@@ -234,7 +232,7 @@ class ActiveWork:
     # --- questions before their turns -------------------------------------------------------------
 
     def _before_their_turns(self, where: Conversation) -> list[Task]:
-        """Questions that wait, or of which nobody knows yet whether they are for us."""
+        """Questions that wait, or that may turn out not to be for the bot."""
         tasks = (work for work in self._lanes.at(where) if isinstance(work, Task))
         return [task for task in tasks if not self._has_begun(where, task)]
 

@@ -22,7 +22,7 @@ from frostagent.types.results import Image, ToolResult
 from frostagent.types.speech import Text
 from frostagent.types.traits import Audience
 
-MAX_LOOKS = 6  # of one run
+MAX_LOOKS = 6  # per run
 MAX_RUNS = 1000
 
 UNKNOWN = "nothing here is called {handle!r} (any more); a name is that in brackets, as i7"
@@ -32,7 +32,7 @@ ENOUGH = (
 
 
 class AttachmentOpener:
-    """Opens attachments of a conversation, a limited number for each run."""
+    """Opens attachments of a conversation, at most MAX_LOOKS per run."""
 
     def __init__(
         self,
@@ -49,7 +49,6 @@ class AttachmentOpener:
         self._looked: LRUCache[str, int] = LRUCache(MAX_RUNS)
 
     async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
-        """The thing of this short name there. Raises InvalidArguments, ToolDenied."""
         thing = self._prompt_context.find(conversation, handle)
         if thing is None or thing.segment is None:
             told = UNKNOWN.format(handle=handle[:40])
@@ -62,7 +61,7 @@ class AttachmentOpener:
         return replace(result, sources=(thing.message_id,), authority=self._authority(thing))
 
     def _authority(self, thing: AttachmentNamed) -> Audience:
-        """Of the words in a forward nobody knows whose they are: anybody can make one."""
+        """Words in a forward count as anyone's: anyone can forge one."""
         if isinstance(thing.segment, Forward):
             return Audience.EVERYONE
         return authority_of(thing.sender, where=thing.conversation, owners=self._owners)
@@ -120,7 +119,7 @@ class AttachmentOpener:
         return await self._senses.reader.read(where, file)
 
     async def _passed(self, message: MessageReceived, forward: Forward) -> Forwarded:
-        """The messages inside. Raises MediaError where there are none to be had."""
+        """Raises MediaError if it cannot be opened."""
         opened = await self._forwards.open(message.self_id, forward)
         if not opened.lines:
             raise MediaError("it cannot be opened", Lack.EXPIRED)

@@ -1,18 +1,18 @@
-"""What came late or not at all: messages found in a server's history, delivered before the journal
-was read, left by an earlier process, or kept by a broker for too long.
+"""Messages that come late or not at all: found in a server's history, delivered before the journal
+was read, left by an earlier process, or delayed in a broker.
 
-After a connection was lost each conversation in use is caught up with, once. OneBot servers do not
-repeat missed messages; NapCat and LLBot can be asked for a history. Old messages are only heard; an
-unanswered question to the bot that is younger than two minutes is answered, once and in its turn:
-until a place is caught up with, its lane begins nothing new, for a short time at most. Histories
-also show which unconfirmed sends were delivered.
+After a lost connection each conversation in use is caught up with once: OneBot servers do not
+repeat missed messages, but NapCat and LLBot return histories. Old messages are only observed. An
+unanswered question younger than two minutes is answered, once and in its turn: until a conversation
+is caught up with, its lane begins no new work, for a short time at most. Histories also show which
+unconfirmed sends were delivered.
 
-A server may be connected, beat and answer calls, but report no messages any more (seen of NapCat:
-NapCatQQ#871 #1201 #1989). If a group that is usually lively is silent for much longer than it was
-lately, its history is read, once for each silence. If that shows messages that did not come as
-events, the places of the account are caught up with as after a reconnect, and the owners hear how
-to cure it. A silence in which nothing was missed counts as usual from then on: a group that goes to
-sleep costs one call. Private chats are not watched: they end all the time.
+A server may stay connected, send heartbeats and answer calls, but report no more messages (seen
+with NapCat: NapCatQQ#871 #1201 #1989). If a lively group is silent for much longer than usual, its
+history is read, once per silence. If that shows messages that did not come as events, the account's
+conversations are caught up with as after a reconnect, and owners are told the remedy. A silence
+without missed messages counts as usual from then on, so a group that falls asleep costs one call.
+Private chats are not watched: they end all the time.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-MAX_PLACES: Final = 30  # the latest ones
+MAX_PLACES: Final = 30  # the most recent ones
 ACTIVE: Final = 24 * 3600.0  # seconds a conversation counts as in use
-MESSAGES: Final = 50  # of each history
-UNSUPPORTED: Final = (404, 1404, -1)  # the action is not known; -1 is onebots' way to say so
+MESSAGES: Final = 50  # per history
+UNSUPPORTED: Final = (404, 1404, -1)  # unknown action; -1 is onebots'
 HELD: Final = 3.0  # seconds a lane waits at most
 
-PAUSES: Final = 32  # between messages, the latest ones, by which a group is known
-FEWEST: Final = 10  # of them; with fewer nothing is known of it
-FACTOR: Final = 3.0  # a silence of so many times the longest pause is unusual
+PAUSES: Final = 32  # between messages: the latest ones, which give a group's rhythm
+FEWEST: Final = 10  # pauses; with fewer the rhythm is unknown
+FACTOR: Final = 3.0  # times the longest pause: a longer silence is unusual
 SHORTEST: Final = 60.0  # seconds: no shorter silence is unusual, however lively the group
-LONGEST: Final = 1800.0  # seconds; a group where only a longer one is unusual is not lively
+LONGEST: Final = 1800.0  # seconds; a group in which only a longer silence is unusual is not lively
 APART: Final = 60.0  # seconds between two histories of one account
-LAG: Final = 5.0  # seconds in which an event comes that its server has sent
+LAG: Final = 5.0  # seconds in which an event arrives after the server has sent it
 MAX_RHYTHMS: Final = 2000
 
 DEAF: Final = Phrase(
@@ -84,11 +84,11 @@ WAITED: Final = Phrase(
 CATALOGUE.register(__name__, globals())
 
 
-# --- messages that come late ----------------------------------------------------------------------
+# --- late messages --------------------------------------------------------------------------------
 
 
 class LateMessages:
-    """Sends questions on their way while they are young; the rest is only heard."""
+    """Handles questions while they are young; other late messages are only observed."""
 
     def __init__(
         self,
@@ -116,10 +116,8 @@ class LateMessages:
         *,
         whole: bool = True,
     ) -> None:
-        """Know again what an earlier process knew: messages taken (with their times), conversations
-        in use.
-
-        `whole` is False where that is not all.
+        """Load what an earlier process knew: received messages (with times), and conversations in
+        use. `whole` is False if some are missing.
         """
         earlier = self._seen.load_earlier((identity for identity, _ in seen), whole=whole)
         self._active_conversations.learn(
@@ -129,11 +127,8 @@ class LateMessages:
             self._take(message)
 
     def take_missed(self, message: MessageReceived, *, answered: bool = False) -> None:
-        """A message found in the history: a young question without an answer is answered, the rest
-        is heard.
-
-        Known ones are nothing. One older than this process is left alone until the journal says
-        what became of it.
+        """A message found in a history: answer a young unanswered question, observe others, skip
+        known ones. One older than this process waits until the journal tells its outcome.
         """
         if (
             message.has_identity
@@ -144,16 +139,14 @@ class LateMessages:
             self._take(message, answer=not answered)
 
     def take_waited(self, message: MessageReceived) -> None:
-        """A message that comes too late to be answered is heard, unless it is known."""
+        """Observe a message that comes too late to be answered, unless it is known."""
         self._take(message, answer=False)
 
     def ask_again(self, message: MessageReceived, *, retry: OpenTurn | None = None) -> None:
-        """Answer a question that an earlier process took and did not come to, or whose turn it left
-        open before anything came of it (`retry`), once its account is there: QQ may show that it
-        was answered.
-
-        Only the OneBot server may know what it quotes; until then it is in the store as one that
-        nobody came to.
+        """Answer a question that an earlier process received and did not begin, or whose turn it
+        left open without effects (`retry`), once its account is connected: QQ may show that it was
+        answered. The server may be needed to know what it quotes; until then the store has it as
+        not begun.
         """
         self._history.know(message)
         self._deferred.add(Task(message, Wake("retry"), self._clock.now(), retry))
@@ -166,8 +159,8 @@ class LateMessages:
 
 
 class ExpiredEvents:
-    """Sends messages on their `way`. If some came too late and were only heard, people see that
-    once a minute in each place, and the owners are told.
+    """Passes messages to `way`. If some came too late and are only observed, people see a gesture,
+    at most once a minute in each conversation, and owners are alerted.
     """
 
     def __init__(
@@ -188,7 +181,7 @@ class ExpiredEvents:
         self._owner = owner
 
     def take_waited(self, event: MessageWaited) -> None:
-        """One that comes now, and has waited for so long."""
+        """Handle a message that was delayed on its way."""
         message = event.message
         if event.seconds < YOUNG:
             self.take(message)
@@ -200,8 +193,8 @@ class ExpiredEvents:
         self._late_messages.take_waited(message)
 
     def take_lost(self, message: MessageReceived) -> None:
-        """One that never comes: what gateways lose the owners hear from elsewhere. A server may
-        have told it twice, and the other one came.
+        """Handle a message lost on its way; owners are alerted elsewhere. A duplicate may have
+        arrived.
         """
         if not self._seen.knows(message) and self._wake_classifier.would_answer(message):
             self._rate_limiter.turn_away_late(message)
@@ -213,8 +206,8 @@ class ExpiredEvents:
 async def read_history(
     transport: Transport, store: Store, where: Conversation, *, count: int
 ) -> tuple[Sequence[MessageReceived], Collection[str] | None]:
-    """What was said there, oldest first, and the ids of those of it that were taken or sent from
-    here; None if the journal cannot be read now. Raises TransportError.
+    """The messages there, oldest first, and the ids of those received or sent here; None for the
+    ids if the journal cannot be read now. Raises TransportError.
     """
     history = await transport.get_history(where, count=count)
     heard = await store.heard(where, [message.message_id for message in history])
@@ -227,8 +220,8 @@ async def read_history(
 
 
 class CatchupRound:
-    """One arrival: the places to look at, each with the time since when, and those whose lanes are
-    still held.
+    """One round of catching up: the conversations, each with the time to start from, and those
+    whose lanes are still held.
     """
 
     def __init__(self, account: int, since: dict[Conversation, float]) -> None:
@@ -238,7 +231,7 @@ class CatchupRound:
 
 
 class ReconnectQueue:
-    """The rounds still to be begun, in order."""
+    """The pending rounds, in order."""
 
     def __init__(self, *, lanes: Lanes[Work], unconfirmed: Unconfirmed, clock: Clock) -> None:
         self._lanes = lanes
@@ -247,16 +240,14 @@ class ReconnectQueue:
         self._rounds: asyncio.Queue[CatchupRound] = asyncio.Queue()
 
     def take(self, arrival: Arrival) -> None:
-        """An account is there: nothing new is begun in its conversations before they are caught up
-        with.
-        """
+        """Hold the lanes of the conversations, and queue a round."""
         round_ = CatchupRound(arrival.account, self._places(arrival))
         for where in round_.held:
             self._lanes.hold(where)
         self._rounds.put_nowait(round_)
 
     async def next(self) -> CatchupRound:
-        """The next round; whoever takes it lets its lanes go on."""
+        """The next round; its caller must release the lanes."""
         return await self._rounds.get()
 
     def _places(self, arrival: Arrival) -> dict[Conversation, float]:
@@ -267,8 +258,7 @@ class ReconnectQueue:
             if where.platform_id == arrival.account and heard >= now - ACTIVE
         ]
         in_use.sort(key=lambda place: place[1], reverse=True)
-        # What is young is looked at in any case: it may have been missed before something that was
-        # heard.
+        # Young messages are always checked: they may have been missed before others arrived.
         places = {where: min(heard, now - YOUNG) for where, heard in in_use[:MAX_PLACES]}
         for where in self._unconfirmed.places(arrival.account):
             places.setdefault(where, math.inf)
@@ -276,7 +266,7 @@ class ReconnectQueue:
 
 
 class HeldLanes:
-    """Releases lanes by what a history shows."""
+    """Releases lanes according to a history."""
 
     def __init__(
         self,
@@ -294,9 +284,8 @@ class HeldLanes:
     def go_on(
         self, where: Conversation, history: Sequence[MessageReceived], accounted: Collection[str]
     ) -> None:
-        """Let a lane go on: in the order in which QQ has what was said, without what was answered.
-
-        Own words in the history whose ids are not `accounted` for are an earlier process's.
+        """Release a lane: in QQ's order, without answered questions. Own messages in the history
+        whose ids are not `accounted` for are an earlier process's.
         """
         place_of = history_order(history)
         now, before = (
@@ -319,8 +308,8 @@ class HeldLanes:
         )
 
     def put_off(self, where: Conversation) -> None:
-        """Its account is gone again: what is older than this process waits until QQ can show what
-        became of it.
+        """Defer questions older than this process: the account is gone again, so QQ cannot show
+        their outcome.
         """
 
         def waits(work: Work) -> bool:
@@ -333,7 +322,7 @@ class HeldLanes:
 
 
 class Catchup:
-    """Looks at the histories of an account's conversations whenever the account comes (back)."""
+    """Catches up with the conversations of an account whenever it connects."""
 
     def __init__(
         self,
@@ -357,7 +346,7 @@ class Catchup:
         self._clock = clock
 
     async def run(self) -> None:
-        """Catch up for each account that connects, beside the others, until cancelled."""
+        """Catch up with connecting accounts, in parallel, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 group.create_task(self._catch_up(await self._reconnect_queue.next()))
@@ -402,7 +391,7 @@ class Catchup:
             self._held.go_on(where, history, known)
 
     async def _look_at_all(self, round_: CatchupRound) -> None:
-        """Each place once; first those where somebody waits by now."""
+        """Catch up with each conversation once, first with those whose lanes have work."""
         unsupported: set[bool] = set()
         left = dict(round_.since)
         while left:
@@ -413,9 +402,7 @@ class Catchup:
             self._go_on(round_, where)
 
     async def _look_at(self, round_: CatchupRound, where: Conversation, since: float) -> bool:
-        """Look at what was said in one place since then; False if this server cannot tell histories
-        of its kind.
-        """
+        """Catch up with one conversation; False if the server has no histories of its kind."""
         try:
             history, heard = await read_history(self._transport, self._store, where, count=MESSAGES)
         except ActionRefused as error:
@@ -434,7 +421,7 @@ class Catchup:
         return True
 
     def _accounted(self, history: Sequence[MessageReceived], heard: Collection[str]) -> list[str]:
-        """The account's own messages of which it is known what they answered."""
+        """The ids of own messages of which it is known what they answered."""
         own = (message for message in history if message.is_own)
         return [
             one.message_id
@@ -445,8 +432,8 @@ class Catchup:
     def _new(
         self, found: list[MessageReceived], heard: Collection[str] | None
     ) -> list[MessageReceived]:
-        """Those that nobody has heard yet; of what is older than the dispatcher's memory, only the
-        store knows.
+        """The messages not received yet; for those beyond the deduplication window only the store
+        knows.
         """
         if heard is None:
             begin = self._clock.now() - DEDUPLICATION
@@ -454,44 +441,43 @@ class Catchup:
         return [message for message in found if message.message_id not in heard]
 
 
-# --- servers that report nothing ------------------------------------------------------------------
+# --- servers that stop reporting ------------------------------------------------------------------
 
 
 class Rhythm:
-    """How long the pauses of one group usually are, and how long it has been silent now."""
+    """The usual pauses of a group, and its present silence."""
 
     __slots__ = ("_counts", "_is_watched", "_pauses", "_silent_since", "said")
 
     def __init__(self) -> None:
         self._pauses: deque[float] = deque(maxlen=PAUSES)
         self._silent_since = 0.0
-        self._counts = False  # whether this silence, once it ends, was a pause of the group's
+        self._counts = False  # whether the present silence will count as a pause of the group
         self._is_watched = False
         self.said = -math.inf  # when the latest message was said, by its server's clock
 
     def hear(self, said: float, now: float) -> None:
-        """A message came as an event."""
         if self._counts:
             self._pauses.append(now - self._silent_since)
         self._silent_since, self._counts, self._is_watched = now, True, True
         self.said = max(self.said, said)
 
     def begin_anew(self, now: float) -> None:
-        """The account has connected: the silence until now says nothing of the group."""
+        """The account has connected: the silence until now says nothing about the group."""
         self._silent_since, self._counts, self._is_watched = now, False, True
 
     def disregard(self) -> None:
-        """This silence is the server's, and known."""
+        """The server caused this silence, and that is known."""
         self._counts = self._is_watched = False
 
     def look(self) -> None:
-        """Its history is read: once is enough for this silence."""
+        """The history is read: once is enough for this silence."""
         self._is_watched = False
 
     @property
     def due(self) -> float:
-        """When the silence becomes unusual; infinite if it is not watched, or the group is not
-        lively.
+        """The monotonic time at which the silence becomes unusual; infinite if it is not watched,
+        or the group is not lively.
         """
         if not self._is_watched or len(self._pauses) < FEWEST:
             return math.inf
@@ -517,12 +503,11 @@ class DeafnessWatch:
         self._rhythms = DefaultLRU[Conversation, Rhythm](MAX_RHYTHMS, Rhythm)
         self._heard = asyncio.Event()
         self._deaf: set[int] = set()  # accounts
-        self._next_look: dict[int, float] = {}  # by account; infinite: it has no histories
+        self._next_look: dict[int, float] = {}  # by account; infinite if it has no histories
 
     def hear(self, message: MessageReceived) -> None:
-        """A message came as an event, and is not taken yet, or was lost behind the gateway. After a
-        deaf server's silence it is the first: what came between the history and it is caught up
-        with.
+        """A message came as an event, before it is processed, or was lost behind the gateway. If it
+        is the first after a deaf server's silence, catch up with what came after the history.
         """
         if message.self_id in self._deaf:
             self._deaf.discard(message.self_id)
@@ -533,7 +518,7 @@ class DeafnessWatch:
             self._heard.set()
 
     def connected(self, account: int) -> None:
-        """The account can be called (again), and its places are being caught up with."""
+        """The account has (re)connected, and is being caught up with."""
         now = self._clock.monotonic()
         self._deaf.discard(account)
         self._next_look[account] = now + APART
@@ -542,11 +527,11 @@ class DeafnessWatch:
         self._heard.set()
 
     async def run(self) -> None:
-        """Read the history of whatever group is unusually silent, until cancelled."""
+        """Read the history of unusually silent groups, until cancelled."""
         while True:
             await self._heard.wait()
             self._heard.clear()
-            due = self._clock.monotonic() + SHORTEST  # nothing that is heard now is due before
+            due = self._clock.monotonic() + SHORTEST  # no present silence is due before
             while due < math.inf:
                 await self._clock.sleep(min(SHORTEST, max(0.0, due - self._clock.monotonic())))
                 await self._look_around()
@@ -570,7 +555,7 @@ class DeafnessWatch:
             except ActionRefused as error:
                 logger.info("no history of %s: %s", where, error)
                 if error.retcode in UNSUPPORTED:
-                    self._next_look[account] = math.inf  # until it connects again
+                    self._next_look[account] = math.inf  # until it reconnects
             except (NotConnected, ActionUnanswered) as error:
                 logger.info("no history of %s: %s", where, error)
             except Exception:

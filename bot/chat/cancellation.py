@@ -1,6 +1,6 @@
-"""What a cancellation selects, and what becomes of it: one row for each reason.
+"""What a cancellation selects, and its consequences: one row for each reason.
 
-`ActiveWork.cancel` (`bot/chat/active_work.py`) does what the row says, `Turns` when the run ends.
+`ActiveWork.cancel` (`bot/chat/active_work.py`) carries the row out, and `Turns` when the run ends.
 """
 
 from __future__ import annotations
@@ -22,24 +22,20 @@ from bot.prompt.wording import NoteWords
 
 
 class Reason(Enum):
-    """Why work is cancelled."""
-
-    STOPPED = auto()  # by a person's word
+    STOPPED = auto()  # by a person's message
     MUTED = auto()  # the bot may not speak there
-    LAPSED = auto()  # it may still not, and an approval is worth nothing any more
-    RECALLED = auto()  # its question was
-    FORGOTTEN = auto()  # whoever asked, or the group, is erased
-    TURN_ERASED = auto()  # it had read words of somebody who is erased
-    SHUTDOWN = auto()  # the lanes are closed with the process
+    LAPSED = auto()  # it still may not, and an approval has expired
+    RECALLED = auto()  # its question was recalled
+    FORGOTTEN = auto()  # the asker or the group was erased
+    TURN_ERASED = auto()  # it had read words of an erased person
+    SHUTDOWN = auto()  # the process is ending
 
 
 class Fate(Enum):
-    """What becomes of a piece of work."""
-
     GOES_ON = auto()
-    ENDS = auto()  # what was said stays, and a note tells the next prompt why no more was
+    ENDS = auto()  # its words stay, and a note in the next prompt says why it ended
     LEAVES_NOTHING = auto()  # its turn is closed without a round
-    STAYS_OPEN = auto()  # its turn is left to the next start
+    STAYS_OPEN = auto()  # the next start decides about its turn
 
 
 def _no_note(_words: NoteWords) -> str:
@@ -47,20 +43,19 @@ def _no_note(_words: NoteWords) -> str:
 
 
 class Consequences(Struct, frozen=True, kw_only=True):
-    """What becomes of the work that is selected, as people, the next prompt and the journal see it.
+    """What happens to selected work, for people, the next prompt and the journal.
 
-    `run` is a turn that has begun, `suspended` one that waits for an approval; the next prompt
-    reads the `note` about either, and the journal keeps the `verdict` on its question. Lines said
-    into a run that no model read are `unread`. A question `waiting` in a lane may end whole, with
-    the verdict `waiting_why`, or be `cut`: it loses its selected lines, and ends if none of the
-    others calls the bot. A question that is `preparing`, before its turn begins, ends with
-    `preparing_why`.
+    `run` is for a turn that has begun, `suspended` for one that waits for an approval; the next
+    prompt contains the `note` about either, and the journal the `verdict` on its question. Lines
+    added to a run that no model read are `unread`. A question in a lane may end whole, with the
+    verdict `waiting_why`; or be cut (`cuts`): it loses its selected lines, and ends if no other
+    line calls the bot. One in preparation ends with `preparing_why`.
 
-    `withdraws_sends`: words that are ready and not on the wire are not sent; otherwise runs that
-    only have to send go on. `redacts`: nothing else may read the message any more. `asks_rest`:
-    what is left of a cut question in progress is asked again. `is_in_journal`: the journal is told
-    what becomes of a cut question. `is_muted`: approvers read that a mute was the reason. `tells`
-    is said to the asker of a suspended turn.
+    `withdraws_sends`: words not yet on the wire are not sent; otherwise runs that are only sending
+    go on. `redacts`: no other work may read the message. `asks_rest`: the rest of a cut question in
+    progress is asked again. `is_in_journal`: the journal records what happens to a cut question.
+    `is_muted`: approvers are told that a mute was the reason. `tells` is sent to the asker of a
+    suspended turn.
     """
 
     run: Fate = Fate.GOES_ON
@@ -88,7 +83,7 @@ CONSEQUENCES: Final[Mapping[Reason, Consequences]] = {
         waiting_why=Silence.STOPPED,
         withdraws_sends=True,
     ),
-    # What waits is not asked when its turn comes (`wake_classifier`); an approval may still come.
+    # Waiting questions are dropped in their turn (`wake_classifier`); an approval may still come.
     Reason.MUTED: Consequences(
         run=Fate.ENDS,
         note=lambda words: words.broken_off,
@@ -110,8 +105,8 @@ CONSEQUENCES: Final[Mapping[Reason, Consequences]] = {
         is_in_journal=True,
         redacts=True,
     ),
-    # A turn that has begun goes on: the journal takes nothing more of it. One that would still
-    # begin would keep the words again.
+    # A turn that has begun goes on, but the journal stores no more of it. One that began later
+    # would store the words again.
     Reason.FORGOTTEN: Consequences(suspended=Fate.LEAVES_NOTHING, cuts=True, asks_rest=True),
     Reason.TURN_ERASED: Consequences(suspended=Fate.LEAVES_NOTHING, tells=LOST),
     Reason.SHUTDOWN: Consequences(run=Fate.STAYS_OPEN),
@@ -119,11 +114,10 @@ CONSEQUENCES: Final[Mapping[Reason, Consequences]] = {
 
 
 class Selector(Struct, frozen=True, kw_only=True):
-    """Work by its question: all that is given must hold; nothing given selects everything.
-
-    `asker` may be anybody of several. What was said after `said_until` (by the server's clock), or
-    came at `taken_before` or later (by ours), is not selected. Questions that wait are selected
-    only if nothing else is, unless `with_waiting`.
+    """Selects work by its question; all given conditions must hold, and none selects all work.
+    Messages said after `said_until` (by the server's clock), or received at `taken_before` or later
+    (by ours), are not selected. Unless `with_waiting`, waiting questions are selected only if no
+    other work is.
     """
 
     where: Conversation | None = None
@@ -136,13 +130,13 @@ class Selector(Struct, frozen=True, kw_only=True):
     with_waiting: bool = True
 
     def selects(self, message: MessageReceived) -> bool:
-        """Whether it is a question, or a line of one, that is meant."""
+        """Whether it is a selected question, or a line of one."""
         where, asker = message.conversation, message.sender.user_id
         is_meant = self.selects_question(where, message.message_id, asker)
         return is_meant and message.time <= self.said_until
 
     def selects_question(self, where: Conversation, message_id: str, asker: int) -> bool:
-        """The same of one of which no more is known."""
+        """`selects` without the time of the message."""
         return (
             (self.where is None or self.where == where)
             and (self.group is None or (where.is_group and where.session_id == self.group))
@@ -151,10 +145,9 @@ class Selector(Struct, frozen=True, kw_only=True):
         )
 
     def selects_turn(self, turn_id: str, question: MessageReceived) -> bool:
-        """Whether it is a turn that is meant."""
         is_meant = self.turn_id is None or turn_id == self.turn_id
         return is_meant and question.time <= self.taken_before and self.selects(question)
 
     def rest_of(self, task: Task) -> Task | None:
-        """The question without the lines that are meant; None if the others do not call the bot."""
+        """The question without the selected lines; None if no other line calls the bot."""
         return task if task.since >= self.taken_before else task.without(self.selects)

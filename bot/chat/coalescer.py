@@ -1,9 +1,8 @@
-"""Coalesces the lines of one question: those its asker said just before it, and those that still
-come.
+"""Joins lines into one question: those its asker said just before it, and those that follow.
 
 People write in bursts. A line that looks unfinished waits for more from its author, never from
-another person; one that looks finished begins at once. What the author says while their question
-waits in its lane joins it, further questions included: one answer for all.
+other people; one that looks finished begins at once. What the author says while the question waits
+in its lane joins it, further questions included: one answer for all.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from frostagent.text.visible_text import visible_text
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Face, MentionAll, Quote, Text
 
-SHORT = 12  # characters: shorter words without an end may be the beginning of something
+SHORT = 12  # characters: shorter text without an end may be a beginning
 END = tuple(".!?。！？…~～;；)）」』”\"'】》")
 ASKING = re.compile(
     r"吗|嘛|呢|么|什么|啥|谁|哪|几|多少|多久|多大|怎|咋|为何|如何|是不是|有没有|能不能|可不可以|对不对|会不会"
@@ -44,7 +43,6 @@ MARKS = " \t\r\n,.!?;:~…，。！？；：、～"
 
 
 def message_words(message: MessageReceived) -> str:
-    """The words written in it."""
     parts = [
         visible_text(segment.text if isinstance(segment, Text) else segment.content)
         for segment in message.segments
@@ -54,13 +52,13 @@ def message_words(message: MessageReceived) -> str:
 
 
 def shows_something(message: MessageReceived) -> bool:
-    """Whether it brings what words are about: a picture, a file, a forward, a card."""
+    """Whether it contains a subject of words: a picture, a file, a forward, a card."""
     words = (Text, Markdown, Mention, MentionAll, Quote, Face, Sticker, Record)
     return any(not isinstance(segment, words) for segment in message.segments)
 
 
 def is_bare_mention(message: MessageReceived) -> bool:
-    """Whether it mentions the bot and says nothing else: neither a word nor anything besides."""
+    """Whether it mentions the bot and contains nothing else."""
     said = [
         segment
         for segment in message.segments
@@ -72,8 +70,8 @@ def is_bare_mention(message: MessageReceived) -> bool:
 
 
 def looks_unfinished(message: MessageReceived) -> bool:
-    """Whether more is to be expected: few words that neither end nor ask, a picture alone, a bare
-    call, a greeting. What is spoken is finished, and so is a quote without words: it is the
+    """Whether more is to be expected after few words that neither end nor ask, a picture alone, a
+    bare call or a greeting. A voice message is finished, and so is a quote without words: it is the
     question.
     """
     words = message_words(message)
@@ -85,7 +83,7 @@ def looks_unfinished(message: MessageReceived) -> bool:
 
 
 def is_addressed_to_bot(message: MessageReceived) -> bool:
-    """Whether it is said to the bot beyond doubt: in private all is."""
+    """Whether it is certainly addressed to the bot, as any private message is."""
     return not message.conversation.is_group or any(
         isinstance(segment, Mention) and segment.user_id == message.self_id
         for segment in message.segments
@@ -93,9 +91,8 @@ def is_addressed_to_bot(message: MessageReceived) -> bool:
 
 
 def is_for_others(message: MessageReceived, quoted: MessageReceived | None = None) -> bool:
-    """Whether it mentions or quotes somebody else: it may be for him, and goes on with nothing.
-
-    What it quotes is somebody else's unless `quoted`, where that is known, is its author's own.
+    """Whether it mentions or quotes another person, and so may be meant for them. A quoted message
+    counts as another person's unless `quoted` is known to be its author's own.
     """
     author = message.sender.user_id
     is_own = quoted is not None and quoted.sender.user_id == author
@@ -107,20 +104,19 @@ def is_for_others(message: MessageReceived, quoted: MessageReceived | None = Non
     )
 
 
-AFTER_PICTURE = 2.5  # seconds: what a picture is about takes longer to write
-LONGEST = 5.0  # seconds a question waits for more of it, however much comes
-BARE = 30.0  # seconds a call without words waits for what it is about
+AFTER_PICTURE = 2.5  # seconds: text about a picture takes longer to write
+LONGEST = 5.0  # seconds a question waits for more lines, however many come
+BARE = 30.0  # seconds a call without words waits for its subject
 MOST = 10  # lines of one question
 
 BACK = 20.0  # seconds before a question in which its asker may have begun it
 MOST_BACK = 3  # of those lines
-BEHIND = 8.0  # seconds after the last line in which what is said to nobody goes on with it
+BEHIND = 8.0  # seconds after the last line in which a line to no one in particular joins it
 
 
 class Coalescer:
-    """Puts what belongs to one question together, while it is made and while it waits.
-
-    `debounce` is how many seconds an unfinished line waits for the next; 0 turns that off.
+    """Joins lines to questions, when they are queued and while they wait. `debounce` is the seconds
+    that an unfinished line waits for the next; 0 turns waiting off.
     """
 
     def __init__(
@@ -139,25 +135,25 @@ class Coalescer:
         self._debounce = debounce
 
     def join_message(self, message: MessageReceived) -> bool:
-        """Whether this message, which called nobody, belongs to a question that waits; then it
-        waits with it.
+        """Add a message that called no one to its sender's waiting question; False if there is
+        none.
         """
         return not self._is_for_others(message) and self._lanes.join(
             message.conversation, partial(self._joined, message)
         )
 
     def merge_question(self, task: Task) -> bool:
-        """Whether its asker has a question waiting already; then both are one."""
+        """Merge with a waiting question of the same asker; False if there is none."""
         return self._lanes.join(task.message.conversation, partial(self._merged, task))
 
     def add_earlier_lines(self, task: Task) -> Task:
-        """The question with what its asker said just before it, which nobody has read; it may wait
-        for what they say next.
+        """The question with unread lines that its asker said just before it; it may wait for
+        further ones.
         """
         message = task.message
 
         def belongs(line: MessageReceived) -> bool:
-            # One that called the bot was a question of its own: it was answered, stopped, let be.
+            # A line that called the bot was a question of its own, with its own outcome.
             is_talk = not self._is_for_others(line) and not is_addressed_to_bot(line)
             is_theirs = line.sender.user_id == message.sender.user_id
             return is_theirs and is_talk and message.time - line.time <= BACK
@@ -172,7 +168,7 @@ class Coalescer:
         return is_for_others(line) and is_for_others(line, self._message_log.quoted_by(line))
 
     def _merged(self, task: Task, work: Work) -> Task | None:
-        """The question that waits with another one of its asker behind it."""
+        """The waiting question with another one of its asker added."""
         if not _is_of(work, task.message):
             return None
         lines = (*work.said, *task.lines)
@@ -183,7 +179,7 @@ class Coalescer:
         for line in lines[: 1 - MOST]:
             if line in beside:
                 self._message_log.overhear(line)
-            else:  # shown to be heard only: later ones fill what is answered in one go
+            else:  # turned away visibly: later lines fill the question
                 self._message_log.overhear(line, Silence.FULL)
                 self._rate_limiter.turn_away(line)
         return replace(
@@ -196,7 +192,7 @@ class Coalescer:
         )
 
     def _joined(self, message: MessageReceived, work: Work) -> Task | None:
-        """The question that waits with a line of its asker behind it."""
+        """The waiting question with a line of its asker added."""
         if not _is_of(work, message) or len(work.said) >= MOST:
             return None
         due, at_latest = self._prolonged(work, message)
@@ -219,7 +215,7 @@ class Coalescer:
         return self._clock.monotonic() < work.due
 
     def _patience(self, message: MessageReceived) -> tuple[float, float]:
-        """When a question with this for its last line is due, and when at the latest."""
+        """When a question with this last line is due, and when at the latest."""
         if not self._debounce or not looks_unfinished(message):
             return 0.0, 0.0
         now = self._clock.monotonic()
@@ -228,10 +224,9 @@ class Coalescer:
         return now + self._quiet(message), now + max(LONGEST, self._debounce)
 
     def _prolonged(self, work: Task, line: MessageReceived) -> tuple[float, float]:
-        """The same for one that waits, when this line comes; a bare call has waited for it alone,
-        and no longer for a second one.
-
-        Who writes in a burst goes on: here a line that looks finished waits, too.
+        """`_patience` for a waiting question that this line joins. A bare call waited only for such
+        a line, and a second bare call does not prolong it. In a burst, a line that looks finished
+        waits, too.
         """
         if is_bare_mention(work.message):
             return (work.due, work.at_latest) if is_bare_mention(line) else self._patience(line)
@@ -245,8 +240,8 @@ class Coalescer:
 
 
 def _is_of(work: Work, message: MessageReceived) -> TypeGuard[Task]:
-    """Whether it is a question of this message's sender that may grow; what was missed and is found
-    later was said before it.
+    """Whether it is a question of this sender that may grow; a missed message found later came
+    before it.
     """
     return (
         isinstance(work, Task)

@@ -1,5 +1,5 @@
 """The beginning of a run: its persona, what the model reads of its conversation, whose authority
-counts, and its budget. People have numbers there, and the prompt is in the conversation's language.
+counts, and its budget. People have numbers in prompts, whose language is the conversation's.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ from frostagent.types.traits import Audience
 
 
 def longest_head(persona: Persona, toolset: Toolset) -> ModelRequest:
-    """The longest system prompt of a persona, in whichever language, and all tools."""
+    """The longest system prompt of a persona, over all languages, with all tools."""
     longest = max(WORDINGS, key=lambda words: estimate_text(words.rules))
     system = system_prompt(persona.prompt, name=persona.name, words=longest)
     return ModelRequest((system, *persona.examples), toolset.all_definitions())
 
 
 def longest_head_of_all(cast: Cast, toolset: Toolset) -> ModelRequest:
-    """The same for the persona with the longest prompt."""
+    """`longest_head` over all personas."""
     every = (cast.usual, *cast.others.values())
     return max((longest_head(who, toolset) for who in every), key=estimate)
 
@@ -90,9 +90,9 @@ def history_room_of(
     version: Callable[[], int] = int,
     most: int,
 ) -> Callable[[], float]:
-    """A function that returns how many estimated tokens of a conversation the next prompt has room
-    for after the head: `most`, or less if the model's window is small. The head is made anew when
-    its `version` has changed.
+    """A function that returns the estimated tokens of history that fit in the next prompt after the
+    head: `most`, or less if the model's window is small. The head is made again when its `version`
+    changes.
     """
     measured, first = version(), head()
     size = estimate(first)
@@ -108,16 +108,16 @@ def history_room_of(
     return room
 
 
-LOOK_UPS = 8  # messages quoted among others that the store is asked for
+LOOK_UPS = 8  # quotes in overheard messages that are looked up in the store
 
 
 class PromptContext:
-    """Renders questions and what was overheard before them, once the history is loaded."""
+    """Renders questions and the messages overheard before them, once the history is loaded."""
 
     def __init__(
         self, *, history: History, speakers: Speakers, remembering: Remembering | None = None
     ) -> None:
-        """Without `remembering` nothing is told of what is longer ago."""
+        """Without `remembering` no facts are recalled."""
         self.history = history
         self._speakers = speakers
         self._remembering = remembering
@@ -125,9 +125,8 @@ class PromptContext:
     async def remember(
         self, question: Question, *, is_retry: bool
     ) -> tuple[Question, OverheardTalk, Recalled]:
-        """Have the history at hand, and with it the question as it is told, what was overheard
-        before it, and the facts that it is about; once more where all was let go of meanwhile, as
-        when somebody is forgotten.
+        """Load the history; returns the question as it is rendered, the messages overheard before
+        it, and the facts about it. Repeats if the history was dropped meanwhile, as by an erasure.
         """
         where, reader = question.message.conversation, question.message.sender.user_id
         while True:
@@ -140,18 +139,16 @@ class PromptContext:
             talk = await self.with_replies(named, talk)
             if age == self.history.times_let_go:
                 break
-        if not is_retry:  # the journal counts as read all that is overheard until the turn opens
+        if not is_retry:  # the journal counts all overheard messages as read until the turn opens
             talk = self.with_more(talk, where, reader)
         return named, talk, recalled
 
     def is_at_hand(self, where: Conversation) -> bool:
-        """Whether it is known who has which number there."""
+        """Whether people's numbers there are loaded."""
         return where in self._speakers
 
     def take_talk(self, where: Conversation, reader: int) -> OverheardTalk:
-        """The lines overheard since the last run, which belong to the run that begins for this
-        person.
-        """
+        """Take the messages overheard since the last run for the run of this person that begins."""
         unread = self.history.unread(where)
         if unread.is_read:
             return NO_TALK
@@ -161,12 +158,12 @@ class PromptContext:
         return OverheardTalk([self._named(message) for message in heard], missed)
 
     def with_more(self, talk: OverheardTalk, where: Conversation, reader: int) -> OverheardTalk:
-        """The same with what was overheard meanwhile."""
+        """Add messages overheard meanwhile."""
         more = self.take_talk(where, reader)
         return replace(talk, messages=(*talk.messages, *more.messages)) if more.messages else talk
 
     async def with_replies(self, question: Question, talk: OverheardTalk) -> OverheardTalk:
-        """The same with what is quoted in it, as far as it is known."""
+        """Add the messages quoted in it, as far as they are known."""
         if not (talk.messages or question.lines):
             return talk
         where = question.message.conversation
@@ -184,7 +181,6 @@ class PromptContext:
         return replace(talk, replies={id_: replies[id_] for id_ in quoted if id_ in replies})
 
     async def recalled(self, message: MessageReceived) -> Recalled:
-        """The facts that a question is about."""
         if self._remembering is None:
             return NOTHING_RECALLED
         asked = partial(plain, message.segments, View(), self_id=message.self_id)
@@ -192,8 +188,8 @@ class PromptContext:
         return await self._remembering.recalled(where, asker, asked)
 
     def named(self, question: Question) -> Question:
-        """The question with the names by which those it mentions were last seen, and short names
-        for what can be opened.
+        """The question with the last seen names of mentioned people, and short names of
+        attachments.
         """
         self._meet(*question.lines, question.message)
         message = self._named(question.message)
@@ -208,7 +204,7 @@ class PromptContext:
         )
 
     def _within(self, message: MessageReceived, forwarded: Forwarded) -> Forwarded:
-        """A message's forward, with names for what can be opened in it."""
+        """A forward with short names of its attachments."""
         if not forwarded.lines:
             return forwarded
         things = self.history.things
@@ -219,16 +215,15 @@ class PromptContext:
         return replace(forwarded, lines=tuple(lines))
 
     def find(self, where: Conversation, handle: str) -> AttachmentNamed | None:
-        """The thing that a prompt there showed by this short name."""
         return self.history.things.find(where, handle)
 
     def opened(self, message: MessageReceived, forwarded: Forwarded) -> str:
-        """Something that was opened, and what it passes on."""
+        """An opened attachment and forwarded messages, rendered."""
         view = self.view(message.conversation)
         return opened_line(message, self._within(message, forwarded), view)
 
     def lacking(self, where: Conversation, segment: Segment, lack: Lack) -> str:
-        """The words for what cannot be opened."""
+        """The words for an attachment that cannot be opened."""
         return missing_words(segment, lack, self.view(where).words)
 
     def view(
@@ -239,40 +234,37 @@ class PromptContext:
         language: str = "",
         rounds: Sequence[Message] | None = None,
     ) -> View:
-        """How a prompt whose question says this is written down after these `rounds` (those of the
-        history unless they are given), in this language if one is chosen; nobody asks for the words
-        where it goes on in the language of before.
+        """How a prompt is rendered after these `rounds` (default: the history's): in the chosen
+        `language`, else the language of the rounds, else that of the words that `said` returns,
+        called only if needed.
         """
         rounds = self.history.messages(where) if rounds is None else rounds
         words = choose_wording(rounds, "" if language or rounds else said(), chosen=language)
         return View(words, lambda user_id: self._speakers.number(where, user_id))
 
     def render(self, question: Question, talk: OverheardTalk, view: View) -> UserMessage:
-        """The question, and what was overheard before it."""
+        """The question and the messages overheard before it, as one user message."""
         where = question.message.conversation
         for message in (*talk.replies.values(), *filter(None, [question.quoted])):
-            if not self._speakers.name(where, message.sender.user_id):  # that was longer ago
+            if not self._speakers.name(where, message.sender.user_id):  # last seen long ago
                 self._meet(message)
         return user_message(question, view, talk, day=self.history.window(where).day)
 
     def addition(
         self, message: MessageReceived, view: View | None, *, quoted: MessageReceived | None
     ) -> UserMessage:
-        """A line that belongs to a question which is being answered; without a `view` that is only
-        being prepared.
-        """
+        """A line added to a running question, which has no `view` yet while it is prepared."""
         self._meet(message)
         view = view or self.view(message.conversation)
         return addition_line(self._named(message), view, quoted=quoted and self._named(quoted))
 
     def line(self, message: MessageReceived, *, limit: int = MAX_TEXT) -> str:
-        """A message of this conversation by itself."""
         return line(self._named(message), self.view(message.conversation), limit=limit)
 
     def voices(
         self, where: Conversation, rounds: Sequence[Message], summary: str
     ) -> frozenset[int]:
-        """Who has spoken in what the prompt tells of earlier rounds."""
+        """The people who speak in earlier rounds of the prompt."""
         return speakers_in(
             rounds, lambda number: self._speakers.user_id(where, number), summary=summary
         )
@@ -290,7 +282,7 @@ class PromptContext:
             if isinstance(segment, Mention) and segment.user_id != message.self_id:
                 break
         else:
-            return message  # as most
+            return message  # the usual case
         segments = tuple([self._name(message, one) for one in message.segments])
         return message if segments == message.segments else replace(message, segments=segments)
 
@@ -302,8 +294,8 @@ class PromptContext:
 
 
 def words_of(question: Question, talk: OverheardTalk, names: Iterable[str] = ()) -> str:
-    """The words of all that a prompt tells anew, without the `names` by which the bot is called:
-    those are of no language.
+    """The new words of a prompt, for detecting its language: without the bot's `names`, which have
+    none.
     """
     said = (*talk.messages, *question.lines, question.message)
     words = "\n".join(plain(one.segments, View(), self_id=one.self_id) for one in said)
@@ -312,14 +304,12 @@ def words_of(question: Question, talk: OverheardTalk, names: Iterable[str] = ())
 
 
 def quotes(message: MessageReceived) -> Iterable[str]:
-    """The ids of what a message quotes."""
     return (one.message_id for one in message.segments if isinstance(one, Quote))
 
 
 class Turn(Struct, frozen=True):
-    """A question that is being answered: `user` is what the model reads of it, and behind it what
-    is so `now`; it `sees` pictures, where anybody does. So many messages of its transcript stand
-    `before` the rounds.
+    """A question being answered. `user` is its form for the model, followed by the line `now`; it
+    `sees` pictures if any model does. `before` is the number of messages before the rounds.
     """
 
     question: Question
@@ -335,17 +325,15 @@ class Turn(Struct, frozen=True):
 
     @property
     def message(self) -> MessageReceived:
-        """The question itself."""
         return self.question.message
 
     @property
     def words(self) -> Wording:
-        """The language it is told in."""
         return self.view.words
 
 
 class ContextBuilder:
-    """Makes turns of messages; `turn_budget` says what each may take."""
+    """Builds turns from messages, with budgets by `turn_budget`."""
 
     def __init__(
         self,
@@ -379,7 +367,7 @@ class ContextBuilder:
         lines: tuple[MessageReceived, ...] = (),
         wake: Wake = CALLED,
     ) -> Turn:
-        """A new turn; a `retry` has the same words for the model as the turn it repeats. A run of a
+        """A new turn; a `retry` gives the model the same words as the turn it repeats. The run of a
         weak `wake` may end without words.
         """
         where, run_id = message.conversation, self._ids.trace()
@@ -413,7 +401,7 @@ class ContextBuilder:
             earlier=lambda: self._prompt_context.voices(where, rounds, summary) | recalled.authors,
         )
         if retry and not is_alone(message, retry.user):
-            # Whose words are in it besides is not known any more.
+            # Other people's words in it are not known any more.
             asker = replace(asker, authority=Audience.EVERYONE)
         return self._turn(
             question,
@@ -429,8 +417,8 @@ class ContextBuilder:
         )
 
     def go_on(self, turn_id: str, waiting: SuspendedTurn) -> Turn:
-        """A suspended turn, with no more authority than it had, and what it took and said so far;
-        its history must be loaded.
+        """A suspended turn with its former authority at most, and its usage and words so far; the
+        history must be loaded.
         """
         message, before = waiting.question, waiting.run.asker
         where = message.conversation
@@ -470,7 +458,7 @@ class ContextBuilder:
         return ports
 
     def _terms(self, where: Conversation, who: Persona) -> Terms:
-        """Which tools are there: the same in each run of a conversation, so that prompts begin
+        """The available tools: equal in all runs of a conversation, so that their prompts begin
         alike.
         """
         return Terms(
@@ -481,8 +469,8 @@ class ContextBuilder:
         )
 
     async def seeing(self, turn: Turn) -> Run:
-        """The run with the moment and the pictures of its question, which nothing else gets:
-        neither the journal nor the history.
+        """The run with the current time and the pictures of its question, which are not stored in
+        the journal or the history.
         """
         run = turn.run
         pictures = await self._perception.look(turn.question) if turn.sees else ()
@@ -552,7 +540,7 @@ class ContextBuilder:
 def doubts_of(
     message: MessageReceived, view: View, read: Sequence[Message], rounds: Sequence[Message]
 ) -> PromptEcho:
-    """Which answers to this question may be nothing but a part of what was read."""
+    """Recognizes answers to this question that may only echo the prompt."""
     return PromptEcho(
         read,
         asked=plain(message.segments, view, self_id=message.self_id),
@@ -564,13 +552,13 @@ def doubts_of(
 
 
 def is_alone(message: MessageReceived, user: UserMessage) -> bool:
-    """Whether what was rendered has nobody's words but those of this question."""
+    """Whether the rendered text contains only this message's words."""
     passes_on = any(isinstance(segment, Quote | Forward) for segment in message.segments)
     return user.sources == (message.message_id,) and not passes_on
 
 
 def spent_by(waiting: SuspendedTurn) -> Spent:
-    """How much a suspended run took of its budget; an older version wrote down less of it."""
+    """The budget used by a suspended run; older versions stored less of it."""
     spent, usage = waiting.run.spent, waiting.run.usage
     return Spent(
         requests=max(spent.requests, waiting.run.steps),

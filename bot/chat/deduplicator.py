@@ -1,13 +1,13 @@
-"""Which messages were taken, by this process and by those before it: each is handled once.
+"""Deduplicates messages over processes: each is handled once.
 
-Of what those before it took, the journal tells. Until it was read, and where a damaged one was set
-aside, nobody knows whether a message older than this process was answered. A server may repeat such
-a message (LLBot's reportOfflineMessage): until the journal was read it waits, and after that it is
-for a history to say.
+The journal tells what earlier processes received. Until it is read, and if a damaged one was set
+aside, it is unknown whether a message older than this process was answered. A server may repeat
+such a message (LLBot's reportOfflineMessage): it waits until the journal is read; after that a
+history decides.
 
-What is older is told by the server's clock, which is not ours. One that is behind makes new
-messages look old, until a history of their place was read: what is newer than its end was said
-since. One that is ahead makes old messages look new: only the journal tells that they are not, or
+Age is measured by the server's clock, which differs from ours. A clock that is behind makes new
+messages look old, until a history of their conversation is read: messages newer than its end are
+new. A clock that is ahead makes old messages look new: only the journal shows that they are not, or
 in groups an answer that quotes them.
 """
 
@@ -30,12 +30,12 @@ from frostagent.types.ports import Clock
 
 DEDUPLICATION = 600.0  # seconds an event is remembered: longer than any reconnect replays
 MAX_IDENTITIES = 50_000
-MAX_EARLIER = 1000  # messages kept until the journal was read
+MAX_EARLIER = 1000  # messages kept until the journal is read
 MAX_PLACES = 2000
 
 
 class Past(Enum):
-    """How much is known of the messages that earlier processes took."""
+    """How far the messages that earlier processes received are known."""
 
     UNREAD = auto()
     LOST = auto()
@@ -43,13 +43,13 @@ class Past(Enum):
 
 
 class SeenMessages:
-    """The de-duplication window, and how far back it can be trusted."""
+    """The deduplication window, and how far back it can be trusted."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._seen = RecentKeys[Identity](MAX_IDENTITIES, DEDUPLICATION, clock.monotonic)
         self._news = asyncio.Event()
         self._begun = clock.now()
-        self._begun_in = math.floor(self._begun)  # the second
+        self._begun_in = math.floor(self._begun)  # rounded down to the second
         self._past = Past.UNREAD
         self._earlier: deque[MessageReceived] = deque(maxlen=MAX_EARLIER)
         self._found: deque[tuple[float, MessageReceived]] = deque(maxlen=MAX_EARLIER)
@@ -57,7 +57,7 @@ class SeenMessages:
         self._shown = LRU[Conversation, float](MAX_PLACES)
 
     def claim(self, message: MessageReceived) -> bool:
-        """Take a message: True the first time. One without an identity is always new."""
+        """Record a message; True the first time. One without an identity is always new."""
         if not message.has_identity:
             return True
         identity = message.identity
@@ -67,20 +67,19 @@ class SeenMessages:
         return True
 
     def add(self, identity: Identity) -> None:
-        """It was taken."""
         self._seen.note(identity)
         self._news.set()
         self._news.clear()
 
     def add_found(self, message: MessageReceived) -> None:
-        """It was found in a history, and taken: should its event come after all, under whatever id,
-        it is no new one.
+        """Record a message found in a history: if its event comes later, under any id, it is a
+        duplicate.
         """
         self._found.append((self._clock.monotonic(), message))
 
     def was_found(self, message: MessageReceived) -> bool:
-        """Whether this event is of a message that was found in a history; each is of one event."""
-        if not self._found:  # as nearly always
+        """Whether this event belongs to a message found in a history; True once per message."""
+        if not self._found:  # the usual case
             return False
         begin = self._clock.monotonic() - DEDUPLICATION
         while self._found and self._found[0][0] < begin:
@@ -91,12 +90,12 @@ class SeenMessages:
         return found is not None
 
     def knows(self, message: MessageReceived) -> bool:
-        """Whether it was taken lately."""
+        """Whether it was received within the window."""
         return message.has_identity and self._seen.knows(message.identity)
 
     def defer(self, message: MessageReceived) -> bool:
-        """Whether a message that a server tells now is kept until the journal says if an earlier
-        process took it.
+        """Keep a repeated message until the journal shows whether an earlier process received it;
+        False if that is not needed.
         """
         if self._past is not Past.UNREAD or self.knows(message) or not self.is_earlier(message):
             return False
@@ -104,7 +103,7 @@ class SeenMessages:
         return True
 
     def forget(self, where: Conversation, message_id: str) -> None:
-        """It was taken back: it is not to be taken any more, where it is kept or comes only now."""
+        """Drop a recalled message, and do not accept it later."""
         self.add((where.platform_id, where.message_type, where.session_id, message_id))
         kept = [
             message
@@ -114,11 +113,9 @@ class SeenMessages:
         self._earlier = deque(kept, MAX_EARLIER)
 
     def is_earlier(self, message: MessageReceived, *, told: bool = True) -> bool:
-        """Whether it may have been said before this process began; `told` is a message that a
-        server tells now.
-
-        Servers tell times in whole seconds. What is told now of the second of the start counts as
-        said after it, what is found in a history as said before it.
+        """Whether it may have been said before this process began; `told` for an event, as opposed
+        to a message in a history. Servers report whole seconds: an event of the second of the start
+        counts as later, a message in a history as earlier.
         """
         return (
             message.time < (self._begun_in if told else self._begun)
@@ -127,16 +124,15 @@ class SeenMessages:
         )
 
     def note_history(self, where: Conversation, history: Sequence[MessageReceived]) -> None:
-        """A history was read: what is newer than its end was said after this process began."""
+        """Record a history: messages newer than its end were said after this process began."""
         if history and where not in self._shown:
             self._shown.keep(where, max(message.time for message in history))
 
     def load_earlier(
         self, identities: Iterable[Identity], *, whole: bool
     ) -> tuple[MessageReceived, ...]:
-        """The journal was read: this is what earlier processes took, all of it where it is whole.
-
-        What was deferred until now, in order.
+        """Load the messages that earlier processes received, all of them if `whole`. Returns the
+        deferred ones, in order.
         """
         for identity in identities:
             self._seen.note(identity)
@@ -146,13 +142,13 @@ class SeenMessages:
         return earlier
 
     def past_of(self, message: MessageReceived, *, told: bool = False) -> Past:
-        """How much is known of whether an earlier process took this message; this one has not."""
+        """What is known of whether an earlier process received it; this process has not."""
         if self._past is Past.KNOWN or not self.is_earlier(message, told=told):
             return Past.KNOWN
         return self._past
 
     async def wait(self, identity: Identity) -> None:
-        """Return once the message of this identity was taken."""
+        """Wait until the message of this identity is received."""
         while not self._seen.knows(identity):
             await self._news.wait()
 
@@ -161,7 +157,7 @@ logger = logging.getLogger(__name__)
 
 
 class Deduplicator:
-    """Lets each message in once, `meet`s it, and counts those that come again."""
+    """Admits each message once, `meet`s it, and counts duplicates."""
 
     def __init__(
         self,
@@ -176,7 +172,7 @@ class Deduplicator:
         self.duplicates = 0  # since the start
 
     def admit(self, message: MessageReceived, facts: Facts) -> bool:
-        """Whether this message is taken now; from then on it is known."""
+        """Admit a message, and record it; False for a duplicate, a deferred or an own one."""
         if self._seen.defer(message) or message.is_own:
             return False
         is_known = not self._seen.claim(message)

@@ -1,6 +1,5 @@
-"""Hands each event of each connection to the object that handles it.
-
-Never awaits anything: it runs on the connection's own reading loop.
+"""Passes each event of each connection to its handler. Never waits: it runs in the connection's
+receive loop.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from bot.outbox.sender import UnreachablePlaces
 
 
 class StartupBarrier:
-    """An `EventSink` that holds events back until it is opened; they pass in the order of their
+    """An `EventSink` that holds events back until it is opened; they keep the order of their
     connection.
     """
 
@@ -56,15 +55,13 @@ class StartupBarrier:
         self._is_open = asyncio.Event()
 
     def open(self) -> None:
-        """Let everything through, from now on."""
         self._is_open.set()
 
     async def opened(self) -> None:
-        """Return once it is open."""
         await self._is_open.wait()
 
     def handle(self, event: Event) -> Coroutine[Any, Any, None]:
-        """Hand it on, as soon as that may be."""
+        """Pass an event on, once it is open."""
         return self._sink.handle(event) if self._is_open.is_set() else self._hold(event)
 
     async def _hold(self, event: Event) -> None:
@@ -73,7 +70,7 @@ class StartupBarrier:
 
 
 class ConnectedHandler:
-    """Passes on that an account can be called (again), in the order in which it matters."""
+    """Informs all parts that an account has (re)connected, in the order that matters."""
 
     def __init__(
         self,
@@ -95,7 +92,6 @@ class ConnectedHandler:
         self._deafness = deafness
 
     def pass_on(self, account: int) -> None:
-        """The account can be called from now on."""
         self._mutes.forget(account)
         self._outbox.unreachable.forget(account)
         self._owner.connected(account)
@@ -144,7 +140,6 @@ class Dispatcher:
         self._deafness = deafness
 
     async def handle(self, event: Event) -> None:
-        """Take one event of any kind."""
         self._active_conversations.accounts.add(event.self_id)
         match event:
             case MessageReceived():
@@ -183,11 +178,11 @@ class Dispatcher:
                 assert_never(event)
 
     def _recall(self, event: MessageRecalled) -> None:
-        """Forget a message, and answer it no more."""
+        """Forget a recalled message, and cancel its work."""
         where, message_id = event.conversation, event.message_id
         self._message_log.forget(where, message_id)
         self._seen.forget(where, message_id)
-        if event.user_id == event.self_id:  # said by this process or by an earlier one
+        if event.user_id == event.self_id:  # said by this or an earlier process
             self._history.doubt(where)
         recalled = Selector(where=where, message_id=message_id)
         self._active_work.cancel(recalled, Reason.RECALLED)

@@ -1,5 +1,5 @@
-"""Acts of a group's admins that a run asks for: the `Chair` port. Rights are checked before an
-owner is asked and once more before the act.
+"""Actions of group admins that a run requests: the `Chair` port. Rights are checked before an owner
+is asked, and again before the action.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ NOT_ITSELF = "the bot does not mute itself"
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles of the bot, of the asker and of whom it is done to, or whose message it is."""
+    """The roles of the bot, of the asker, and of the affected person or the message's sender."""
 
     bot: Role
     asker: Role
     whose: Role
-    is_owner: bool = False  # the asker is one of the bot's
-    is_bots: bool = False  # it is done to the bot itself, or to a message of its own
+    is_owner: bool = False  # the asker is one of the bot's owners
+    is_bots: bool = False  # the action affects the bot itself, or its own message
     is_askers: bool = False
 
 
 def against(act: GroupAct, roles: Roles) -> str:
-    """Why it may not be done; empty where it may."""
+    """Why the action is not allowed; empty if it is."""
     bot, asker, whose = (RANKS[role] for role in (roles.bot, roles.asker, roles.whose))
     if not roles.is_owner and asker < RANKS["admin"]:
         return NOT_ASKER
@@ -60,7 +60,7 @@ def against(act: GroupAct, roles: Roles) -> str:
     return "" if lower or isinstance(act, Pin) else NOT_EQUALS
 
 
-MAX_SHOWN = 200  # characters of a message that whoever is asked reads
+MAX_SHOWN = 200  # characters of a message shown in a request for approval
 THERE = Phrase("群 {group}：{act}", "Group {group}: {act}")
 NO_WORDS = Phrase("（不是文字）", "(no words)")
 MUTE = Phrase("禁言 {who} {seconds} 秒", "mute {who} for {seconds} s")
@@ -77,7 +77,7 @@ REFUSED = "it was not done: {error}. Say so."
 
 
 class GroupAdmin:
-    """Looks up roles, and acts. `name` gives a person's name in the group; a card passes the
+    """Checks roles, and acts. `name` returns a person's name in the group; a new card passes the
     `screen` as if it were said.
     """
 
@@ -89,13 +89,15 @@ class GroupAdmin:
         screen: Screen | None = None,
         tongue: Language = Language.CHINESE,
     ) -> None:
-        self._tongue = tongue  # owners are asked in it
+        self._tongue = tongue  # the language of questions to owners
         self._transport = transport
         self._name = name
         self._screen = screen
 
     async def permit(self, context: ToolContext, act: GroupAct) -> str:
-        """The act in words, in full. Raises ToolDenied, InvalidArguments, ToolFailed."""
+        """Check rights, and return the action in words. Raises ToolDenied, InvalidArguments,
+        ToolFailed.
+        """
         where = place_of(context)
         try:
             whose, words = await self._whose(where, act)
@@ -117,8 +119,8 @@ class GroupAdmin:
         return THERE.format(self._tongue, group=where.session_id, act=act_told)
 
     async def act(self, context: ToolContext, act: GroupAct) -> bool:
-        """Do it, once it was allowed; False if the server could not have said that QQ refused it.
-        Raises Suspend, and as `permit` does.
+        """Carry out an approved action; False if the server cannot report a refusal by QQ. Raises
+        Suspend, and as `permit` does.
         """
         asks = await self.permit(context, act)
         if not context.allowed:
@@ -134,8 +136,8 @@ class GroupAdmin:
             raise ToolFailed(REFUSED.format(error=error)) from error
 
     async def _was_done(self, where: Conversation, act: GroupAct) -> bool:
-        """Whether QQ shows that what nobody confirmed was done: NapCat waits one second for a
-        recall, and no longer (onebot.md 6). Nothing shows it of the others.
+        """Whether QQ shows that an unconfirmed action was done: NapCat waits only one second for a
+        recall (onebot.md 6). Other actions leave no trace.
         """
         if not isinstance(act, Recall):
             return False
@@ -145,7 +147,7 @@ class GroupAdmin:
             return False
 
     async def _whose(self, where: Conversation, act: GroupAct) -> tuple[int, str]:
-        """Whom it is done to, or whose message it is, and the words of that."""
+        """The affected person or the message's sender, and the words of the message."""
         if isinstance(act, Mute | SetCard):
             return act.user_id, ""
         message = await self._transport.get_message(where.platform_id, act.message_id)
@@ -170,7 +172,7 @@ class GroupAdmin:
 
 
 def told(act: GroupAct, who: str, words: str, *, tongue: Language = Language.CHINESE) -> str:
-    """The act in words; `who` is whom it is done to, `words` those of his message."""
+    """The action in words; `who` is the affected person, `words` those of their message."""
     said = in_one_line(words, MAX_SHOWN) or NO_WORDS.format(tongue)
     match act:
         case Mute(seconds=0):

@@ -1,10 +1,8 @@
-"""Questions to the server in the background: where the account is muted and what its groups are
-called, after it connects or a whole group is muted; and whether a new person is a bot. No message
-waits for the answers.
+"""Background queries to servers: where an account is muted and what its groups are called, after it
+connects or a whole group is muted; and whether a new person is a bot. No message waits for them.
 
-An account does not wait for the server of another, and a question about the mutes of one group does
-not wait for that about another. The newest reason to ask replaces an older one, which may have
-waited for long.
+Accounts do not wait for each other's servers, nor groups for each other's mutes. A new reason to
+ask replaces an older one, which may have waited for long.
 """
 
 from __future__ import annotations
@@ -28,24 +26,24 @@ from bot.core.ports import JoinedGroup, Member, Transport
 from frostagent.types.ports import Clock
 
 MAX_MET = 20_000
-MAX_ASKED = 100  # who wait to be asked about by an account: of more, nobody asks
+MAX_ASKED = 100  # people waiting to be looked up, per account; further ones are not
 
 logger = logging.getLogger(__name__)
 
 
 class BotDetection:
-    """People who turned out to be bots, by their numbers, and people still to be asked about, each
-    once. Never waits: a person may get an answer before that is known.
+    """Known bots, by their numbers, and people to look up, once each. Never waits: a person may get
+    an answer before they are known to be a bot.
     """
 
     def __init__(self) -> None:
         self.known = LRU[int, None](MAX_MET)
         self._met = LRU[tuple[int, int], None](MAX_MET)  # by account
         self._asked: asyncio.Queue[tuple[Conversation, int]] = asyncio.Queue()
-        self._waiting = Counter[int]()  # who were met and not settled, by account
+        self._waiting = Counter[int]()  # people met and not settled, by account
 
     def meet(self, message: MessageReceived) -> None:
-        """Somebody woke the bot in a group."""
+        """A message woke the bot: look its sender up, if it is in a group and they are new."""
         where, sender = message.conversation, message.sender.user_id
         if where.is_group and (where.platform_id, sender) not in self._met:
             self._met.keep((where.platform_id, sender), None)
@@ -54,26 +52,26 @@ class BotDetection:
                 self._asked.put_nowait((where, sender))
 
     async def next(self) -> tuple[Conversation, int]:
-        """Who is to be asked about next, and where they were met."""
+        """Wait for the next person to look up, and where they were met."""
         return await self._asked.get()
 
     def settle(self, where: Conversation, user_id: int, *, is_robot: bool) -> None:
-        """That one was asked about, or will not be: a robot, as far as anybody says."""
+        """Record the result of a look-up, or that there is none."""
         self._waiting[where.platform_id] -= 1
         if is_robot:
             logger.info("%d in %s is a robot: not answered any more", user_id, where)
             self.known.keep(user_id, None)
 
 
-MAX_GROUPS = 50  # of one account, those in use first
-ABREAST = 4  # questions to the server of one account at once
-AGAIN = 60.0  # seconds after which what was not answered is asked again
-TRIES = 10  # until a mute that nobody confirms is believed no longer (`UNCERTAIN_MUTE`)
+MAX_GROUPS = 50  # per account, those in use first
+ABREAST = 4  # queries to the server of one account at once
+AGAIN = 60.0  # seconds after which an unanswered query is repeated
+TRIES = 10  # until an unconfirmed mute is no longer believed (`UNCERTAIN_MUTE`)
 
 
 class GroupProbe:
-    """Asks the server; tells `bot_detection` about people, `take_mute` about mutes of whole groups,
-    and `learn_member` what the server says of the account in a group.
+    """Queries servers. Results go to `bot_detection` (people), `take_mute` (mutes of whole groups)
+    and `learn_member` (the account in a group).
     """
 
     def __init__(
@@ -97,11 +95,11 @@ class GroupProbe:
         self._asking = WeakValueDictionary[int | Conversation, asyncio.Task[None]]()
         self._abreast = defaultdict[int, asyncio.Semaphore](partial(asyncio.Semaphore, ABREAST))
         self._of_people = defaultdict[int, asyncio.Lock](asyncio.Lock)  # by account
-        self._cannot_tell: set[int] = set()  # accounts whose server does not know of robots
-        self._knows_nobody: set[int] = set()  # and those whose server knows of no members
+        self._cannot_tell: set[int] = set()  # accounts whose server does not report bots
+        self._knows_nobody: set[int] = set()  # accounts whose server cannot return members
 
     async def run(self) -> None:
-        """Ask whenever there is something to ask, until cancelled."""
+        """Query whenever there is a reason, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._ask_of_people())
             while True:
@@ -111,9 +109,7 @@ class GroupProbe:
                 self._asking[unknown] = group.create_task(self._settle(unknown))
 
     async def _settle(self, unknown: int | Conversation) -> None:
-        """Ask where the bot may speak until that is answered, or will not be over this
-        connection.
-        """
+        """Query mutes until answered, or until this connection cannot answer."""
         for _ in range(TRIES):
             try:
                 if isinstance(unknown, int):
@@ -134,25 +130,25 @@ class GroupProbe:
         self._knows_nobody.discard(account)
         since = self._mutes.news
         groups = [
-            replace(group, is_silenced=None, muted_until=None)  # the event has said it since
+            replace(group, is_silenced=None, muted_until=None)  # an event has reported it since
             if self._mutes.is_overtaken(group.conversation, since=since)
             else self._told_by_its_end(group)
             for group in await self._transport.get_groups(account)
         ]
         for group in groups:
-            if group.muted_until:  # those without are asked for, or have none
+            if group.muted_until:  # others are queried, or not muted
                 self._learn_member(group.conversation, Member(muted_until=group.muted_until))
             self._active_conversations.name_group(group.conversation, group.name)
             if group.is_silenced is False and self._mutes.may_hold_in(group.conversation):
                 self._take_mute(self._of_all(group))
         for group in self._in_order(account, groups):
             if group.is_silenced:
-                self._take_mute(self._of_all(group))  # which leaves it in doubt
+                self._take_mute(self._of_all(group))  # which queries the account's role
             else:
                 self._mutes.doubt(group.conversation)
 
     async def _look_at(self, where: Conversation) -> None:
-        """Whether the bot may speak there: admins may where the whole group is muted."""
+        """Query whether the bot may speak there: admins may in a muted group."""
         account = where.platform_id
         async with self._abreast[account]:
             if account in self._knows_nobody:
@@ -169,8 +165,8 @@ class GroupProbe:
             self._learn_member(where, member)
 
     def _in_order(self, account: int, groups: Iterable[JoinedGroup]) -> list[JoinedGroup]:
-        """Those where something may wait for the end of a mute, those where nobody may speak, and
-        those in use first; no more than are worth asking.
+        """The groups worth a query: first those with work that may wait for a mute to end, then
+        silenced ones, then those in use.
         """
         used, held = self._active_conversations.in_use(account), self._mutes.may_hold_in
 
@@ -181,13 +177,13 @@ class GroupProbe:
         return sorted(groups, key=rank)[:MAX_GROUPS]
 
     def _told_by_its_end(self, group: JoinedGroup) -> JoinedGroup:
-        """The group, silenced if it is until a time that is to come."""
+        """The group with `is_silenced` derived from an end time, if only that is known."""
         if group.is_silenced is not None or group.silenced_until is None:
             return group
         return replace(group, is_silenced=group.silenced_until > self._clock.now())
 
     def _of_all(self, group: JoinedGroup) -> Muted:
-        """The event that would have told whether the whole group is muted."""
+        """The event that would have reported whether the whole group is muted."""
         where = group.conversation
         return Muted(
             self_id=where.platform_id,
@@ -204,7 +200,7 @@ class GroupProbe:
                 group.create_task(self._ask_of(*await self._bot_detection.next()))
 
     async def _ask_of(self, where: Conversation, user_id: int) -> None:
-        """One after the other of each account, beside what is asked about mutes."""
+        """Queries of one account about people run one at a time, beside those about mutes."""
         async with self._of_people[where.platform_id]:
             is_robot = await self._is_robot(where, user_id)
         self._bot_detection.settle(where, user_id, is_robot=is_robot)

@@ -1,8 +1,8 @@
-"""One lane per conversation: what arrives in a lane is done in order, lanes are independent.
+"""Lanes, one per conversation: work in a lane is done in order, lanes are independent.
 
-What waits may still change: it is joined by what belongs to it, or is not due yet. Every task
-belongs to the group that `open` owns; a lane is there only while it has something to do. A lane
-that is held begins with nothing new: what was to be done before is still on its way.
+Waiting items may still change: others join them, or they are not due yet. Every task belongs to the
+group that `open` owns; a lane exists only while it has work. A held lane begins no new work:
+earlier work may still arrive.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ def _at_once(_: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Order(Generic[Item]):
-    """How the items of a lane follow each other.
-
-    Those of one `person` are done one after the other, and people take turns; `due` is when an item
-    may begin (by the clock's monotonic seconds), `abreast` how many may be in progress at once.
+    """The order of items in a lane. Items of one `person` are done one after the other, and people
+    take turns; `due` is when an item may begin (monotonic seconds), `abreast` how many may be in
+    progress.
     """
 
     person: Callable[[Item], Hashable] = _nobody
@@ -48,11 +47,9 @@ class Order(Generic[Item]):
 
 @dataclass(slots=True)
 class Lane(Generic[Item]):
-    """The works that wait, oldest first, and the tasks that do the rest; the one that is `starting`
-    takes whatever is next once it runs.
-
-    `since` is the one of its `turns` from which on each person waits for the next; `timer`
-    begins what becomes due at `wakes_at`.
+    """Waiting items, oldest first, and tasks with their items; the task that is `starting` takes
+    the next item once it runs. `since` is the turn number from which each person has waited;
+    `timer` begins items that become due at `wakes_at`.
     """
 
     waiting: list[Item] = field(default_factory=list)
@@ -64,23 +61,23 @@ class Lane(Generic[Item]):
     wakes_at: float = 0.0
 
     def add(self, order: Order[Item], item: Item) -> None:
-        """Have an item wait: whoever had a turn just now comes after those who come with it, and
-        nobody who comes later passes them, new or long since served.
+        """Add a waiting item. A person just served comes after others who arrive at the same time,
+        and no later arrival passes waiting ones.
         """
-        if self.turns:  # else nobody has had one
+        if self.turns:  # else no one was served yet
             person = order.person(item)
             if all(order.person(other) != person for other in self.waiting):
                 self.since[person] = max(self.since.get(person, 0), self.turns - 1)
         self.waiting.append(item)
 
     def next(self, order: Order[Item], now: float) -> int | None:
-        """The place of what may begin now: the oldest of whoever has waited longest for a turn, so
-        that nobody waits for two turns of anybody else's; None where nothing may.
+        """The index of the item to begin now, if any: the oldest of the person who has waited
+        longest, so that no one waits for two turns of another.
         """
         if not self.waiting or len(self.tasks) >= order.abreast:
             return None
         if len(self.waiting) == 1 and not self.tasks:
-            return 0 if order.due(self.waiting[0]) <= now else None  # as nearly always
+            return 0 if order.due(self.waiting[0]) <= now else None  # the usual case
         busy = set(map(order.person, self.tasks.values()))
         free = (
             (self.since.get(person, 0), place)
@@ -90,7 +87,7 @@ class Lane(Generic[Item]):
         return min(free, default=(0, None))[1]
 
     def begin_next(self, order: Order[Item], now: float) -> Item | None:
-        """Take what is next: it is in progress from now on, in the task that is starting."""
+        """Move the next item to the task that is starting."""
         place, task = self.next(order, now), self.starting
         if place is None or task is None:
             return None
@@ -101,9 +98,7 @@ class Lane(Generic[Item]):
         return item
 
     def join(self, change: Callable[[Item], Item | None]) -> bool:
-        """Put in the place of the first item that waits what `change` makes of it; False where that
-        is None for all.
-        """
+        """Replace the first waiting item for which `change` returns one; False if there is none."""
         for place, item in enumerate(self.waiting):
             if (changed := change(item)) is not None:
                 self.waiting[place] = changed
@@ -111,40 +106,39 @@ class Lane(Generic[Item]):
         return False
 
     def revise(self, change: Callable[[Item], Item | None]) -> int:
-        """The same for each item that waits; None is forgotten. How many were."""
+        """Replace each waiting item; None removes it. Returns the number removed."""
         before = len(self.waiting)
         self.waiting = [kept for item in self.waiting if (kept := change(item)) is not None]
         return before - len(self.waiting)
 
     def cancel(self, unwanted: Callable[[Item], bool]) -> int:
-        """Cancel what is in progress. How many items there were."""
+        """Cancel items in progress; returns their number."""
         tasks = [task for task, item in self.under_way() if unwanted(item)]
         for task in tasks:
             task.cancel()
         return len(tasks)
 
     def under_way(self) -> list[tuple[asyncio.Task[None], Item]]:
-        """What is in progress: what is done leaves its place a moment later."""
+        """Items in progress, except tasks that are done and not removed yet."""
         return [(task, item) for task, item in self.tasks.items() if not task.done()]
 
     def items(self) -> tuple[Item, ...]:
-        """All that is in progress or waits."""
         return (*(item for _, item in self.under_way()), *self.waiting)
 
     def is_full(self, most: int) -> bool:
-        """Whether so many wait; 0 is no limit."""
+        """Whether `most` items wait; 0 is no limit."""
         return 0 < most <= len(self.waiting)
 
     def pop_oldest(self, may_go: Callable[[Item], bool]) -> Item | None:
-        """The oldest of those that may go, which waits no more; None if there is none."""
+        """Remove and return the oldest waiting item that may go, if any."""
         oldest = next((item for item in self.waiting if may_go(item)), None)
         if oldest is not None:
             self.waiting.remove(oldest)
         return oldest
 
     def wants_timer(self, order: Order[Item], now: float) -> bool:
-        """Whether a timer is needed that wakes it when the next item is due; it has none any more
-        in that case.
+        """Whether the caller must set a timer for the next due item; the old timer is cancelled
+        then.
         """
         if not self.waiting:
             return False
@@ -156,35 +150,34 @@ class Lane(Generic[Item]):
         return True
 
     def cancel_timer(self) -> None:
-        """Wait for nothing to become due."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
 
     def stop(self) -> None:
-        """Cancel what is in progress and leave the rest undone."""
+        """Cancel items in progress, and drop waiting ones."""
         self.waiting.clear()
         self.cancel_timer()
         for task in self.all_tasks():
             task.cancel()
 
     def all_tasks(self) -> list[asyncio.Task[None]]:
-        """Those that do something, and the one that is starting."""
+        """All tasks, including the one that is starting."""
         return [*self.tasks, self.starting] if self.starting is not None else [*self.tasks]
 
     def remove_task(self, task: asyncio.Task[None]) -> None:
-        """This task is over, whether it took anything or not."""
+        """Remove a finished task, whether it took an item or not."""
         if self.starting is task:
             self.starting = None
         else:
             del self.tasks[task]
 
 
-MAX_WAITING = 64  # in one lane: more is a flood, not a conversation
+MAX_WAITING = 64  # per lane: more is a flood, not a conversation
 
 
 class Lanes(Generic[Item]):
-    """Queues by conversation, each worked off in order while somebody is at work."""
+    """Lanes by conversation, each processed in order while it is open."""
 
     def __init__(
         self,
@@ -193,22 +186,22 @@ class Lanes(Generic[Item]):
         order: Order[Item],
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        """`max_waiting` is for each lane; 0 is no limit."""
+        """`max_waiting` is per lane; 0 is no limit."""
         self._clock = clock
         self._order = order
         self._max_waiting = max_waiting
         self._lanes: dict[Conversation, Lane[Item]] = {}
-        self._held: Counter[Conversation] = Counter()  # how often
+        self._held: Counter[Conversation] = Counter()  # hold counts
         self._group: asyncio.TaskGroup | None = None
         self._work: Callable[[Item], Awaitable[None]] = _nobody_works
-        self.finishing = False  # nothing is begun any more
+        self.finishing = False  # no work begins any more
         self._idle = asyncio.Event()
         self._idle.set()
 
     @asynccontextmanager
     async def open(self, work: Callable[[Item], Awaitable[None]]) -> AsyncIterator[None]:
-        """Have each item done by `work`, which handles its own failures, while the block runs; at
-        its end everything in progress is cancelled and waited for.
+        """Process items with `work`, which handles its own failures, while the block runs; at its
+        end work in progress is cancelled and awaited.
         """
         async with asyncio.TaskGroup() as group:
             self._group, self._work = group, work
@@ -220,7 +213,7 @@ class Lanes(Generic[Item]):
                     lane.stop()
 
     def put(self, key: Conversation, item: Item) -> bool:
-        """Queue an item; False when the lane is full, or the lanes are not open or finishing."""
+        """Queue an item; False if the lane is full, or the lanes are not open or finishing."""
         if self._group is None or self.finishing:
             return False
         lane = self._lanes.get(key)
@@ -234,34 +227,27 @@ class Lanes(Generic[Item]):
         return True
 
     def join(self, key: Conversation, change: Callable[[Item], Item | None]) -> bool:
-        """Put in the place of the first item that waits what `change` makes of it; False where that
-        is None for all.
-        """
+        """Replace the first waiting item for which `change` returns one; False if there is none."""
         if (lane := self._lanes.get(key)) is None or not lane.join(change):
             return False
         self._advance(key, lane)
         return True
 
     def displace(self, key: Conversation, may_go: Callable[[Item], bool]) -> Item | None:
-        """Where the lane is full, the oldest item that may go: it waits no more."""
+        """If the lane is full, remove and return the oldest item that may go."""
         if (lane := self._lanes.get(key)) is None or not lane.is_full(self._max_waiting):
             return None
         return lane.pop_oldest(may_go)
 
     def hold(self, key: Conversation) -> None:
-        """Begin with nothing new there until it is released as often; what is in progress goes
-        on.
-        """
+        """Begin no new work there until it is released as often; work in progress goes on."""
         self._held[key] += 1
 
     def is_held(self, key: Conversation) -> bool:
-        """Whether nothing new is begun there."""
         return key in self._held
 
     def release(self, key: Conversation, *, order: Callable[[Item], float] | None = None) -> None:
-        """Let a lane go on; what waits in it is now in this order, if there is one, and as it came
-        where that is equal.
-        """
+        """Release a lane once. If `order` is given, sort its waiting items by it (stable)."""
         self._held[key] -= 1
         if self._held[key] <= 0:
             del self._held[key]
@@ -271,10 +257,8 @@ class Lanes(Generic[Item]):
             self._advance(key, lane)
 
     async def finish(self, *, within: float) -> int:
-        """Begin nothing more, and cancel what is still in progress after so many seconds. How much
-        was cancelled.
-
-        What waits is left undone: whoever put it there must know of it from elsewhere.
+        """Begin no new work, and cancel what is in progress after `within` seconds; returns the
+        number of cancelled tasks. Waiting items are dropped: the journal must know them.
         """
         self.finishing = True
         for key, lane in list(self._lanes.items()):
@@ -294,17 +278,15 @@ class Lanes(Generic[Item]):
         return len(late)
 
     def drop_current(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
-        """Cancel what is in progress. How many there were."""
+        """Cancel items in progress; returns their number."""
         return lane.cancel(unwanted) if (lane := self._lanes.get(key)) else 0
 
     def drop_waiting(self, key: Conversation, unwanted: Callable[[Item], bool]) -> int:
-        """Forget items that wait. How many there were."""
+        """Drop waiting items; returns their number."""
         return self.revise(key, lambda item: None if unwanted(item) else item)
 
     def revise(self, key: Conversation, change: Callable[[Item], Item | None]) -> int:
-        """Put in the place of each item that waits what `change` makes of it; None is forgotten.
-        How many were.
-        """
+        """Replace each waiting item; None removes it. Returns the number removed."""
         if (lane := self._lanes.get(key)) is None:
             return 0
         forgotten = lane.revise(change)
@@ -312,43 +294,38 @@ class Lanes(Generic[Item]):
         return forgotten
 
     def at(self, key: Conversation) -> tuple[Item, ...]:
-        """All that waits there or is in progress."""
+        """All items there, in progress or waiting."""
         return lane.items() if (lane := self._lanes.get(key)) else ()
 
     def has(self, key: Conversation) -> bool:
-        """Whether there is something to do."""
         return key in self._lanes
 
     @property
     def places(self) -> tuple[Conversation, ...]:
-        """Where there is something to do."""
         return tuple(self._lanes)
 
     @property
     def waiting(self) -> int:
-        """How many items wait or are in progress, over all lanes."""
+        """The number of items waiting or in progress, over all lanes."""
         return sum(len(lane.waiting) + len(lane.tasks) for lane in self._lanes.values())
 
     def in_progress(self) -> Mapping[object, Conversation]:
-        """Where something is in progress, by what does it: the same as long as it lasts."""
+        """The conversations with work in progress, by a key that stays the same until it ends."""
         return {task: key for key, lane in self._lanes.items() for task in lane.tasks}
 
     @property
     def active(self) -> int:
-        """How many lanes have something to do; each has an item in progress, or is about to, unless
-        it is held or nothing in it is due.
+        """The number of lanes with work. Each has an item in progress, or is about to, unless it is
+        held or has none due.
         """
         return len(self._lanes)
 
     async def wait_idle(self) -> None:
-        """Return once no lane has anything to do."""
         await self._idle.wait()
 
     def _advance(self, key: Conversation, lane: Lane[Item]) -> None:
-        """Begin with what is next, or wait for what is due next, unless the lane is held; forget a
-        lane that has nothing to do.
-
-        A task for each, so that one can be cancelled and the lane goes on.
+        """Begin the next item, or set a timer for it, unless the lane is held; remove an empty
+        lane. Each item has its own task, so that cancelling one does not stop the lane.
         """
         if not (lane.tasks or lane.starting) and (not lane.waiting or self._group is None):
             lane.cancel_timer()
@@ -376,9 +353,9 @@ class Lanes(Generic[Item]):
     async def _do(self, key: Conversation, lane: Lane[Item]) -> None:
         item = lane.begin_next(self._order, self._clock.monotonic())
         if item is None:
-            return  # it was taken back, or is not due any more
+            return  # recalled, or no longer due
         if lane.waiting:
-            self._advance(key, lane)  # others may go on beside it
+            self._advance(key, lane)  # others may run beside it
         try:
             await self._work(item)
         except BROKEN as failure:

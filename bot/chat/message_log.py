@@ -1,4 +1,4 @@
-"""What is kept of a message beside its turn: in the journal and in its conversation's memory."""
+"""Records messages in the journal and in the memory of their conversation."""
 
 from __future__ import annotations
 
@@ -25,17 +25,15 @@ from bot.memory.history import History
 from bot.outbox.outbox import Outbox
 from bot.policy.wake import Ignore, NeedsQuoted, Observe, Verdict, Wake, Why
 
-IGNORED = 200  # messages that are told, the last ones
+IGNORED = 200  # ignored messages to show, the latest ones
 
 Ends: TypeAlias = Callable[[MessageReceived, str], float]
-"""When what stands against an answer to it ends, in seconds since 1970; 0 where nobody knows."""
+"""When the reason against an answer ends, in seconds since 1970; 0 if unknown."""
 
 logger = logging.getLogger(__name__)
 
 
 class MessageLog:
-    """Writes down what was heard, and what is to be forgotten again."""
-
     def __init__(
         self,
         *,
@@ -48,13 +46,13 @@ class MessageLog:
         self._ends = ends
         self._history = history
         self._active_conversations = active_conversations
-        self.ignored: deque[Ignored] = deque(maxlen=IGNORED)  # in memory alone, without words
+        self.ignored: deque[Ignored] = deque(maxlen=IGNORED)  # in memory only, without words
 
     def observe(
         self, message: MessageReceived, verdict: Verdict, *, overheard: bool = True
     ) -> None:
-        """Keep a message, and the verdict on it; `overheard` is one that nobody answers: the next
-        run reads it.
+        """Record a message and its verdict; an `overheard` one gets no answer: the next run reads
+        it.
         """
         self._active_conversations.note_message(message)
         self._store.put(MessageObserved(message, overheard, self._judged(message, verdict)))
@@ -63,14 +61,14 @@ class MessageLog:
             self._history.overhear(message)
 
     def ignore(self, message: MessageReceived, reason: str) -> None:
-        """Nothing is kept of a message but for a while why, and whose it was."""
+        """Record only why a message was ignored and who sent it, for a while."""
         where, sender = message.conversation, message.sender.user_id
         logger.debug("ignored message %s in %s: %s", message.message_id, where, reason)
         self.ignored.append(Ignored(where, sender, reason, message.time))
 
     def observe_steering(self, message: MessageReceived, verdict: Verdict) -> None:
-        """Keep a line of a turn that goes on. Should no model read it there, it is a question where
-        it was for the bot, else overheard, also after a restart.
+        """Record a line of a running turn. If no model reads it there, it becomes a question if it
+        was for the bot, else overheard, also after a restart.
         """
         self._active_conversations.note_message(message)
         overheard = isinstance(verdict, Observe)
@@ -78,50 +76,46 @@ class MessageLog:
         self._history.know(message)
 
     def overhear(self, message: MessageReceived, why: Why = "") -> None:
-        """A question that is kept is not answered after all: it is read like any other message."""
+        """A recorded question is not answered: it is read like any other message."""
         self._store.put(MessageOverheard(message))
         self.judge(message, Observe(why))
         self._history.overhear(message)
 
     def judge(self, message: MessageReceived, verdict: Verdict) -> None:
-        """Keep another verdict on a message."""
         if entry := self._judged(message, verdict):
             self._store.put(entry)
 
     def quoted_by(self, message: MessageReceived) -> MessageReceived | None:
-        """The line it quotes, where that is at hand."""
+        """The message it quotes, if that is in memory."""
         quote = quote_in(message)
         return self._history.known(message.conversation, quote) if quote else None
 
     def claim_unread(
         self, where: Conversation, wanted: Callable[[MessageReceived], bool], *, most: int
     ) -> tuple[MessageReceived, ...]:
-        """The last of these messages that were overheard and nobody has read: from now on they
-        belong to a question. Oldest first.
-        """
+        """Take the last matching unread messages, which then belong to a question. Oldest first."""
         lines = self._history.unread(where).take_lines(wanted, most=most)
         if lines:
             self._store.put(*map(MessageTakenUp, lines))
         return lines
 
     def mark_joined(self, message: MessageReceived) -> None:
-        """A message that is kept as overheard belongs to a question that waits."""
+        """A message recorded as overheard belongs to a waiting question."""
         self._store.put(MessageTakenUp(message))
 
     def mark_gone(self, lines: Iterable[MessageReceived]) -> None:
-        """Their question was recalled: these are told to no run."""
+        """The question of these lines was recalled: no run reads them."""
         self._store.put(*(MessageTakenUp(line, gone=True) for line in lines))
 
     def forget_answer(self, message: MessageReceived, *, kept: bool) -> None:
-        """An owner's answer to a request is known as taken, but is nothing that any prompt repeats;
-        `kept` where it was observed before.
+        """Record an owner's reply as received, but keep it out of prompts; `kept` if it was
+        recorded before.
         """
         if message.has_identity:
             observed = () if kept else (MessageObserved(message, overheard=True),)
             self._store.put(*observed, MessageErased(message.conversation, message.message_id))
 
     def forget(self, where: Conversation, message_id: str) -> None:
-        """A message was recalled."""
         self._store.put(MessageErased(where, message_id))
         self._history.forget_message(where, message_id)
 
@@ -133,7 +127,7 @@ class MessageLog:
 
 
 def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
-    """The verdict on a message that was for the bot; None for any other, or while nobody knows."""
+    """The verdict on a message for the bot; None for other messages, or while it is open."""
     match verdict:
         case Wake(reason=reason, weak=weak):
             wakes = True
@@ -159,8 +153,8 @@ def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
 
 
 class SelfMessages:
-    """The account's own messages, as some servers report them: known for later quotes, and as the
-    confirmation of a send.
+    """The account's own messages, as some servers report them: kept for later quotes, and as
+    confirmations of sends.
     """
 
     def __init__(self, history: History, outbox: Outbox) -> None:
@@ -168,13 +162,12 @@ class SelfMessages:
         self._outbox = outbox
 
     def record_sent(self, event: MessageSent) -> None:
-        """The account has said something."""
         self._history.know(event.message)
         self._outbox.seen(event.message)
 
     def claim(self, message: MessageReceived) -> bool:
-        """Whether a message that is told as somebody's is a file the bot has just sent there
-        (SnowLuma#442): then it is taken as the account's own.
+        """Take a message as the account's own if it is a file that the bot has just sent there,
+        attributed to another sender (SnowLuma#442); else return False.
         """
         if not self._outbox.tells(message):
             return False

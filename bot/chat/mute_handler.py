@@ -1,9 +1,9 @@
-"""The bot is muted somewhere: the runs there end, since nobody would hear what comes of them.
+"""Ends runs where the bot is muted, since their words could not be read.
 
-Words that are ready are still sent: the mute may be over before they are. What waits is not asked
-when its turn comes (`chat/wake_classifier`); a run that waits for an owner's word goes on with
-it when the bot may speak again. Where the whole group is muted admins still speak: nothing ends
-there before the server has said that the bot is none.
+Words that are ready are still sent: the mute may end before they do. Waiting questions are dropped
+in their turn (`chat/wake_classifier`); a run that waits for an approval goes on when the bot may
+speak again. In a muted group admins may speak: nothing ends before the server has said that the bot
+is not one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from bot.core.server_clock import ServerClock
 
 
 class MuteHandler:
-    """Takes mutes, and ends the turns that go on there."""
-
     def __init__(
         self,
         *,
@@ -38,7 +36,6 @@ class MuteHandler:
         self._active_work = active_work
 
     def take(self, event: Muted) -> None:
-        """Somebody was muted, or may speak again."""
         if not event.mutes_the_bot:
             return
         where = event.conversation
@@ -50,13 +47,12 @@ class MuteHandler:
             self._mutes.doubt(where)
 
     def change_role(self, event: MemberChanged) -> None:
-        """Somebody became an admin of a group, or is none any more."""
         if event.user_id == event.self_id:
             self._mutes.change_role(event)
             self._let_go_on(event.conversation)
 
     def learn(self, where: Conversation, member: Member) -> None:
-        """What the server says of the account there, by its own clock."""
+        """Handle the server's data of the account there; times are by the server's clock."""
         if member.muted_until:
             end = self._server_clock.by_ours(member.muted_until, where.platform_id)
             member = replace(member, muted_until=end)
@@ -66,7 +62,7 @@ class MuteHandler:
             self._end(where)
 
     def _let_go_on(self, where: Conversation) -> None:
-        """What waits there for the end of a mute is due at another time, perhaps now."""
+        """Recompute when items are due that wait for a mute to end."""
         self._lanes.revise(where, lambda work: work)
 
     def _end(self, where: Conversation) -> None:

@@ -1,13 +1,12 @@
-"""Resolves what a message refers to: the message it quotes, the messages inside what it forwards,
-their pictures.
+"""Resolves what a message refers to: its quote, forwarded messages, and their pictures.
 
-Looks in the memory first, then asks the OneBot server, for a short time only; what cannot be found
-is left out. If no model sees, no picture is looked at; a blind main model is told in words what
-another model sees.
+Looks in memory first, then asks the OneBot server, for a short time only; what cannot be found is
+left out. If no model sees, pictures are skipped; a main model without vision gets another model's
+descriptions.
 
-Merged forwards are opened level by level, so that what lies deep never costs what lies on top. Some
-servers cannot fetch an inner one by its id and give it inline instead (onebot.md 5): that is read
-first, and is no fetch.
+Forwards are opened level by level, so that deep ones never displace shallow ones. Some servers
+cannot fetch an inner one by its id but give it inline (onebot.md 5): that is used first, without a
+fetch.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ MAX_DEPTH = 3
 MAX_MESSAGES = 60
 MAX_TOKENS = 3000.0  # estimated
 MAX_FETCHES = 8
-PATIENCE = 6.0  # seconds for one forward with all inside it
+PATIENCE = 6.0  # seconds for one forward with its inner ones
 
 
 @dataclass(slots=True)
 class _Node:
-    """A message, and what it forwards."""
+    """A message, and the messages that it forwards."""
 
     message: MessageReceived
     depth: int
@@ -71,7 +70,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Room:
-    """The room left for one forward."""
+    """The remaining capacity for one forward."""
 
     messages: int = MAX_MESSAGES
     tokens: float = MAX_TOKENS
@@ -79,7 +78,7 @@ class _Room:
     left_out: int = 0
 
     def take(self, found: tuple[MessageReceived, ...], depth: int) -> list[_Node]:
-        """As many of the messages as there is room for, from the first on."""
+        """The first messages, as many as fit."""
         nodes: list[_Node] = []
         for message in found:
             words = plain(message.segments, View(), self_id=message.self_id)[:MAX_ASIDE]
@@ -101,9 +100,7 @@ class Forwards:
         self._patience = patience
 
     async def open(self, account: int, forward: Forward) -> Forwarded:
-        """The messages in it, as they follow each other, each before those inside it. Empty where
-        it cannot be had.
-        """
+        """The messages in it, each before those inside it; empty if it is unavailable."""
         room = _Room()
         nodes: list[_Node] = []
         try:
@@ -122,7 +119,6 @@ class Forwards:
         return Forwarded(lines, room.left_out)
 
     async def _open_all(self, account: int, node: _Node, room: _Room, depth: int) -> list[_Node]:
-        """Put the forwards of messages inside them."""
         for segment in node.message.segments:
             if isinstance(segment, Forward) and room.messages:
                 found = await self._fetch(account, segment, room)
@@ -144,14 +140,14 @@ class Forwards:
 
 
 MAX_VOICES = 3
-LISTENING = 20.0  # seconds for all of them together
+LISTENING = 20.0  # seconds for all voice messages together
 
 
 async def listened(
     question: Question, ear: VoiceListener, *, within: float = LISTENING
 ) -> Question:
-    """The question with the words of its voice messages: its own first, then those of its lines,
-    the newest first, then the one it quotes.
+    """The question with transcripts of its voice messages: first its own, then those of its lines
+    from the newest on, then those of the quoted message.
     """
     quoted = () if question.quoted is None else (question.quoted,)
     said = (question.message, *reversed(question.lines), *quoted)
@@ -190,19 +186,18 @@ def _told(segment: Segment, words: dict[Record, str]) -> Segment:
     return segment
 
 
-LOOKING = 6.0  # seconds for all its pictures together
-PASSED_ON = (Quote, Forward)  # what holds words of others
+LOOKING = 6.0  # seconds for all pictures of a question together
+PASSED_ON = (Quote, Forward)  # segments with words of others
 MAX_PICTURES = 4  # each costs about a thousand tokens
 
 IN_TEXT = (PicturePlace.FORWARDED, PicturePlace.QUOTED, PicturePlace.QUESTION)
-"""The places as they follow each other in what the model reads."""
+"""The places in the order of the model's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """Who takes in what people send besides words; None where nobody does.
-
-    `looking` is in seconds, for all pictures of a question together.
+    """The readers of media, None if there is none. `looking` is in seconds, for all pictures of a
+    question.
     """
 
     sight: PictureReader | None = None
@@ -212,7 +207,7 @@ class Senses:
 
     @property
     def kinds(self) -> str:
-        """The letters of the things that can be opened by their short names."""
+        """The initials of short names that can be opened."""
         opens = {"i": self.sight, "v": self.ear, "a": self.reader}
         return "f" + "".join(letter for letter, sense in opens.items() if sense is not None)
 
@@ -221,7 +216,7 @@ NO_SENSES = Senses()
 
 
 class Perception:
-    """Turns a message into a question with its context."""
+    """Resolves a message into a question with its context."""
 
     def __init__(
         self,
@@ -231,7 +226,7 @@ class Perception:
         senses: Senses = NO_SENSES,
         patience: float = PATIENCE,
     ) -> None:
-        """`patience` is in seconds: for what is quoted, and once more for what is forwarded."""
+        """`patience` is in seconds: for quotes, and again for forwards."""
         self._transport = transport
         self._history = history
         self._senses = senses
@@ -240,15 +235,14 @@ class Perception:
         self._looking = senses.looking
 
     async def quotes_the_bot(self, message: MessageReceived, message_id: str) -> bool:
-        """Whether the quoted message is the bot's own; False when nobody knows.
-
-        Raises NotConnected: the next connection may tell.
+        """Whether the quoted message is the bot's own; False if unknown. Raises NotConnected: the
+        next connection may answer.
         """
         try:
             async with asyncio.timeout(self._patience):
                 try:
                     quoted = await self._quoted(message, message_id)
-                except ActionUnanswered:  # the connection broke meanwhile; is there another one?
+                except ActionUnanswered:  # the connection broke meanwhile; is there another?
                     quoted = await self._quoted(message, message_id)
         except (ActionUnanswered, TimeoutError) as error:
             logger.info("cannot look up the quoted message %s: %s", message_id, error)
@@ -256,9 +250,8 @@ class Perception:
         return quoted is not None and quoted.is_own and _is_from(quoted, message.conversation)
 
     async def quoted_there(self, message: MessageReceived) -> MessageReceived | None:
-        """What a message quotes, if that was said in the same place; None if nobody knows now.
-
-        Servers that give one message several ids may answer with one of another place.
+        """The quoted message if it was said in the same place, else None. Servers that use several
+        ids for a message may return one from another place.
         """
         try:
             async with asyncio.timeout(self._patience):
@@ -272,8 +265,8 @@ class Perception:
     async def perceive(
         self, message: MessageReceived, lines: tuple[MessageReceived, ...] = ()
     ) -> Question:
-        """The message, and the lines that belong to it, with what is quoted and forwarded, as far
-        as the server still knows it, and with the words of voice messages.
+        """The message and its lines with quotes, forwards and transcripts, as far as the server
+        knows them.
         """
         question = await self._resolved(message, lines)
         ear = self._senses.ear
@@ -282,8 +275,8 @@ class Perception:
     async def _resolved(
         self, message: MessageReceived, lines: tuple[MessageReceived, ...]
     ) -> Question:
-        """A line quoted from another conversation stays there: a server answers for any message of
-        its account.
+        """A quoted message of another conversation is left out: servers return any message of the
+        account.
         """
         if not any(
             isinstance(segment, PASSED_ON)
@@ -305,7 +298,7 @@ class Perception:
 
     @property
     def sees(self) -> bool:
-        """Whether a model is shown pictures, or told what they show."""
+        """Whether a model is shown pictures or their descriptions."""
         return self._senses.sight is not None
 
     async def _quoted_by(self, message: MessageReceived) -> MessageReceived | None:
@@ -320,9 +313,7 @@ class Perception:
         lines: Sequence[MessageReceived],
         quoted: MessageReceived | None,
     ) -> Forwarded:
-        """The forward of the message, or of a line of its asker's, or the one it quotes: the first
-        forward there is.
-        """
+        """The first forward of the message, of a line of its asker, or of the quoted message."""
         for said in (message, *reversed(lines), *((quoted,) if quoted else ())):
             for segment in said.segments:
                 if isinstance(segment, Forward):
@@ -340,11 +331,9 @@ class Perception:
     # --- pictures ---------------------------------------------------------------------------------
 
     async def look(self, question: Question) -> tuple[QuestionPicture, ...]:
-        """The pictures of a question that can be had in time, in the order of its text, for this
-        run alone.
-
-        Its own come before those it quotes, and these before those it forwards, where they are too
-        many.
+        """The pictures of a question available in time, in the order of its text, for this run
+        only. If there are too many, its own come before quoted ones, and these before forwarded
+        ones.
         """
         sight, message = self._senses.sight, question.message
         if sight is None:
@@ -355,7 +344,7 @@ class Perception:
             found[number] = QuestionPicture(place, handle=image.handle, lack=why)
 
         async def see(number: int, place: PicturePlace, image: Picture) -> None:
-            lack(number, place, image, Lack.OUT_OF_REACH)  # unless it comes in time
+            lack(number, place, image, Lack.OUT_OF_REACH)  # replaced if it comes in time
             try:
                 seen = await sight.see(message.self_id, image)
                 found[number] = QuestionPicture(place, seen.url, image.handle, seen.words)
@@ -378,9 +367,7 @@ class Perception:
         return tuple(sorted(found, key=lambda picture: IN_TEXT.index(picture.place)))
 
     async def _as_kept(self, quoted: MessageReceived | None) -> MessageReceived | None:
-        """The bot's own words, as the server keeps them: what we remember of it names our own
-        files.
-        """
+        """The bot's own message as the server has it: our record names our own files."""
         if (
             quoted is None
             or not quoted.is_own
@@ -397,7 +384,7 @@ class Perception:
 
 
 def _is_from(found: MessageReceived, where: Conversation) -> bool:
-    """Whether a message was said there; of the bot's own private ones a server may not say to whom
+    """Whether a message was said there; for own private messages a server may not name the peer
     (0).
     """
     place = found.conversation
@@ -407,7 +394,7 @@ def _is_from(found: MessageReceived, where: Conversation) -> bool:
 def _pictures_of(
     question: Question, quoted: MessageReceived | None
 ) -> Iterator[tuple[PicturePlace, Picture]]:
-    """The pictures, those that matter most first."""
+    """The pictures, the most important first."""
     quotes = (quoted,) if quoted else ()
     places = (
         (PicturePlace.QUESTION, (question.message, *reversed(question.lines))),
@@ -430,13 +417,14 @@ you. Answer with the description alone."""
 
 HERE = "The picture:"
 
-KNOWN = 2000  # descriptions at hand; the others are in the store
-MAX_WORDS = 400  # characters: 60 words, also where a model does not count
+KNOWN = 2000  # cached descriptions; the others are in the store
+MAX_WORDS = 400  # characters: 60 words, even if a model does not count
 
 
 class DescribedSight:
-    """Fits `PictureReader`: what `sight` sees, in the words of `model`, each picture once a month.
-    It is known by its SHA-256: the same sticker comes again and again, in all groups.
+    """A `PictureReader` that returns descriptions by `model` of what `sight` sees, made once a
+    month per picture. Pictures are identified by SHA-256: the same sticker comes again in all
+    groups.
     """
 
     def __init__(
@@ -450,11 +438,11 @@ class DescribedSight:
         self._turns: LRUCache[str, asyncio.Lock] = LRUCache(KNOWN)
 
     async def see(self, account: int, image: Picture) -> Seen:
-        """The picture in words. Raises MediaError, also where no model said any."""
+        """The picture in words. Raises MediaError, also if no model described it."""
         picture = (await self._sight.see(account, image)).url
         digest = sha256(picture.encode()).hexdigest()
         turn = self._turns.setdefault(digest, asyncio.Lock())
-        async with turn:  # who asks for the same one meanwhile hears what it shows
+        async with turn:  # concurrent requests for the same picture share the description
             words = self._known.get(digest) or await self._store.described(digest)
             self._known[digest] = words = words or await self._describe(picture, digest)
         return Seen(words=words)

@@ -1,4 +1,4 @@
-"""Somebody pokes the bot: one line now and then, without a model."""
+"""Answers pokes of the bot: a line now and then, without a model."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bot.outbox.delivery import Postbox
 from bot.settings_store import PlaceSetting, SettingsStore
 from frostagent.types.ports import Clock
 
-APART: Final = 60.0  # seconds between two that are answered in one place: people poke in rows
-TURNED_BACK: Final = 3600.0  # seconds after which an older time is that of another clock
+APART: Final = 60.0  # seconds between two answers in one place: people poke repeatedly
+TURNED_BACK: Final = 3600.0  # seconds: an older time than this is from a clock that was set back
 
 
 def _read(value: str) -> float | None:
@@ -30,20 +30,20 @@ POKED: Final = PlaceSetting[float]("poked", read=_read, write=lambda time: f"{ti
 
 
 class AnsweredPokes:
-    """A poke has no id: the server's time of it tells it apart from those that are answered later,
-    and is the same whenever it is told, and to whichever process.
+    """Records answered pokes. A poke has no id: the server's time identifies it, in every delivery
+    and process.
     """
 
     def __init__(self, settings: SettingsStore) -> None:
         self._settings = settings
 
     def has(self, poke: Poked) -> bool:
-        """Whether it, or one of about its time or after it, was answered there."""
+        """Whether it, or a poke of about the same or a later time, was answered there."""
         last = self._settings.get(POKED, poke.conversation)
         return last is not None and last - TURNED_BACK < poke.time < last + APART
 
     def add(self, poke: Poked) -> None:
-        """It is answered: written down before its answer is, so that no other process answers."""
+        """Record it before it is answered, so that no other process answers it."""
         self._settings.put(POKED, poke.conversation, poke.time)
 
 
@@ -55,8 +55,8 @@ CATALOGUE.register(__name__, globals())
 
 
 class Pokes:
-    """Answers pokes of the bot, where it may speak and to whom it listens. A poke has no words to
-    tell whose language it is: the operator's choice does.
+    """Answers pokes of the bot, if it may speak there and answers the person. A poke has no words
+    to show a language: the operator chooses it.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Pokes:
         self._lines: LRUCache[Conversation, float] = LRUCache(MAX_PLACES)  # when one was said
 
     def answer(self, event: Poked) -> None:
-        """Say that it is there, unless it was said there lately."""
+        """Answer, unless it did so lately."""
         where, now = event.conversation, self._clock.monotonic()
         if event.target_id != event.self_id or not self._listens_to(event):
             return
@@ -88,7 +88,7 @@ class Pokes:
         self._postbox.remark(where, line.format(self._tongue))
 
     def _listens_to(self, event: Poked) -> bool:
-        """Whether the same person would be answered, had they spoken."""
+        """Whether a message of this person would be answered."""
         as_said = MessageReceived(
             self_id=event.self_id,
             time=event.time,

@@ -1,8 +1,9 @@
-"""Questions from their arrival to their turn: a place in a lane, or a reason why nobody answers.
+"""Questions from their arrival to their turn: a place in a lane, or a reason why they get no
+answer.
 
-A question waits for its turn in its lane, or, if its account is disconnected, for that account
-(`DeferredQuestions`). Whether one that quotes something quotes the bot is looked up in its turn
-(`Quotes`): only QQ may know that.
+A question waits in its lane, or, if its account is disconnected, for that account
+(`DeferredQuestions`). If it quotes a message, its turn looks up whether that is the bot's
+(`Quotes`): only QQ may know.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ logger = logging.getLogger(__name__)
 
 
 class QuestionQueue:
-    """Takes messages with their verdicts: queues questions, each with all that belongs to it, and
-    keeps the rest.
+    """Takes messages with their verdicts: queues questions with all that belongs to them, and
+    records other messages.
     """
 
     def __init__(
@@ -62,15 +63,15 @@ class QuestionQueue:
     # --- in -----------------------------------------------------------------------------------
 
     def receive(self, message: MessageReceived, verdict: Verdict, facts: Facts) -> bool:
-        """Queue it, keep it as overheard, or ignore it. The last stage of a message: True."""
+        """Queue it, record it as overheard, or ignore it. As the last stage it returns True."""
         match verdict:
             case Wake() | NeedsQuoted():
                 task = make_task(message, verdict, facts)
-                # What is lost is overheard: the next process does not answer it either.
+                # A lost one is overheard: the next process does not answer it either.
                 self._message_log.observe(message, verdict, overheard=task.lost)
                 self.enqueue(task, is_earlier=task.told)
             case Observe(reason=reason):
-                # A question that is not answered, as one that was before, belongs to none.
+                # A question that is not answered, or was before, joins none.
                 joins = not reason and self._coalescer.join_message(message)
                 self._message_log.observe(message, verdict, overheard=not joins)
             case Ignore(reason=reason):
@@ -80,8 +81,8 @@ class QuestionQueue:
         return True
 
     def enqueue(self, task: Task, *, is_earlier: bool | None = None) -> None:
-        """Queue it: with what its asker is waiting for already, or in its lane. `is_earlier` is
-        whether it may be older than this process, if that was just asked.
+        """Merge it with its asker's waiting question, or queue it in its lane. `is_earlier` is
+        whether it may be older than this process, if known.
         """
         if task.may_grow and not self._lanes.finishing:
             task = self._coalescer.add_earlier_lines(task)
@@ -92,8 +93,8 @@ class QuestionQueue:
         self._enqueue_in_lane(task, is_earlier=is_earlier)
 
     def rejoin_message(self, message: MessageReceived) -> bool:
-        """Whether a message that is written down as overheard, and that nobody has read, belongs to
-        a question that waits; then it waits with it.
+        """Add an unread message recorded as overheard to its sender's waiting question; False if
+        there is none.
         """
         if not self._coalescer.join_message(message):
             return False
@@ -101,17 +102,15 @@ class QuestionQueue:
         return True
 
     def requeue(self, task: Task) -> None:
-        """Its lane again, for one that had a place there: the oldest makes room, and is told."""
+        """Queue again a question that had a place; in a full lane the oldest is turned away."""
         if self._lanes.finishing:
             return
         self._make_room(task.message.conversation)
         self._put(task)
 
     def _enqueue_in_lane(self, task: Task, *, is_earlier: bool) -> None:
-        """A lane for it, or a word to its asker that nobody comes to it.
-
-        One that is older than this process may have been answered: what QQ shows is looked at
-        first, once.
+        """Queue it in its lane, or tell its asker that it is not answered. One older than this
+        process may have been answered: QQ's history is checked first, once.
         """
         message, where = task.message, task.message.conversation
         if self._lanes.finishing:
@@ -124,11 +123,11 @@ class QuestionQueue:
         if is_earlier and not (self._server_clock.is_missed(message) or self._lanes.is_held(where)):
             self._active_conversations.look_at(where)
         if isinstance(task.verdict, Wake):
-            # They, or the group, ask too often?
+            # within the rates of the person and the group?
             if why := self._rate_limiter.admit(task, is_earlier=is_earlier):
                 self.dismiss(task, why)
                 return
-            if not task.wake.is_uncalled:  # who called nobody is in nobody's way
+            if not task.wake.is_uncalled:  # an uncalled one displaces none
                 self._make_room(where)
         self._put(task)
 
@@ -137,7 +136,7 @@ class QuestionQueue:
             self._turn_away(task)
 
     def _make_room(self, where: Conversation) -> None:
-        """In a full lane the newest questions count: nobody waits any more for the oldest."""
+        """In a full lane the newest questions count: turn the oldest away."""
         oldest = self._lanes.displace(where, lambda work: isinstance(work, Task))
         if isinstance(oldest, Task):
             self._turn_away(oldest)
@@ -150,17 +149,15 @@ class QuestionQueue:
     # --- out ----------------------------------------------------------------------------------
 
     def dismiss(self, task: Task, why: Why = "") -> None:
-        """Nobody answers it after all, and `why` if it was for the bot: it is heard like any other
-        message.
-        """
+        """Do not answer it; it is overheard. `why` is recorded for lines that called the bot."""
         self.give_up(task)
         if not task.lost:
             for line in task.said:
                 self._message_log.overhear(line, "" if line in task.beside else why)
 
     def without_answered(self, task: Task, answered: Collection[str]) -> Task | None:
-        """The rest of a question without those of its lines that were answered before; they are
-        heard.
+        """The question without lines that were answered before, which become overheard; None if
+        none are left.
         """
         left = task.without(lambda line: line.message_id in answered)
         if left is None:
@@ -174,8 +171,8 @@ class QuestionQueue:
     def without_recalled(
         self, task: Task, is_recalled: Callable[[MessageReceived], bool]
     ) -> Task | None:
-        """The rest of a question without the lines that were recalled; None if nobody asks any
-        more: what else belonged to it leaves with it, as it does if it was answered already.
+        """The question without recalled lines; None if no other line calls the bot: then the rest
+        of it leaves, too.
         """
         left = task.without(is_recalled)
         if left is None:
@@ -184,14 +181,14 @@ class QuestionQueue:
         return left
 
     def give_up(self, task: Task) -> None:
-        """Close the turn that it was to repeat, if there is one."""
+        """Close the turn that it was to repeat, if any."""
         if task.retry is not None:
             self._turn_journal.give_up(task.message.conversation, task.retry.turn_id)
 
 
 class DeferredQuestions:
-    """Questions whose account is disconnected, in order: they are classified again once it is back;
-    one that has become too old meanwhile is only heard.
+    """Questions whose account is disconnected, in order. Once it is back they are classified again;
+    those that are too old are only observed.
     """
 
     def __init__(
@@ -211,11 +208,10 @@ class DeferredQuestions:
         self._tasks: list[Task] = []
 
     def add(self, task: Task) -> None:
-        """Have it wait for its account."""
         self._tasks.append(task)
 
     def enqueue_of(self, account: int) -> None:
-        """The account is connected: queue its questions, unless nothing is begun any more."""
+        """The account is connected: queue its questions, unless the lanes are finishing."""
         if self._lanes.finishing:
             return
         for task in self._pop(lambda message: message.self_id == account):
@@ -229,15 +225,15 @@ class DeferredQuestions:
         return self._clock.now() - task.since < YOUNG
 
     def _verdict(self, task: Task) -> Verdict:
-        """By today's rules; a turn that was begun is repeated whatever they say."""
+        """The verdict by today's rules; an interrupted turn is repeated regardless of them."""
         verdict = self._wake_classifier.judge_by_rules(task.called)
         if task.retry is None or isinstance(verdict, Wake):
             return verdict
-        joined = isinstance(verdict, Observe) and verdict.may_join  # nobody had called
+        joined = isinstance(verdict, Observe) and verdict.may_join  # no line had called the bot
         return Wake("chance", weak=True) if joined else task.verdict
 
     def revise(self, left_of: Callable[[Task], Task | None]) -> None:
-        """Only what is left of each waits on; None is forgotten."""
+        """Replace each question; None removes it."""
         left = map(left_of, self._tasks)
         self._tasks = [task for task in left if task is not None]
 
@@ -248,7 +244,7 @@ class DeferredQuestions:
 
 
 def _why_not(verdict: Verdict) -> Why:
-    """Why it is only heard; empty where it called nobody."""
+    """Why it is only observed; empty if it called no one."""
     match verdict:
         case Wake():
             return "" if verdict.is_uncalled else Silence.STALE
@@ -259,7 +255,9 @@ def _why_not(verdict: Verdict) -> Why:
 
 
 class Quotes:
-    """Looks up what a question quotes, and defers it if nobody can say now."""
+    """Looks up what a question quotes, and defers the question if the server
+    cannot be asked now.
+    """
 
     def __init__(
         self,
@@ -277,7 +275,7 @@ class Quotes:
         self._lanes = lanes
 
     async def resolve(self, task: Task) -> Task | None:
-        """The task with a wake for its verdict; None if it is not to be answered now."""
+        """The task with a wake as its verdict; None if it is not to be answered now."""
         match task.verdict:
             case Wake():
                 return task
@@ -298,5 +296,5 @@ class Quotes:
             self._question_queue.dismiss(task)
             return None
         self._message_log.judge(task.message, wake)
-        # While stopping it is left in the journal, for the next start.
+        # While finishing it stays in the journal, for the next start.
         return None if self._lanes.finishing else replace(task, verdict=wake, looked_up=True)

@@ -1,6 +1,5 @@
-"""Limits on questions: how many of one person and of one group in a minute, and how many may wait.
-
-What belongs to a question that waits or is being answered does not count.
+"""Limits on questions: per person and per group in a minute, and how many may wait. Lines that join
+a waiting or running question do not count.
 """
 
 from __future__ import annotations
@@ -31,27 +30,25 @@ from frostagent.types.traits import Rate
 
 @dataclass(slots=True)
 class RecentWakes:
-    """The latest of one person or group."""
+    """The latest wakes of one person or group."""
 
     _at: deque[float] = field(default_factory=deque)
 
     def has_room(self, rate: Rate, now: float) -> bool:
-        """Whether one more is within the rate."""
         while self._at and self._at[0] <= now - rate.seconds:
             self._at.popleft()
         return len(self._at) < rate.calls
 
     def add(self, now: float) -> None:
-        """There is one more."""
         self._at.append(now)
 
     def add_earlier(self, at: float) -> None:
-        """There was one more, which may be older than others."""
+        """Add a wake that may be older than others."""
         self._at = deque(sorted((*self._at, at)))
 
 
 class Notice(Enum):
-    """How a person is told that they are not answered."""
+    """How a person learns that they are not answered."""
 
     LINE = auto()
     SIGN = auto()
@@ -60,14 +57,14 @@ class Notice(Enum):
 
 @dataclass(slots=True)
 class Courtesy:
-    """Each person is told of a limit: by a line, then by a few signs, until that is long ago."""
+    """Notifies a person of a limit: by a line, then by at most `signs` gestures, until a time."""
 
     signs: float = math.inf
     _until: float = -math.inf
     _heard: int = 0
 
     def next_notice(self, now: float, *, until: float) -> Notice:
-        """The next notice; where it is a line, all begins anew at `until`."""
+        """The next notice; after a line the next one is possible at `until`."""
         if now >= self._until:
             self._until, self._heard = until, 0
             return Notice.LINE
@@ -80,11 +77,11 @@ logger = logging.getLogger(__name__)
 MAX_PEOPLE: Final = 5000
 HOUR: Final = 3600.0
 MINUTE: Final = 60.0
-SIGNS: Final = 1  # in an hour, behind the line
+SIGNS: Final = 1  # gestures in an hour, after the line
 
 
 class RateLimiter:
-    """Counts questions by the rates of the rules; owners pass uncounted."""
+    """Counts questions by the rates of the rules; owners are not counted."""
 
     def __init__(
         self,
@@ -101,15 +98,14 @@ class RateLimiter:
         self._clock = clock
         self._recent: LRUCache[int | Conversation, RecentWakes] = LRUCache(MAX_PEOPLE)
         self._told: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)
-        self._out: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)  # of what a day may take
-        self._crowded: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # who heard of it
+        self._out: LRUCache[int, Courtesy] = LRUCache(MAX_PEOPLE)  # about the daily limit
+        self._crowded: LRUCache[Conversation, float] = LRUCache(MAX_PEOPLE)  # when it was said
         self._signed: LRUCache[tuple[Conversation, int], float] = LRUCache(MAX_PEOPLE)
-        self.overflow = 0  # questions that nobody came to, since the start
+        self.overflow = 0  # questions turned away since the start
 
     def admit(self, task: Task, *, is_earlier: bool) -> Why:
-        """Why this question is not taken, which its asker is told; empty if it is, and counted.
-
-        One that `is_earlier` than this process was taken before.
+        """Why this question is not admitted, which its asker is told; empty if it is, and counted.
+        One that `is_earlier` than this process was admitted before.
         """
         message, where = task.message, task.message.conversation
         if task.retry or is_earlier:
@@ -117,7 +113,7 @@ class RateLimiter:
         return self._admit(message, _payer(task), where if where.is_group else None)
 
     def admit_command(self, message: MessageReceived) -> bool:
-        """Whether this command is answered: it counts like a question of its sender's."""
+        """Whether this command is answered; it counts as a question of its sender."""
         return not self._admit(message, message.sender.user_id, None)
 
     def _admit(self, message: MessageReceived, who: int, group: Conversation | None) -> Why:
@@ -143,8 +139,8 @@ class RateLimiter:
         return ""
 
     def preload(self, asked: Iterable[tuple[Conversation, int, float]]) -> None:
-        """Count what earlier processes took, and when (in seconds since 1970), as `Recovery` has
-        it.
+        """Count what earlier processes admitted, with times in seconds since 1970, as in
+        `Recovery`.
         """
         ago, rules = self._clock.now() - self._clock.monotonic(), self._rules
         for where, who, at in asked:
@@ -158,8 +154,8 @@ class RateLimiter:
                 latest.add_earlier(at - ago)
 
     def admit_today(self, task: Task) -> Why:
-        """Why no model is asked today, which its asker is told; empty if one is. What an earlier
-        process began is brought to its end.
+        """Why no model may be asked today, which its asker is told; else empty. A retry is always
+        completed.
         """
         message, who, spending = task.message, _payer(task), self._spending
         if task.retry:
@@ -172,19 +168,17 @@ class RateLimiter:
         return Silence.DAY
 
     def turn_away(self, message: MessageReceived) -> None:
-        """Too many wait for this question to be answered: its asker is shown that, once a minute.
-        Never waits.
-        """
+        """Too many questions wait: show its asker a gesture, at most once a minute. Never waits."""
         self._count(message, "too many are waiting")
         self._show(message, message.sender.user_id)
 
     def turn_away_late(self, message: MessageReceived) -> None:
-        """Nobody came to this question in time: people see it, once a minute in each place."""
+        """The question came too late: show a gesture, at most once a minute per conversation."""
         self._count(message, "it waited too long before it came here")
         self._show(message, 0)
 
     def _show(self, message: MessageReceived, whom: int) -> None:
-        """A sign on it, once a minute for this person there, or for all (0)."""
+        """Put a gesture on it, at most once a minute for this person there, or for all (0)."""
         key, now = (message.conversation, whom), self._clock.monotonic()
         if now - self._signed.get(key, -math.inf) >= MINUTE:
             self._signed[key] = now
@@ -215,8 +209,8 @@ class RateLimiter:
             self._gestures.react(message, NOT_NOW)
 
     def _say(self, message: MessageReceived, words: Phrase) -> bool:
-        """Whether it is said, in its asker's language: what is about a group only now and then, the
-        first of it for all.
+        """Send it in the asker's language; False if it may not be sent now. A line about a group is
+        sent at most once a minute there.
         """
         where, now = message.conversation, self._clock.monotonic()
         if words == CROWDED:

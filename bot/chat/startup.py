@@ -1,33 +1,29 @@
-"""At start: what an earlier process left behind is closed, told, sent or asked again, each at most
-once.
+"""Recovery at the start: what an earlier process left is closed, reported, sent or asked again,
+each at most once.
 
-- A turn left open is interrupted: its calls get their result, its round is kept, nothing in it
-  runs again.
-- Its asker, if the question is young and has no answer, gets one now: a new run if nothing had
-  happened yet, a polite line if something was said or done. Such a second try is never tried a
-  third time: then it is a polite line, too.
+- An open turn is interrupted: its calls get results, its round is stored, and nothing in it runs
+  again.
+- If its question is young and unanswered, its asker gets an answer now: a new run if it had no
+  effects yet, else an apology. A second attempt that was interrupted gets an apology, too.
 - A send that was never on the wire is sent if it is young, else dropped; one that may have been on
-  the wire is only looked out for.
-- Of an answer that was refused just before the end its asker hears, unless that is written down.
-- What is in a restored backup may have been finished since, longer ago than a history reaches. Such
-  a send counts as one that may have been on the wire, and such a question is not asked again.
+  the wire is only looked for.
+- If an answer was refused just before the end, its asker is told, unless that was recorded.
+- Work in a restored backup may have been completed since, longer ago than a history reaches. Its
+  sends count as possibly on the wire, and its questions are not asked again.
 
-A question may have been taken more than once, where it came again while the journal could not be
-read: all that came of it counts, and it is answered once. A store that cannot be read at the start
-is asked again until it can: then only of what earlier processes wrote, and a question that came
-again meanwhile is not asked a second time.
+A question may have been received more than once, if it came again while the journal could not be
+read: all its effects count, and it is answered once. A store that cannot be read at the start is
+asked until it can, but only about what earlier processes wrote; a question that came again
+meanwhile is not asked twice. As the process may end during recovery, a turn is closed in the same
+commit that records what its asker gets.
 
-The process may end in here as well: a turn is closed in the same commit in which what its asker
-gets is written down.
-
-Before that, requests to models that were cut off are counted. If a day has no limit, nothing is
-reserved for the first request of a question, which would cost every message; that it may have been
-under way is told by its turn, which was left open with no row for it. It counts then as much as
-would have been reserved. All other requests are reserved (`bot/models/meter.py`), so that a process
-that ends left a row for each. A process may have ended before the model was asked (pictures were
-looked at) or, if a first attempt took nothing, while it waited to ask once more: that counts, too,
-as nobody knows. Of a turn that was forgotten under way nothing is left to estimate: that first
-request is in no sum.
+Before that, interrupted requests to models are counted. Without a daily limit the first request of
+a question is not reserved, which would slow down every message; an open turn without a row for it
+shows that it may have been under way, and it counts as much as would have been reserved. All other
+requests are reserved (`bot/budget/meter.py`), so that each left a row. The process may have ended
+before the request was made, while it looked at pictures or waited to repeat a failed one: that
+counts, too. Of a turn that was erased under way nothing is left to estimate, so its first request
+is in no sum.
 """
 
 from __future__ import annotations
@@ -69,11 +65,11 @@ logger = logging.getLogger(__name__)
 ON_WIRE = (SendState.SENDING, SendState.UNKNOWN, SendState.CONFIRMED)
 DRAFTED = (SendState.DRAFT, SendState.PUBLISHED, SendState.REWORDED)
 FIRST = 1  # step
-SETTLED = (*ON_WIRE, *DRAFTED)  # what somebody has read or will, an owner at least
+SETTLED = (*ON_WIRE, *DRAFTED)  # that a person, an owner at least, has read or will read
 
 
 class Recoverer:
-    """Goes through what is left, once. Estimates for `model` if a persona names no other."""
+    """Settles what is left, once. Estimates for `model` unless a persona names another."""
 
     def __init__(
         self,
@@ -106,8 +102,8 @@ class Recoverer:
         self._is_late = False
 
     async def load(self) -> bool:
-        """Settle everything. Returns False if the store cannot be read now; call again then, and
-        new questions are answered meanwhile.
+        """Settle everything. Returns False if the store cannot be read now; then call again: new
+        questions are answered meanwhile.
         """
         recovery = await self.read()
         if recovery is None:
@@ -119,9 +115,8 @@ class Recoverer:
         return True
 
     async def read(self) -> Recovery | None:
-        """All that was left; None where it cannot be read. What closes a turn of it goes behind the
-        row of its request, so that a process that ends in between finds both or the row alone, and
-        counts nothing twice.
+        """All that was left; None if it cannot be read. Entries that close a turn follow the row of
+        its request, so that a process that ends in between counts nothing twice.
         """
         recovery = await self._store.recover()
         if recovery is None:
@@ -136,7 +131,7 @@ class Recoverer:
     async def recover(self, recovery: Recovery) -> None:
         """Settle everything; the lanes and the outbox must be open."""
         recovery, since = _as_of_backup(recovery), recovery.restored
-        # First, whose questions these are: a live run's, or one of them each.
+        # First decide which turn owns each question: a suspended run, or one of the open turns.
         waits = {
             one.turn_id for one in reversed(recovery.suspended) if self._seen.claim(one.question)
         }
@@ -169,7 +164,7 @@ class Recoverer:
                 self._suspensions.supersede(suspended.question.conversation, suspended.turn_id)
         for message in waking:
             self._late_messages.ask_again(message)
-        if closed:  # not before: a recall that came while this waits must find all of it put
+        if closed:  # last: a recall during this wait must find all of it recorded
             await self._turn_journal.commit(*closed)
         if recovery.turns or recovery.sends:
             logger.info(
@@ -183,7 +178,7 @@ class Recoverer:
             self._turn_journal.give_up(turn.question.conversation, turn.turn_id)
 
     def _settle_send(self, send: StoredSend) -> bool:
-        """Whether it will be sent now."""
+        """Settle a send; True if it will be sent now."""
         if send.state is SendState.REFUSED:
             self._outbox.remember_refused(send)
             return False
@@ -203,7 +198,7 @@ class Recoverer:
         messages = close_interrupted(turn.messages)
         drafted = any(send.final and send.state in DRAFTED for send in turn.sends)
         if drafted and isinstance(last := messages[-1], AssistantMessage) and not last.tool_calls:
-            messages = messages[:-1]  # nobody has read it
+            messages = messages[:-1]  # it was not read
         if not messages or not isinstance(messages[-1], AssistantMessage):
             words = choose_wording((turn.user,), "")
             messages = (*messages, render.history_note(words, words.about.broken_off))
@@ -224,9 +219,7 @@ class Recoverer:
         return not (answered or handled) and self._is_young(turns[-1].at)
 
     def _had_effects(self, turns: Sequence[OpenTurn], coming: Collection[str]) -> bool:
-        """Whether something was or will be said, or a call began that may have changed
-        something.
-        """
+        """Whether words were or will be sent, or a call began that may have had an effect."""
         if any(
             send.state in SETTLED or send.send_id in coming for turn in turns for send in turn.sends
         ):
@@ -251,9 +244,9 @@ class Recoverer:
     async def _first_request(self, turn: OpenTurn) -> UsageAdded:
         where = turn.question.conversation
         await self._history.load(where)
-        model, usage = copy_context().run(self._estimate, turn)  # it is not this task's run
+        model, usage = copy_context().run(self._estimate, turn)  # not the run of this task
         self._history.doubt(where)  # the turn is not closed yet
-        now = self._clock.now()  # not then: the sums of that day may have been made
+        now = self._clock.now()  # not the past time: the sums of that day may be complete
         return UsageAdded(turn_id=turn.turn_id, model=model, usage=usage, at=now, step=FIRST)
 
     def _estimate(self, turn: OpenTurn) -> tuple[str, Usage]:
@@ -267,7 +260,7 @@ class Recoverer:
 
 
 def _as_of_backup(recovery: Recovery) -> Recovery:
-    """What waited to be sent when the backup was made may have been sent since."""
+    """Sends that were queued when the backup was made may have been sent since."""
 
     def doubted(send: StoredSend) -> StoredSend:
         is_old = send.state is SendState.QUEUED and send.at < recovery.restored
@@ -286,7 +279,7 @@ def _by_question(turns: Iterable[OpenTurn]) -> list[list[OpenTurn]]:
 
 
 def _as_asked_last(turn: OpenTurn) -> OpenTurn:
-    """The turn with all that its asker had said into it in its question."""
+    """The turn with all lines added to it in its question."""
     lines = [message for message in turn.messages if isinstance(message, UserMessage)]
     return replace(turn, user=joined((turn.user, *lines))) if lines else turn
 
@@ -296,7 +289,6 @@ def _key(question: MessageReceived) -> object:
 
 
 def _as_it_began(turn: OpenTurn) -> SuspendedTurn:
-    """The turn before its first step."""
     run = SuspendedRun(
         run_id=turn.turn_id,
         conversation=str(turn.question.conversation),
@@ -311,7 +303,9 @@ def _as_it_began(turn: OpenTurn) -> SuspendedTurn:
 
 
 def _pictures_of(turn: OpenTurn) -> tuple[QuestionPicture, ...]:
-    """As many as its model was shown of its own; what they show adds nothing to their price."""
+    """Placeholders for its own pictures, as many as the model was shown; only their number affects
+    the price.
+    """
     said = (segment for line in (*turn.lines, turn.question) for segment in line.segments)
     own = (segment for segment in said if isinstance(segment, Picture))
     return tuple(

@@ -1,7 +1,5 @@
-"""Lines of somebody who is being answered: one that belongs to it becomes part of it.
-
-That is one he addresses to the bot, and one that comes close behind the last and is for nobody
-else. Somebody else's question waits, as ever.
+"""Adds lines of an asker to their running question: those addressed to the bot, and those that
+closely follow and are for no one else. Other people's questions wait as usual.
 """
 
 from __future__ import annotations
@@ -25,12 +23,12 @@ from frostagent.types.traits import Audience
 
 logger = logging.getLogger(__name__)
 
-CLOSE = 8.0  # seconds behind the last line
+CLOSE = 8.0  # seconds after the last line
 
 
 class Steering:
-    """Says lines into turns that go on, unless it is off; none that together with what its asker
-    said before has words that the operator's list `stops`: nor is that a question of its own.
+    """Adds lines to running turns, unless it is off. A line that, with its asker's other lines,
+    contains blocked words (`stops`) is neither added nor a question of its own.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class Steering:
         self._is_on = is_on
 
     def take(self, message: MessageReceived, verdict: Verdict, facts: Facts) -> bool:
-        """Whether this line is part of a turn now; then it is done with."""
+        """Add the line to a running turn; False if it belongs to none."""
         live = self._live.of(message) if self._is_on else None
         if live is None or not self._prompt_context.is_at_hand(message.conversation):
             return False
@@ -63,7 +61,7 @@ class Steering:
             return False
         quoted = self._message_log.quoted_by(message)
         if quoted is None and quote_in(message):
-            return False  # there is no time here to look it up: it may be an owner's word
+            return False  # no time to look it up: it may be an owner's reply
         task, heard = None, verdict
         if isinstance(verdict, Wake) and not verdict.is_uncalled:
             task = make_task(message, verdict, facts)
@@ -88,15 +86,13 @@ class Steering:
         return True
 
     def _lessens(self, message: MessageReceived, quoted: MessageReceived | None) -> bool:
-        """Whether the run would have less authority with it: what was begun with more cannot be
-        taken back.
-        """
+        """Whether the line would reduce the run's authority: past steps cannot be undone."""
         asker = asker_of(message, owners=self._owners, quoted=quoted)
         return {asker.authority, asker.overheard} != {Audience.OWNER}
 
     def _unread(self, message: MessageReceived, task: Task | None, why: Why) -> None:
-        """Its turn came to its end without it: it is a question again, or part of one that waits,
-        or overheard.
+        """The turn ended without reading it: it becomes a question again, joins a waiting one, or
+        is overheard.
         """
         if task is None:
             if why or not self._question_queue.rejoin_message(message):
@@ -108,7 +104,7 @@ class Steering:
 
 
 def is_talk(verdict: Verdict) -> bool:
-    """Whether a line was said where everybody listens, and nothing stands against hearing it."""
+    """Whether the line did not call the bot, and nothing speaks against reading it."""
     if isinstance(verdict, Observe):
         return not verdict.reason
     return isinstance(verdict, Wake) and verdict.is_uncalled
@@ -117,6 +113,6 @@ def is_talk(verdict: Verdict) -> bool:
 def belongs(
     message: MessageReceived, latest: MessageReceived, quoted: MessageReceived | None = None
 ) -> bool:
-    """Whether a line that calls nobody comes close behind this one, and is for nobody else."""
+    """Whether a line that calls no one closely follows this one, and is for no one else."""
     is_close = 0 <= message.time - latest.time <= CLOSE
     return is_close and not is_for_others(message, quoted)

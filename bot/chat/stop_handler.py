@@ -1,8 +1,8 @@
-"""Stop: the asker, an admin of the group or an owner ends what the bot is doing.
+"""Stop: the asker, a group admin or an owner ends the bot's work.
 
-Like a reply to an approval request it is taken before any lane sees it and never reaches the model.
-The run ends with its calls, its subagents and its approval request, and no send that was not yet on
-the wire leaves; what was said stays.
+Like a reply to an approval request it is handled before the lanes, and never reaches the model. The
+run ends with its calls, its subagents and its approval request, and sends not yet on the wire are
+withdrawn; words already sent stay.
 """
 
 from __future__ import annotations
@@ -33,15 +33,13 @@ CHINESE = ("停", "停止", "停下", "停一下", "别说了", "别说话", "�
 ENGLISH = ("stop", "stop it", "stop that", "stop now", "stop talking", "please stop", "shut up")
 WORDS = frozenset({COMMAND, EVERYTHING, *CHINESE, *ENGLISH})
 LONGEST = 100  # characters
-SIGNS = ("停", "别", "闭", "住", "stop", "shut")  # it has one of these: nearly nothing else does
+SIGNS = ("停", "别", "闭", "住", "stop", "shut")  # each stop contains one, few other messages do
 
 
 @dataclass(frozen=True, slots=True)
 class StopWord:
-    """A message that is nothing else; `addressed` where it says whom it means, by a mention or a
-    name.
-
-    A `command` needs to say no more; `everything` is more than what somebody asked himself.
+    """A message that is only a stop. `addressed`: it names the bot, by a mention or a name, which a
+    `command` need not. `everything`: not only the sender's own work.
     """
 
     addressed: bool
@@ -50,8 +48,8 @@ class StopWord:
 
 
 def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
-    """The stop that a message is, but for a mention of the bot, its name and a quote; None for
-    anything else.
+    """The stop in a message that has nothing else but a mention of the bot, its name and a quote;
+    else None.
     """
     if not has_sign(message):
         return None
@@ -75,7 +73,7 @@ def stop_in(message: MessageReceived, names: Iterable[str]) -> StopWord | None:
 
 
 def has_sign(message: MessageReceived) -> bool:
-    """Whether it may be a stop at all: it is short, and has a part of one of the words."""
+    """A fast check: whether it is short, and contains a part of one of the words."""
     text = _folded(message)
     return len(text) <= LONGEST and any(map(text.__contains__, SIGNS))
 
@@ -100,7 +98,7 @@ HEARD: Final = "124"  # QQ's face OK
 
 
 class StopHandler:
-    """Takes stop words. `rules` have the names the bot goes by, and who owns it."""
+    """Handles stops. `rules` have the bot's names and owners."""
 
     def __init__(
         self,
@@ -122,8 +120,8 @@ class StopHandler:
         self._local = local
 
     def take(self, message: MessageReceived) -> bool:
-        """Whether somebody is to stop; then it is done with. Where nothing goes on it is talk."""
-        if not has_sign(message):  # as nearly always: the names there are of no interest
+        """Handle a stop; False if it is none, or nothing is active: then it is ordinary chat."""
+        if not has_sign(message):  # the usual case: the names need not be computed
             return False
         stop = stop_in(message, self._local(message.conversation, self._rules).names)
         if stop is None:
@@ -134,7 +132,7 @@ class StopHandler:
             self._is_for_us(message, stop) or (stop.command and sender in askers)
         ):
             return False
-        if self._server_clock.least(message) >= YOUNG:  # it meant what went on then
+        if self._server_clock.least(message) >= YOUNG:  # it meant earlier work
             self._message_log.observe(message, Observe(Silence.LATE))
             return True
         meant = self._may_end(message, askers, everything=stop.everything)
@@ -160,8 +158,8 @@ class StopHandler:
     def _may_end(
         self, message: MessageReceived, askers: frozenset[int], *, everything: bool
     ) -> frozenset[int]:
-        """Whose questions the sender may end: his own, or everybody's; of a group only that with
-        `everything`.
+        """Whose questions the sender may end: their own; an admin or an owner, all. `everything` in
+        a group is only for the latter.
         """
         where, sender = message.conversation, message.sender
         authority = authority_of(sender, where=where, owners=self._rules.owners)

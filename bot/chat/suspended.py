@@ -1,4 +1,4 @@
-"""Turns whose runs wait for somebody's word: here as long as they wait, and in the journal."""
+"""Turns whose runs wait for a decision, in memory and in the journal."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SuspendedTurn:
-    """A turn whose run is suspended."""
-
     question: MessageReceived
     user: UserMessage
     run: SuspendedRun
@@ -40,7 +38,7 @@ class SuspendedTurn:
 
 
 class SuspendedTurns:
-    """The turns that wait, by turn id."""
+    """The suspended turns, by turn id."""
 
     def __init__(
         self,
@@ -57,17 +55,17 @@ class SuspendedTurns:
         self._waiting: dict[str, SuspendedTurn] = {}
 
     def suspend(self, turn: SuspendedTurn) -> None:
-        """Wait, and have it asked; with the numbers of its requests written down before that."""
+        """Suspend a turn, and ask for decisions; the numbers of its requests are stored before
+        that.
+        """
         turn = replace(turn, run=self._approvals.number(turn.run))
         self._waiting[turn.run.run_id] = turn
         self._put_down(turn.question.conversation, turn.run)
         self._approvals.ask(turn.run, turn.question)
 
     def restore(self, suspended: Suspended) -> Conversation | None:
-        """Wait again for what an earlier process waited for; where it is asked, None for what
-        cannot be read.
-
-        That will never go on: its turn is closed.
+        """Suspend again what an earlier process had suspended. Returns its conversation; None if it
+        cannot be read: then its turn is closed.
         """
         try:
             run = read_run(suspended.state)
@@ -92,16 +90,14 @@ class SuspendedTurns:
         return suspended.question.conversation
 
     def take(self, turn_id: str) -> SuspendedTurn | None:
-        """The turn, which waits no more; None where it does not wait (any more)."""
+        """Remove and return the turn, if it still waits."""
         return self._waiting.pop(turn_id, None)
 
     def question(self, turn_id: str) -> MessageReceived | None:
-        """The question of a suspended turn; None where it does not wait (any more)."""
         waiting = self._waiting.get(turn_id)
         return waiting.question if waiting else None
 
     def waiting(self) -> dict[str, SuspendedRun]:
-        """The runs that wait for somebody's word, by turn id."""
         return {turn_id: waiting.run for turn_id, waiting in self._waiting.items()}
 
     def askers(self, where: Conversation) -> list[int]:
@@ -110,7 +106,7 @@ class SuspendedTurns:
         return [number_of(one.run.asker) for one in there]
 
     def redact(self, where: Conversation, message_id: str) -> None:
-        """Keep nothing of a line that was recalled, in any turn that read it."""
+        """Remove a recalled message from all turns that read it."""
         for turn_id, waiting in list(self._waiting.items()):
             own, after = self._history.own(where, message_id), waiting
             if waiting.question.conversation == where:
@@ -122,14 +118,14 @@ class SuspendedTurns:
                 self._put_down(after.question.conversation, after.run)
 
     def drop(self, turn_id: str) -> None:
-        """End a turn that waits; it leaves nothing behind."""
+        """End a suspended turn without a trace in the history."""
         waiting = self._waiting.pop(turn_id)
         self.supersede(waiting.question.conversation, turn_id)
         self._approvals.close(turn_id)
         self._approvals.undo(waiting.run)
 
     def supersede(self, where: Conversation, turn_id: str) -> None:
-        """Close a suspended turn that does not go on; it leaves nothing behind."""
+        """Close a suspended turn in the journal, without a trace in the history."""
         self._turn_journal.give_up(where, turn_id, RunResumed(turn_id))
 
     def _put_down(self, where: Conversation, run: SuspendedRun) -> None:
@@ -138,31 +134,27 @@ class SuspendedTurns:
 
 
 def _kept(run: SuspendedRun) -> SuspendedRun:
-    """The run as it is written down."""
     messages = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.messages)
     answers = (as_kept(one) if isinstance(one, ToolMessage) else one for one in run.answers)
     return renewed(run, messages=tuple(messages), answers=tuple(answers))
 
 
 def _without_own(turn: SuspendedTurn, own: OwnWords) -> SuspendedTurn:
-    """The turn without these words, which the bot said in it."""
     *messages, message = redact_own((*turn.run.messages, turn.run.message), own)
     if not isinstance(message, AssistantMessage):
-        return turn  # never: it stays of its kind
+        return turn  # cannot happen: its type stays
     return replace(turn, run=renewed(turn.run, messages=tuple(messages), message=message))
 
 
 def _without(turn: SuspendedTurn, message_id: str) -> SuspendedTurn:
-    """The turn without the words of this message; the calls that wait stay as they are asked
-    for.
-    """
+    """The turn without the words of this message; pending calls stay as they were requested."""
     run, ids, step = turn.run, frozenset((message_id,)), len(turn.run.messages)
     results = tuple(one for one in run.answers if isinstance(one, ToolMessage))
     told = (turn.user, *run.messages, run.message, *results)
     user, *after = redact_messages(told, ids, lines_of_messages(told, ids))
     message = after[step]
     if not isinstance(user, UserMessage) or not isinstance(message, AssistantMessage):
-        return turn  # never: each stays of its kind
+        return turn  # cannot happen: their types stay
     kept = iter(one for one in after[step + 1 :] if isinstance(one, ToolMessage))
     answers = tuple(next(kept) if isinstance(one, ToolMessage) else one for one in run.answers)
     left = renewed(run, messages=tuple(after[:step]), message=message, answers=answers)

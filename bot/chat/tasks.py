@@ -1,4 +1,4 @@
-"""The work of lanes."""
+"""The items of lanes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ from bot.core.journal import OpenTurn
 from bot.policy.wake import NeedsQuoted, Rules, Wake
 from frostagent.types.suspension import Decision
 
-YOUNG = 120.0  # seconds a question waits for its answer: later nobody expects one
+YOUNG = 120.0  # seconds a question waits for its answer: later none is expected
 
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """A suspended turn that is to go on; `question` is what it was asked, None where no such turn
-    waits.
-
-    Where the bot is muted it waits for the end of that, but to `at_latest` only (by the clock's
-    monotonic seconds): then it ends.
+    """A suspended turn to resume; `question` is None if it no longer waits. If the bot is muted, it
+    waits for the end of the mute, until `at_latest` (monotonic seconds): then it ends.
     """
 
     turn_id: str
@@ -34,12 +31,11 @@ class Resume:
 
 
 class Facts(Struct, frozen=True):
-    """What is known of a message at one moment: when it comes, and anew when its turn in its lane
-    has come. Each is asked for once then, and whoever decides about the message reads it here.
-
-    That moment is `at`, in seconds since 1970. `rules` are those of its place. It `is_missed` if it
-    was found in a history, and `is_earlier` if it may have been said before this process began; it
-    `is_lost` if nobody knows what an earlier process did for it.
+    """What is known of a message at one moment: on arrival, and again at its turn in the lane.
+    Computed once each time, for all who decide about the message. `at` is that moment, in seconds
+    since 1970; `rules` are those of its conversation. `is_missed`: found in a history.
+    `is_earlier`: possibly said before this process began. `is_lost`: what an earlier process did
+    for it is unknown.
     """
 
     at: float
@@ -50,15 +46,14 @@ class Facts(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """A message to answer, once it is certain that it is for us.
+    """A message to answer.
 
-    It was taken at `since`, by our clock: the server's may be another. `retry` is its interrupted
-    turn. `told`: it is older than this process, and no journal knows of it. `lost`: nor is it known
-    what was done for it already, so its asker is asked to ask again. `lines` are what they said
-    before it and what belongs to it, oldest first; of all of it, `beside` are those that called
-    nobody. It begins when it is `due`, which what still comes puts off, but to `at_latest` only (by
-    the clock's monotonic seconds). `looked_up`: that it is for us was not known when it came, only
-    when what it quotes was looked up.
+    `since` is when it was received, by our clock, which may differ from the server's. `retry` is
+    its interrupted turn. `told`: it is older than this process, and not in the journal. `lost`: in
+    addition its outcome is unknown, so its asker is asked to repeat it. `lines` are the asker's
+    other lines that belong to it, oldest first; `beside` are those of all its lines that called no
+    one. It begins when it is `due`; further lines postpone that until `at_latest` (monotonic
+    seconds). `looked_up`: only the look-up of its quote showed that it is for the bot.
     """
 
     message: MessageReceived
@@ -75,23 +70,23 @@ class Task(Struct, frozen=True):
 
     @property
     def said(self) -> tuple[MessageReceived, ...]:
-        """All that belongs to the question, oldest first."""
+        """All lines of the question, oldest first."""
         return (*self.lines, self.message)
 
     @property
     def called(self) -> MessageReceived:
-        """The latest of it that called the bot."""
+        """The latest line that called the bot."""
         lines = (line for line in reversed(self.said) if line not in self.beside)
         return next(lines, self.message)
 
     @property
     def may_grow(self) -> bool:
-        """Whether what else its asker says may belong to it: it is new, and certainly for us."""
+        """Whether further lines of its asker may join it: it is new, and certainly for the bot."""
         is_new = self.retry is None and not (self.told or self.lost)
         return is_new and isinstance(self.verdict, Wake)
 
     def without(self, is_gone: Callable[[MessageReceived], bool]) -> Task | None:
-        """The rest of it without these lines; None where what is left called nobody."""
+        """The question without these lines; None if no other line calls the bot."""
         kept = [line for line in self.said if not is_gone(line)]
         if len(kept) == 1 + len(self.lines):
             return self
@@ -101,19 +96,18 @@ class Task(Struct, frozen=True):
 
     @property
     def wake(self) -> Wake:
-        """The wake; a quote of the bot's words until somebody knows better."""
+        """The wake; until it is looked up, a quote counts as one of the bot."""
         return self.verdict if isinstance(self.verdict, Wake) else Wake("quote")
 
     @property
     def may_be_answered(self) -> bool:
-        """Whether own words that nobody knows, and that quote nothing, count as its answer: in
-        private none quotes.
+        """Whether an unknown message of the bot without a quote counts as its answer: private
+        answers never quote.
         """
         return self.lost or (self.told and not self.message.conversation.is_group)
 
 
 def make_task(message: MessageReceived, verdict: Wake | NeedsQuoted, facts: Facts) -> Task:
-    """The task of a message that has just come."""
     return Task(message, verdict, facts.at, told=facts.is_earlier, lost=facts.is_lost)
 
 
@@ -121,14 +115,14 @@ Work: TypeAlias = Task | Resume
 
 
 def person_of(work: Work) -> int:
-    """Whose turn it takes."""
+    """The person whose turn it is; 0 if unknown."""
     message = work.message if isinstance(work, Task) else work.question
     return message.sender.user_id if message else 0
 
 
 def due_of(work: Work, *, muted_until: Callable[[Conversation], float] | None = None) -> float:
-    """When it may begin, by the clock's monotonic seconds; what is to go on where the bot is muted,
-    once it may speak there or may wait no longer.
+    """When it may begin, in monotonic seconds. A turn resumed under a mute waits until the bot may
+    speak, at most until `at_latest`.
     """
     if isinstance(work, Task):
         return work.due

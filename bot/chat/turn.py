@@ -1,11 +1,11 @@
-"""One wake from question to last confirmed send: perception -> prompt -> engine -> delivery ->
-history.
+"""One wake from the question to the last confirmed send: perception -> prompt -> engine -> delivery
+-> history.
 
-What was said during the turn (`bot/outbox/turn_speaker.py`) is not said again; every question
-gets at least one line, and never an error's own words. If QQ did not confirm the final words, a
-note behind them in the round tells the next prompt so, after a restart too; never in words of the
-model's own, which it would repeat. Such a turn does not count as answered: its entry says so, and
-if QQ refused the words its asker and the owners are told.
+Words sent during the turn (`bot/outbox/turn_speaker.py`) are not repeated; every question gets at
+least one line, which never contains an error's text. If QQ did not confirm the final words, a note
+after them in the round tells the next prompt, also after a restart; it is not in the model's own
+words, which it would repeat. Such a turn does not count as answered: its entry says so, and if QQ
+refused the words, the asker and the owners are told.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ logger = logging.getLogger(__name__)
 
 
 class Said(Struct, frozen=True):
-    """What became of the last words of a turn: the `note` for the next prompt, and why they are not
-    known to have arrived, unless they did.
+    """The outcome of a turn's last words: the `note` for the next prompt, and why they are not
+    known to have arrived, if so.
     """
 
     note: str = ""
@@ -63,8 +63,8 @@ NOT_CANCELLED: Final = Consequences()
 
 
 class Turns:
-    """Answers questions, one at a time for each lane: runs the engine, says the final words, and
-    keeps the round.
+    """Answers questions, one at a time per lane: runs the engine, sends the final words, and stores
+    the round.
     """
 
     def __init__(
@@ -102,12 +102,10 @@ class Turns:
         retry: OpenTurn | None = None,
         wake: Wake = CALLED,
     ) -> None:
-        """Answer one message with the `lines` that belong to it. Only a cancellation gets out; what
-        was said until then stays in the history. After a weak `wake` nothing said is an answer.
-
-        A `retry` takes the place of the turn it repeats, with the same words for the model and in
-        one commit, so that there is one of them in the history, and one left open, whenever the
-        process ends.
+        """Answer a message with the `lines` that belong to it. Raises only cancellation; words sent
+        until then stay in the history. After a weak `wake` silence is an answer. A `retry` replaces
+        the turn it repeats, with the same words for the model and in one commit, so that at any
+        time only one of them is in the history and at most one is open.
         """
         with self._live.going_on(message, lines) as live:
             try:
@@ -115,7 +113,7 @@ class Turns:
             except asyncio.CancelledError:
                 if live.cancelled is not None:
                     live.close()
-                    self._history.doubt(message.conversation)  # what it had taken, nobody read
+                    self._history.doubt(message.conversation)  # what it had taken was not read
                 raise
             turn = live.begin(begun, self._context_builder.seeing)
             opened = self._turn_journal.opened(
@@ -124,7 +122,7 @@ class Turns:
             await self._finish(live, turn, self._begin(live, turn, *opened))
 
     def _signs_for(self, turn: Turn) -> AbstractContextManager[None]:
-        """Signs of work for whoever asked; where nobody did there is nobody to show them to."""
+        """Gestures of work for the asker, if there is one."""
         return (
             nullcontext() if turn.wake.is_uncalled else self._gestures.while_working(turn.message)
         )
@@ -135,9 +133,7 @@ class Turns:
             return await self._engine.run(await self._context_builder.seeing(turn), live.state)
 
     async def resume(self, turn_id: str, decisions: Mapping[str, Decision]) -> None:
-        """Go on with a suspended turn; what is not decided waits on, or is denied when it has
-        expired.
-        """
+        """Resume a suspended turn; undecided calls wait on, or are denied if they have expired."""
         if question := self._suspensions.question(turn_id):
             await self._history.load(question.conversation)
         waiting = self._suspensions.take(turn_id)
@@ -149,7 +145,7 @@ class Turns:
         with self._live.going_on(waiting.question) as live:
             go_on = self._context_builder.go_on(turn_id, waiting)
             turn = live.begin(go_on, self._context_builder.seeing)
-            # Should it turn out that it cannot go on, this is what is left of it.
+            # What is left of it if it turns out that it cannot go on.
             run = waiting.run
             live.state = RunState(list(close_suspended(run)), run.usage, run.steps)
             await self._finish(live, turn, self._go_on(turn, run, meant, live.state))
@@ -161,10 +157,8 @@ class Turns:
         decisions: Mapping[str, Decision],
         state: RunState,
     ) -> Outcome | SuspendedRun:
-        """First it is written down that the run is not waiting any more, so that nothing is ever
-        allowed twice.
-
-        Where that cannot be promised nothing is allowed.
+        """First record that the run no longer waits, so that no approval is used twice; if that
+        cannot be promised, all approvals become denials.
         """
         if not await self._store.commit(RunResumed(turn.run.id)):
             decisions = {
@@ -203,8 +197,8 @@ class Turns:
                 self._keep_round(live.turn or turn, state, outcome, said_last)
             elif then.run is Fate.LEAVES_NOTHING:
                 self._drop(turn, state)
-            # Else it waits, or the process is ending, perhaps with the answer ready and not said:
-            # the turn stays open, and the next start decides about it.
+            # Else it waits, or the process is ending, perhaps with an unsent answer: the turn stays
+            # open, and the next start decides.
 
     async def _guard(
         self, turn: Turn, state: RunState, running: Awaitable[Outcome | SuspendedRun]
@@ -218,7 +212,7 @@ class Turns:
     # --- the end of a turn ---------------------------------------------------------------------
 
     async def _say_outcome(self, turn: Turn, outcome: Outcome) -> Said:
-        """Say the final words, unless they were said."""
+        """Send the final words, unless they were sent."""
         match outcome.stop:
             case Stop.ANSWERED:
                 if turn.speaker.has_said(outcome.text):
@@ -229,17 +223,17 @@ class Turns:
                 return await self._silent(turn)
             case Stop.STOPPED:
                 return NOTHING_SAID
-            case _ if turn.wake.is_uncalled:  # nobody waits for an answer
+            case _ if turn.wake.is_uncalled:  # no answer is expected
                 return NOTHING_SAID
             case Stop.FAILED | Stop.DENIED | Stop.OUT_OF_BUDGET | Stop.INTERRUPTED:
-                # No words of the model's: kept as its own, it says them again.
+                # Not in the model's words: it would repeat them as its own.
                 words = in_question_language(UNANSWERED, turn.message, trace=turn.run.id)
                 said = await self._deliver(turn, words)
                 self._report(said)
                 return NOTHING_SAID
 
     async def _answer(self, turn: Turn, words: str) -> Said:
-        """Say these as the answer, or why they cannot be said."""
+        """Send these words as the answer, or why they cannot be sent."""
         said = await self._deliver(turn, words)
         note = self._kept_back(turn) or note_on(said, turn.words)
         if refused := self._report(said):
@@ -247,8 +241,8 @@ class Turns:
         return Said(note, undelivered(said))
 
     async def _silent(self, turn: Turn) -> Said:
-        """The model says no more. If QQ took nothing of what it had said, that is no silence that
-        it chose.
+        """The model ended without words. If QQ refused all its messages, that is a failure, not a
+        silence.
         """
         if refused := turn.speaker.refused:
             self._tell_owners(refused)
@@ -265,7 +259,7 @@ class Turns:
         return said
 
     def _report(self, said: Sequence[SaidMessage]) -> SaidMessage | None:
-        """Tell the owners of the one that was refused; it, if there is one."""
+        """Alert owners to the first refused message, and return it, if any."""
         refused = next((one for one in said if not one.may_be_read), None)
         if refused is not None:
             self._tell_owners(refused)
@@ -276,26 +270,26 @@ class Turns:
             self._delivery.report(refused)
 
     async def _apologise(self, turn: Turn, refused: SaidMessage, *, is_part: bool = False) -> None:
-        """Tell the asker that QQ did not take the answer, or not all of it, if QQ may take that."""
+        """Tell the asker that QQ refused the answer, or a part of it, if QQ may accept that."""
         if not isinstance(receipt := refused.receipt, Refused):
             return
         line = refusal_reply(receipt, is_part=is_part)
-        if not line or turn.wake.is_uncalled:  # nobody waits for it
+        if not line or turn.wake.is_uncalled:  # no answer is expected
             return
         words = in_question_language(line, turn.message)
         await self._delivery.answer(turn.message, words, turn_id=turn.run.id)
 
     def _kept_back(self, turn: Turn) -> str:
-        """The note that its words were not said but are a draft; empty where they are none."""
+        """The note that its words became a draft; empty if they did not."""
         drafts = turn.speaker.drafts
         return turn.words.about.drafted.format(number=drafts[-1]) if drafts else ""
 
     def _keep_round(self, turn: Turn, state: RunState, outcome: Outcome, said: Said) -> None:
-        """Keep the round. What became of the answer is noted behind it, and that there was none."""
+        """Store the round, followed by notes on the fate of the answer, or on its absence."""
         note = said.note
         answer = list(state.messages)
         is_answered = bool(answer) and isinstance(answer[-1], AssistantMessage)
-        if is_answered and turn.speaker.drafts:  # nobody has read it: it is not told as said
+        if is_answered and turn.speaker.drafts:  # it was not read, so it must not count as said
             answer.pop()
             is_answered = False
         if not is_answered and outcome.stop is not Stop.SILENT:
@@ -315,7 +309,7 @@ class Turns:
         self._close(where, run.id, turn.user, answer, outcome, prefix, why)
 
     def end_suspended(self, turn_id: str, then: Consequences) -> None:
-        """End a turn that waits for somebody's word; what was said in it stays."""
+        """End a turn that waits for a decision; its words stay."""
         if (waiting := self._suspensions.take(turn_id)) is None:
             return
         run = waiting.run
@@ -343,7 +337,7 @@ class Turns:
         self._approvals.close(turn_id)
 
     def _drop(self, turn: Turn, state: RunState) -> None:
-        """Keep nothing of the round: its question was recalled. The next is told what it had
+        """Store nothing of the round: its question was recalled. The next turn reads what it had
         overheard.
         """
         self._turn_journal.give_up(turn.message.conversation, turn.run.id, state=state)

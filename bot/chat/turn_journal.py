@@ -1,4 +1,4 @@
-"""How turns begin and end in the journal."""
+"""The entries of turns in the journal."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ GIVEN_UP = "given_up: what was asked or read is gone, another turn has it, or it
 
 
 class TurnJournal:
-    """Makes the entries of turns, and writes down those that leave nothing behind. If `spending`
-    has limits, first requests are reserved before they are made.
+    """Makes the entries of turns, and closes those that leave no round. If `spending` has limits,
+    first requests are reserved before they are made.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TurnJournal:
         *,
         uncalled: bool = False,
     ) -> tuple[Entry, ...]:
-        """The entries of a turn that begins now, in the place of the one that it repeats."""
+        """The entries of a new turn, which closes the one that it repeats, if any."""
         opened = TurnOpened(
             turn_id=turn_id,
             question=question.message,
@@ -70,7 +70,7 @@ class TurnJournal:
         round_: tuple[Message, ...] = (),
         undelivered: Undelivered | None = None,
     ) -> TurnClosed:
-        """The entry of a turn that ends now; `round_` is what the next prompts tell of it."""
+        """The entry of a turn that ends now; `round_` is its part of later prompts."""
         return TurnClosed(
             turn_id=turn_id,
             stop=outcome.stop,
@@ -83,8 +83,8 @@ class TurnJournal:
         )
 
     async def begin(self, *entries: Entry) -> None:
-        """Write these down before a model is asked. What its first request reserves is committed
-        before that is made, and these with it: one commit is as much work as the other.
+        """Write these before a model is asked. With limits, the commit of the first request's
+        reservation includes them: one commit costs as much as the other.
         """
         if self._spending.has_limits:
             self._store.put(*entries)
@@ -92,14 +92,14 @@ class TurnJournal:
             await self._store.commit(*entries)
 
     def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
-        """Write these down; whether that can be promised."""
+        """Write these; False if their durability cannot be promised."""
         return self._store.commit(*entries)
 
     def give_up(
         self, where: Conversation, turn_id: str, *entries: Entry, state: RunState | None = None
     ) -> None:
-        """Close a turn that does not go on, after these entries; it leaves nothing behind, and what
-        it had overheard is told to the next.
+        """Close a turn that does not go on, after these entries. It leaves no round, and the next
+        turn reads what it had overheard.
         """
         outcome = (state or RunState()).outcome(Stop.STOPPED, error=GIVEN_UP)
         closed = self.closed(turn_id, outcome)

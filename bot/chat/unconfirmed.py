@@ -1,11 +1,11 @@
-"""Sends of turns that were unconfirmed when their turn stopped waiting: looked for again after a
-while; the asker is told if the answer was lost.
+"""Looks for sends that were unconfirmed when their turn stopped waiting, and tells the asker if the
+answer was lost.
 
 A history that reaches back past a send and lacks it proves that the send was lost. So does a
-refusal by QQ of a send that waited for a connection, also one that an earlier process wrote down.
-If the lost send was the answer, its asker is asked to ask again, once; the answer itself is never
-repeated. The next prompt shows that line as overheard: the kept round says only that the answer was
-not confirmed. The outcome goes to all that follow turns.
+refusal by QQ of a send that waited for a connection, also one recorded by an earlier process. If
+the lost send was the answer, its asker is asked to ask again, once; the answer itself is never
+repeated. The next prompt contains that line as overheard: the stored round says only that the
+answer was not confirmed. Followers of turns receive the outcome.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ logger = logging.getLogger(__name__)
 MESSAGES = 50
 MAX_TURNS = 1000
 AWAITED = frozenset({Undelivered.UNCONFIRMED, Stop.INTERRUPTED})
-"""How turns ended whose askers have got nothing else. One that a restart cut off may have left its
-answer to be sent.
+"""The ends of turns whose askers have got no other line. One interrupted by a restart may have left
+its answer queued.
 """
-LAG = 5.0  # seconds after which a history has what was delivered
+LAG = 5.0  # seconds after which a history contains what was delivered
 
 
 class UnconfirmedChecker:
-    """Reads the histories of conversations with unconfirmed sends, and follows sends that are
-    settled late.
+    """Reads histories of conversations with unconfirmed sends, and follows sends that are settled
+    late.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class UnconfirmedChecker:
         self._store = store
         self._clock = clock
         self._looking: set[Conversation] = set()
-        self._outcomes = LRU[str, str](MAX_TURNS)  # that were told, by turn
+        self._outcomes = LRU[str, str](MAX_TURNS)  # reported ones, by turn
         self._told = LRU[str, None](MAX_TURNS)  # turns whose askers were asked to ask again
 
     async def run(self) -> None:
-        """Look wherever there is a doubt, each place beside the others, until cancelled."""
+        """Check conversations with unconfirmed sends, in parallel, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow_settled(group))
             while True:
@@ -80,20 +80,20 @@ class UnconfirmedChecker:
                     group.create_task(self._look_after_a_while(where))
 
     async def _look_after_a_while(self, where: Conversation) -> None:
-        """Until nothing is left to be found out: a run that goes on may yet answer."""
+        """Check until there is nothing left to learn: a running turn may yet answer."""
         try:
             await self._clock.sleep(LAG)
             while await self._look(where):
                 await self._clock.sleep(LAG)
         except (NotConnected, ActionRefused, ActionUnanswered) as error:
-            logger.info("no history of %s: %s", where, error)  # after the next connection, again
+            logger.info("no history of %s: %s", where, error)  # retried after the next connection
         except Exception:
             logger.exception("looking for what was said in %s failed", where)
         finally:
             self._looking.remove(where)
 
     async def _look(self, where: Conversation) -> bool:
-        """Settle what can be settled; whether there is something to wait for."""
+        """Settle what can be settled; True if more may be learned later."""
         ripe = [send for send in self._young(where) if send.doubted <= self._clock.now() - LAG]
         if not ripe:
             return bool(self._young(where))
@@ -116,7 +116,6 @@ class UnconfirmedChecker:
         return any(goes_on) or any(send not in ripe for send in self._young(where))
 
     def _young(self, where: Conversation) -> list[Send]:
-        """The words that a turn said lately, or did not."""
         begin = self._clock.now() - YOUNG
         return [send for send in self._unconfirmed.at(where) if send.turn_id and send.at > begin]
 
@@ -127,7 +126,9 @@ class UnconfirmedChecker:
         history: Sequence[MessageReceived],
         known: Collection[str],
     ) -> bool:
-        """The fate of one turn's words; whether the turn goes on, and they may yet matter."""
+        """Settle the sends of one turn; True if the turn is still running, so that they may yet
+        matter.
+        """
         spoken = await self._store.spoken(turn_id)
         if spoken is None or any(is_apology(send.action) for send in spoken.sends):
             return False
@@ -146,14 +147,14 @@ class UnconfirmedChecker:
         logger.warning("the answer of run %s was never delivered", lost[0].turn_id)
         self._ask_to_ask_again(spoken, lost[0].turn_id, LOST, *entries)
 
-    # --- what was refused or found late -----------------------------------------------------------
+    # --- refused or found late --------------------------------------------------------------------
 
     async def _follow_settled(self, group: asyncio.TaskGroup) -> None:
         while True:
             group.create_task(self._follow(await self._outbox.settled.get()))
 
     async def _follow(self, send: Send) -> None:
-        """Once its turn is over, tell what became of that, and its asker of what QQ refused."""
+        """Once its turn is over, report the outcome, and tell the asker what QQ refused."""
         try:
             spoken = await self._over(send.turn_id)
             if spoken is None:
@@ -165,7 +166,7 @@ class UnconfirmedChecker:
             logger.exception("what became of run %s is not told", send.turn_id)
 
     async def _over(self, turn_id: str) -> Spoken | None:
-        """The turn once it has ended; None if it is gone, or ends too late to matter."""
+        """The turn once it has ended; None if it is erased, or takes too long to matter."""
         patience = self._clock.now() + YOUNG
         while (spoken := await self._store.spoken(turn_id)) is not None and not spoken.is_over:
             if self._clock.now() >= patience:
@@ -174,7 +175,7 @@ class UnconfirmedChecker:
         return spoken
 
     def _tell_outcome(self, turn_id: str, spoken: Spoken) -> None:
-        """Tell an outcome that was not known when the turn ended."""
+        """Report an outcome that was unknown when the turn ended."""
         if spoken.ended != Undelivered.UNCONFIRMED or spoken.outcome in (
             Undelivered.UNCONFIRMED,
             self._outcomes.get(turn_id),
@@ -189,8 +190,8 @@ class UnconfirmedChecker:
                 logger.exception("%r broke on the outcome of run %s", settled, turn_id)
 
     def _line_for(self, send: Send, spoken: Spoken) -> Phrase | None:
-        """The line its asker gets as QQ refused this; None if it is no loss, or can be told to
-        nobody.
+        """The line for the asker about this refusal; None if nothing was lost, or they cannot be
+        told.
         """
         receipt = send.receipt.result() if send.receipt.done() else None
         if not isinstance(receipt, Refused) or spoken.ended not in AWAITED:
@@ -203,7 +204,7 @@ class UnconfirmedChecker:
     def _ask_to_ask_again(
         self, spoken: Spoken, turn_id: str, line: Phrase, *entries: Entry
     ) -> None:
-        """Say this line to its asker, unless it was said; with the entries that go with it."""
+        """Send this line to the asker, unless that was done, in one commit with the entries."""
         question = spoken.question
         where = question.conversation
         if spoken.uncalled or turn_id in self._told:

@@ -1,8 +1,8 @@
-"""Whether a message wakes the bot, and what holds the bot back.
+"""Decides whether a message wakes the bot, and what holds the bot back.
 
-`policy/wake` says by the operator's rules whether a message is for the bot. A question that is for
-it is judged twice by one table of vetoes (`WakeClassifier.vetoes`): when it arrives, and when its
-turn in its lane has come.
+`policy/wake` decides by the operator's rules whether a message is for the bot. A question is
+checked twice against one table of vetoes (`WakeClassifier.vetoes`): on arrival, and at its turn in
+its lane.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ from frostagent.types.traits import Audience
 
 
 class Occasion(Flag):
-    """When a question is judged: as it arrives, in its lane, in its lane once a look-up has shown
-    that it is one, or to see what would become of it.
+    """When a question is judged: on arrival, in its lane, in its lane once a look-up has shown that
+    it is a question, or in a preview without effects.
     """
 
     ARRIVAL = auto()
@@ -71,10 +71,8 @@ EVER: Final = ARRIVAL | IN_LANE | PREVIEW
 
 
 class Question(Struct):
-    """What is judged, with what every veto may want to know of it.
-
-    All of its lines are `said`. It came `at`, in seconds since 1970, and has waited for `waited`
-    seconds.
+    """A question to judge, with all that vetoes need: all its lines are `said`; it came `at`
+    (seconds since 1970), and has `waited` that many seconds.
     """
 
     message: MessageReceived
@@ -86,13 +84,13 @@ class Question(Struct):
 
 
 Veto: TypeAlias = Callable[[Question], Why]
-"""What stands against an answer; empty if it does not."""
+"""Returns the reason against an answer, or empty."""
 
 
 class BlockedWordFilter:
-    """Looks through all that somebody says as a prompt shows it, and through their own lines that
-    they quote: `known` finds those that are remembered, `name_of` the name by which a person was
-    last seen. Without `words` nothing is listed.
+    """Checks messages as a prompt shows them, with quoted lines of the same person: `known` finds
+    remembered ones, `name_of` returns a person's last seen name. Without `words` nothing is
+    blocked.
     """
 
     def __init__(
@@ -106,12 +104,12 @@ class BlockedWordFilter:
         self._name_of = name_of
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
-        """Whether these lines have words of it together, so that they are not answered."""
+        """Whether these lines together contain blocked words, so that they are not answered."""
         if self._words is None:
             return False
         lines = [self._with_names(one) for line in said for one in self._with_its_quote(line)]
         written, shown = words_said(lines), words_shown(lines)
-        # Written words may go on behind a picture: its caption must not keep them apart.
+        # Text may go on after a picture, whose caption must not separate it.
         return bool(self._words.stops(written)) or (
             shown != written and bool(self._words.stops(shown))
         )
@@ -133,15 +131,15 @@ class BlockedWordFilter:
         return replace(line, segments=tuple(map(named, line.segments)))
 
 
-WITHIN = 180.0  # seconds in which these wakes are counted
-FAST = 4.0  # seconds after a message of ours: people read it first
-ALIKE = 90.0  # percent of one text in the one before
-LONGEST = 400  # characters that are compared
+WITHIN = 180.0  # seconds in which suspicious wakes are counted
+FAST = 4.0  # seconds after a message of the bot: people need longer to read it
+ALIKE = 90.0  # percent of similarity with the previous text
+LONGEST = 400  # characters compared
 HELD = 600.0  # seconds for which a sender in a loop is not answered
 
 
 class Loop(Enum):
-    """The state of one who wakes us: free to, held from now on, or still held."""
+    """The state of a sender: free, held from now on, or still held."""
 
     NONE = "none"
     BEGINS = "begins"
@@ -150,7 +148,7 @@ class Loop(Enum):
 
 @dataclass(slots=True)
 class Waker:
-    """One who wakes us in one conversation."""
+    """A sender who wakes the bot in one conversation."""
 
     _wakes: deque[float] = field(default_factory=deque)
     _text: str = ""
@@ -158,14 +156,14 @@ class Waker:
     until: float = -math.inf
 
     def add_wake(self, text: str, most: int, *, spoke: float, now: float) -> Loop:
-        """Count a wake with these words. The `most`-th suspicious one in WITHIN seconds begins a
-        loop. `spoke` is when we last spoke there, -inf for never.
+        """Count a wake with this text. The `most`-th suspicious one in WITHIN seconds begins a
+        loop. `spoke` is when the bot last spoke there, -inf if never.
         """
         if now < self.until:
             return Loop.HOLDS
         short = text.strip().casefold()[:LONGEST]
         is_alike = bool(short) and is_similar(short, self._text, least=ALIKE)
-        is_answer = self._latest <= spoke  # else they have read nothing of ours since
+        is_answer = self._latest <= spoke  # else they have read nothing of the bot since
         self._text, self._latest = short, now
         if is_alike or (is_answer and now - spoke <= FAST):
             self._wakes.append(now)
@@ -179,19 +177,19 @@ class Waker:
         return Loop.BEGINS
 
 
-COOLDOWN = 120.0  # seconds between two of them in one group
-A_DAY = 20  # in one group
+COOLDOWN = 120.0  # seconds between two chances in one group
+A_DAY = 20  # per group
 DAY = 86_400.0
 
 
 class Chances:
-    """Takes a chance now and then, in one group, no more often than people bear."""
+    """Limits uncalled messages of the bot in one group."""
 
     def __init__(self) -> None:
         self._taken: deque[float] = deque(maxlen=A_DAY)
 
     def take_chance(self, chance: float, *, draw: float, now: float) -> bool:
-        """Whether to speak up; `chance` is from 0 to 1, `draw` in [0, 1)."""
+        """Whether to speak now; `chance` is from 0 to 1, `draw` in [0, 1)."""
         taken = self._taken
         if draw >= chance or (taken and now - taken[-1] < COOLDOWN):
             return False
@@ -214,8 +212,8 @@ CATALOGUE.register(__name__, globals())
 
 
 class WakeClassifier:
-    """Classifies messages, and says what holds the bot back; tells the owner once of a loop and of
-    an unreachable place. `accounts` are all the bot has, as they become known.
+    """Classifies messages, and says what holds the bot back; alerts owners once to a loop and to an
+    unreachable conversation. `accounts` are all of the bot's, as they become known.
     """
 
     def __init__(
@@ -237,7 +235,7 @@ class WakeClassifier:
         ids: Ids,
         local: Local,
     ) -> None:
-        """`local` are the rules of one place, made of those of all."""
+        """`local` makes the rules of a conversation from the general ones."""
         self._rules = rules
         self._local = local
         self._history = history
@@ -255,9 +253,8 @@ class WakeClassifier:
         self._ids = ids
         self._chances = DefaultLRU[Conversation, Chances](MAX_PLACES, Chances)
         self._wakers = DefaultLRU[tuple[Conversation, int], Waker](MAX_WAKERS, Waker)
-        # In this order: the first that stands against an answer is the reason. Quiet hours and
-        # loops count once, on arrival or after the look-up: what was asked before it became quiet
-        # is still answered.
+        # In this order: the first veto is the reason. Quiet hours and loops apply once, on arrival
+        # or after the look-up: questions from before the quiet are still answered.
         self.vetoes: tuple[tuple[Veto, Occasion], ...] = (
             (self._veto_muted, EVER),
             (self._veto_unreachable, EVER),
@@ -274,10 +271,9 @@ class WakeClassifier:
         self._looked_up = self._vetoes_on(LOOKED_UP)
         self._preview = self._vetoes_on(PREVIEW)
 
-    # --- what a message is --------------------------------------------------------------------
+    # --- verdicts -----------------------------------------------------------------------------
 
     def gather_facts(self, message: MessageReceived) -> Facts:
-        """What is known of it now."""
         is_missed = self._server_clock.is_missed(message)
         return Facts(
             self._clock.now(),
@@ -290,9 +286,7 @@ class WakeClassifier:
     def judge_arrival(
         self, message: MessageReceived, facts: Facts, *, answer: bool = True
     ) -> Verdict:
-        """The verdict. If something holds the bot back, or it is not to `answer`, nothing wakes
-        it.
-        """
+        """The verdict; if a veto applies, or it is not to `answer`, nothing wakes the bot."""
         match self._judge(message, facts.rules):
             case Wake() as wake:
                 self._bot_detection.meet(message)
@@ -310,7 +304,7 @@ class WakeClassifier:
                 return verdict
 
     def judge_in_lane(self, task: Task, facts: Facts) -> Why:
-        """Why a question whose turn has come is not answered after all; empty if it is."""
+        """Why a question is not answered at its turn; empty if it is."""
         message, clock = task.message, self._server_clock
         if task.looked_up:
             self._bot_detection.meet(message)
@@ -320,16 +314,16 @@ class WakeClassifier:
         return _first(self._looked_up if task.looked_up else self._in_lane, question)
 
     def judge_by_rules(self, message: MessageReceived) -> Verdict:
-        """The verdict without a look at what holds the bot back, or at chances."""
+        """The verdict by the rules alone, without vetoes and chances."""
         return self._judge(message, self._local(message.conversation, self._rules))
 
     def calls(self, message: MessageReceived) -> bool:
-        """Whether its sender means the bot, wherever that may speak."""
+        """Whether its sender addresses the bot, whether or not it may speak there."""
         wake = self.judge_by_rules(message)
         return isinstance(wake, Wake) and not wake.is_uncalled
 
     def would_answer(self, message: MessageReceived) -> bool:
-        """Whether it wakes the bot, and nothing holds that back; asking changes nothing."""
+        """Whether it wakes the bot and no veto applies; has no effects."""
         facts = self.gather_facts(message)
         wake = self._judge(message, facts.rules)
         return isinstance(wake, Wake) and not _first(
@@ -337,8 +331,8 @@ class WakeClassifier:
         )
 
     def admits_command(self, message: MessageReceived, command: Command) -> bool:
-        """Whether this command is heard: its sender may ask anything there at all, neither blocked,
-        unlisted nor a robot, and it is not too late for it.
+        """Whether this command is accepted: its sender is allowed to ask anything there (not
+        blocked, unlisted or a bot), and it is not too late.
         """
         if not command.lasts and self._is_stale(self._server_clock.least(message)):
             return False
@@ -346,7 +340,6 @@ class WakeClassifier:
         return not sender_veto(message, rules, accounts=self._accounts, robots=robots)
 
     def commanders(self, where: Conversation) -> Audience:
-        """Whose commands are answered there."""
         if self._modes.of(where) is not Mode.LIVE:
             return Audience.OWNER
         if self._quiet_hours.leaves_to_admins(where):
@@ -354,19 +347,15 @@ class WakeClassifier:
         return Audience.EVERYONE
 
     def may_be_muted(self, where: Conversation) -> bool:
-        """Whether nobody would hear the bot there, or nobody knows whether they would again: it was
-        muted before the connection, and nobody has lifted that since.
-        """
+        """Whether the bot may be muted there, possibly since before the connection."""
         return self._mutes.may_hold_in(where)
 
     def stops(self, said: Iterable[MessageReceived]) -> bool:
-        """Whether the operator's list has words of these lines, so that they are not answered."""
+        """Whether these lines together contain blocked words, so that they are not answered."""
         return self._blocked_words.stops(said)
 
     def end(self, message: MessageReceived, why: str) -> float:
-        """When the reason that has just held the bot back ends, in seconds since 1970; 0 if that is
-        not known.
-        """
+        """When the reason that now holds the bot back ends, in seconds since 1970; 0 if unknown."""
         where = message.conversation
         match why:
             case Silence.MUTED:
@@ -401,7 +390,7 @@ class WakeClassifier:
         chances, now = self._chances.use(where), self._clock.now()
         return chances.take_chance(rules.chance, draw=self._ids.jitter(), now=now)
 
-    # --- what holds the bot back --------------------------------------------------------------
+    # --- vetoes -------------------------------------------------------------------------------
 
     def _arrived(self, message: MessageReceived, wake: Wake, facts: Facts) -> Question:
         waited = self._server_clock.least(message)
@@ -414,7 +403,7 @@ class WakeClassifier:
         return Silence.MUTED if self._mutes.holds_in(question.message.conversation) else ""
 
     def _veto_unreachable(self, question: Question) -> Why:
-        """QQ would take no answer to it; what an owner asks there may find out."""
+        """QQ would refuse an answer there; an owner's question may test it."""
         message, unreachable = question.message, self._outbox.unreachable
         where = message.conversation
         if not unreachable.holds_in(where):

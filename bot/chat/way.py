@@ -1,8 +1,6 @@
-"""The way of a message through the bot, one line per stage: on arrival those that `bot/build.py`
-lists, in the lane those of `LaneWay`.
-
-It comes in on the connection's own reading loop, which must not wait, and is answered in the lane
-of its conversation, which may.
+"""A message's way through the bot, one line per stage: on arrival the stages listed in
+`bot/build.py`, in the lane those of `LaneWay`. It arrives in the connection's receive loop, which
+must not wait, and is answered in the lane of its conversation, which may.
 """
 
 from __future__ import annotations
@@ -32,9 +30,9 @@ from bot.policy.wake import Verdict
 
 
 class Stage(Struct, frozen=True):
-    """One stage before the verdict. `handle` says whether it has handled the message; then no later
-    stage sees it. One that `answers` is left out for a message that is only heard. What a stage
-    that `erases` has handled is known as taken, and no prompt repeats it.
+    """A stage before the verdict. `handle` returns True if it has handled the message; later stages
+    then do not see it. One that `answers` is skipped for messages that are only observed. A message
+    handled by a stage that `erases` counts as received, and appears in no prompt.
     """
 
     handle: Callable[[MessageReceived], bool]
@@ -43,15 +41,15 @@ class Stage(Struct, frozen=True):
 
 
 class JudgedStage(Struct, frozen=True):
-    """The same for one that needs the verdict, and what is known of the message."""
+    """A stage that needs the verdict and the facts of a message."""
 
     handle: Callable[[MessageReceived, Verdict, Facts], bool]
     answers: bool = False
 
 
 class MessageWay:
-    """Takes every message through its stages, until one has handled it: first the `stages`, then
-    the `judged_stages`, whose last one handles all.
+    """Takes every message through its stages until one handles it: first the `stages`, then the
+    `judged_stages`, the last of which handles all.
     """
 
     def __init__(
@@ -72,9 +70,11 @@ class MessageWay:
         self._judged_stages = judged_stages
 
     def receive(self, message: MessageReceived, *, answer: bool = True) -> None:
-        """On the reading loop: from the event to a place in a lane. Without `answer` only heard."""
+        """From the event to a place in a lane, in the receive loop. Without `answer` it is only
+        observed.
+        """
         facts = self._wake_classifier.gather_facts(message)
-        if not self._deduplicator.admit(message, facts):  # known already? in a new group?
+        if not self._deduplicator.admit(message, facts):  # a duplicate? from a new group?
             return
         message = trim_message(self._active_conversations.with_group_name(message))
         for stage in self._stages:
@@ -82,7 +82,7 @@ class MessageWay:
                 if stage.erases:
                     self._message_log.forget_answer(message, kept=False)
                 return
-        # Here it is judged: meant for the bot? may it speak?
+        # The verdict: is it for the bot? may the bot speak?
         verdict = self._wake_classifier.judge_arrival(message, facts, answer=answer)
         for judged in self._judged_stages:
             if (answer or not judged.answers) and judged.handle(message, verdict, facts):
@@ -90,11 +90,11 @@ class MessageWay:
 
 
 LaneStage: TypeAlias = Callable[[Task], Awaitable[Task | None]]
-"""One stage before the turn: the question for the next one; None if it is done with."""
+"""A stage before the turn; returns the question for the next stage, None if it is finished."""
 
 
 class LaneWay:
-    """The rest of that way, in the lane of its conversation."""
+    """The rest of the way, in the lane."""
 
     def __init__(
         self,
@@ -118,10 +118,10 @@ class LaneWay:
         self._active_work = active_work
         self._outbox = outbox
         self.stages: tuple[LaneStage, ...] = (
-            self._take_owner_replies,  # an owner's word that quotes the request?
-            quotes.resolve,  # it quotes somebody else?
+            self._take_owner_replies,  # an owner's reply that quotes the request?
+            quotes.resolve,  # does it quote the bot or another person?
             self._veto,  # stale? muted? too often?
-            self._apologise,  # nobody knows what was done for it?
+            self._apologise,  # is its earlier outcome unknown?
         )
 
     async def do(self, work: Work) -> None:
@@ -137,7 +137,7 @@ class LaneWay:
         await self._turns.answer(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
 
     async def _go_on(self, work: Resume) -> None:
-        """Nobody would hear it where the bot may still be muted, and it may wait no longer."""
+        """Resume the turn, or end it if the bot may still be muted there: it may wait no longer."""
         question = work.question
         if question is None or not self._wake_classifier.may_be_muted(question.conversation):
             await self._turns.resume(work.turn_id, work.decisions)
@@ -145,7 +145,7 @@ class LaneWay:
             await self._active_work.lapse(work.turn_id)
 
     async def _take_owner_replies(self, task: Task) -> Task | None:
-        """The question without an owner's words on a request that they quote."""
+        """The question without owners' replies that quote a request."""
         left: Task | None = task
         for line in task.said:
             if await self._decisions.take_reply_later(line):
@@ -154,7 +154,7 @@ class LaneWay:
         return left
 
     async def _veto(self, task: Task) -> Task | None:
-        """One that is known to be a question only now was not counted when it came."""
+        """A question known as one only now was not counted on arrival."""
         facts = self._wake_classifier.gather_facts(task.message)  # they may have changed
         why = self._wake_classifier.judge_in_lane(task, facts)
         if not why and task.looked_up:
@@ -165,7 +165,7 @@ class LaneWay:
         return None
 
     async def _apologise(self, task: Task) -> Task | None:
-        """Its asker is asked to ask again."""
+        """Ask its asker to repeat the question."""
         if not task.lost:
             return task
         self._outbox.post_with(action=apology(task.message, SORRY))

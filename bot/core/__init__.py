@@ -1,1 +1,1 @@
-"""The words everybody speaks: frozen data, no I/O, no threads, no logging."""
+"""QQ's vocabulary, shared by all slices: frozen data, no I/O, no threads, no logging."""

@@ -1,8 +1,8 @@
-"""The actions we ask a OneBot server for, and what came of a send.
+"""The actions requested from a OneBot server.
 
-The id of a send that belongs to no turn begins with the person or the turn it is about, so that
-erasure finds it (`send_prefix`); two parts without a `-` follow (`bot/outbox/sends`). Other ids
-have no such prefix.
+The id of a send that belongs to no turn begins with the person or turn it is about, so that erasure
+finds it (`send_prefix`), followed by two parts without a `-` (`bot/outbox/sends`). Other ids have
+no such prefix.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bot.core.segments import File, Mention, Picture, Record, Segment, SendSegme
 from frostagent.types.speech import Attachment, Quote, Text
 
 MAX_SOURCE = 100_000
-"""Characters of a medium inside a message that the journal keeps: larger ones are cut out."""
+"""Characters of an attachment that the journal keeps; larger ones are cut out."""
 
 
 class MergedForward(Struct, frozen=True, tag="merged"):
-    """A merged forward of words of our own: each node is a message in it, said by `name`."""
+    """A merged forward of the bot's own words; each node is a message in it, sent by `name`."""
 
     nodes: tuple[str, ...]
     name: str
@@ -32,8 +32,8 @@ SentSegment: TypeAlias = SendSegment | MergedForward
 
 
 def as_received(segment: SentSegment) -> Segment:
-    """The segments we send, as they look to whoever receives them; a merged forward as its words,
-    which nobody has to fetch.
+    """A sent segment in the form in which it is received; a merged forward as its words, so that it
+    need not be fetched.
     """
     if isinstance(segment, MergedForward):
         return Text("\n\n".join(segment.nodes))
@@ -51,9 +51,7 @@ def as_received(segment: SentSegment) -> Segment:
 
 
 class SendMessage(Struct, frozen=True, tag="send_message"):
-    """Say this there, as one QQ message. A quote, if any, is the first segment; a merged forward
-    stands alone.
-    """
+    """One QQ message to send. A quote must be the first segment; a merged forward stands alone."""
 
     conversation: Conversation
     segments: tuple[SentSegment, ...]
@@ -61,9 +59,9 @@ class SendMessage(Struct, frozen=True, tag="send_message"):
 
     @property
     def words(self) -> str:
-        """All words of it, and the names it mentions."""
+        """Its text, with the names it mentions."""
         words: list[str] = []
-        for segment in self.segments:  # of each message, several times: patterns take twice as long
+        for segment in self.segments:  # several times a message: `match` takes twice as long
             if type(segment) is Text:
                 words.append(segment.text)
             elif type(segment) is MergedForward:
@@ -73,11 +71,11 @@ class SendMessage(Struct, frozen=True, tag="send_message"):
         return "".join(words)
 
 
-# --- signs beside what is said --------------------------------------------------------------------
+# --- gestures beside messages ---------------------------------------------------------------------
 
 
 class React(Struct, frozen=True, tag="react"):
-    """Put an emoji on a message; `emoji_id` is QQ's number of it."""
+    """Put an emoji on a message; `emoji_id` is QQ's number for it."""
 
     conversation: Conversation
     message_id: str
@@ -86,7 +84,7 @@ class React(Struct, frozen=True, tag="react"):
 
 
 class ShowTyping(Struct, frozen=True, tag="show_typing"):
-    """Let the person of a private conversation see that something is being written."""
+    """Show "typing" in a private chat."""
 
     conversation: Conversation
     type: ClassVar[Literal["show_typing"]] = "show_typing"
@@ -95,31 +93,31 @@ class ShowTyping(Struct, frozen=True, tag="show_typing"):
 Gesture: TypeAlias = React | ShowTyping
 
 
-# --- what came of a send --------------------------------------------------------------------------
+# --- ids of sends ---------------------------------------------------------------------------------
 
 
 SEND_PREFIXES = PERSON_PREFIX, TURN_PREFIX = "user-", "turn-"
 
 
 def send_prefix_of_person(user: int) -> str:
-    """Of what is said to a person who gave a command."""
+    """For messages to a person who gave a command."""
     return f"{PERSON_PREFIX}{user}-"
 
 
 def send_prefix_of_turn(turn_id: str) -> str:
-    """Of what owners are asked about the calls of a turn."""
+    """For requests to owners about the calls of a turn."""
     return f"{TURN_PREFIX}{turn_id}-"
 
 
 def send_prefix(send_id: str) -> str:
-    """The beginning of an id; empty if it has none."""
+    """The prefix of a send id; empty if it has none."""
     name, *rest = send_id.rsplit("-", 2)
     return f"{name}-" if len(rest) == 2 and send_id.startswith(SEND_PREFIXES) else ""
 
 
 def plain_words(segments: Iterable[Segment | SentSegment], *, own: int = 0) -> str:
-    """A message as a line of text: whatever is no words is named in brackets. Quotes, and
-    mentions of the `own` account, are left out.
+    """A message as a line of text, with non-text segments named in brackets. Quotes, and mentions
+    of the `own` account, are omitted.
     """
     parts = []
     for segment in segments:

@@ -1,14 +1,13 @@
-"""Where a request may go: names and addresses of the public internet, never the machine's own
-surroundings.
+"""Addresses that may be fetched: public names and addresses, never the machine's own surroundings.
 
-Pure; names are resolved elsewhere (`adapters/fetching/transport.py`) and their addresses brought
-here. Three rules:
+Pure; names are resolved elsewhere (`adapters/fetching/transport.py`), and the addresses passed in.
+Three rules:
 
-1. A url is http or https, and its host is a public name or a public address in its usual spelling.
+1. A url is http or https, and its host is a public name, or a public address in its usual spelling.
 2. A name is public only if *every* address it resolves to is.
-3. What carries an IPv4 address inside IPv6 is judged by the address inside.
+3. An IPv6 address that contains an IPv4 address is judged by the latter.
 
-Of a url that somebody else named (a model, a member) more is asked: `check_foreign`.
+Urls from a model or a chat member are checked further by `check_foreign`.
 """
 
 from __future__ import annotations
@@ -22,22 +21,20 @@ from frostagent.types.errors import ToolFailed
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
-# Last labels that only a local resolver answers (RFC 6761, 6762, 8375, and what routers and clouds
-# use).
+# Top labels that only local resolvers answer (RFC 6761, 6762, 8375, and common on routers and
+# clouds).
 LOCAL_LABELS = frozenset(
     {"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "arpa"}
 )
 
-# What clouds call the service that hands a machine its own keys, where the name does not say that
-# it is local.
+# Clouds' services that give a machine its own keys, if the name does not look local.
 METADATA = re.compile(r"(.*\.)?metadata(\.[a-z]+)?\.(goog|tencentyun\.com)")
 
-# A top-level domain is letters, or IDNA's form of others; `frostagent_default`, a network of
-# Docker, is none.
+# A top-level domain is letters, or their IDNA form; `frostagent_default`, a network of Docker, is
+# not.
 TOP_LABEL = re.compile(r"[a-z]{2,63}|xn--[a-z0-9-]{1,59}")
 
-# Services that answer a name with the address that is written in it: 127.0.0.1.nip.io,
-# 10-0-0-1.sslip.io.
+# Services that resolve a name to the address written in it: 127.0.0.1.nip.io, 10-0-0-1.sslip.io.
 WRITTEN_OUT = re.compile(r"(?<![0-9])(\d{1,3})([.-])(\d{1,3})\2(\d{1,3})\2(\d{1,3})(?![0-9])")
 
 # The last label of a host that browsers and libc read as a number: 2130706433, 0x7f.1, 127.1
@@ -48,21 +45,21 @@ WEB_PORTS = frozenset({80, 443})
 
 GLOBAL_UNICAST = IPv6Network("2000::/3")
 SIX_TO_FOUR = IPv6Network("2002::/16")
-NAT64 = IPv6Network("64:ff9b::/96")  # what a name resolves to in an IPv6-only network (RFC 6052)
+NAT64 = IPv6Network("64:ff9b::/96")  # what names resolve to in an IPv6-only network (RFC 6052)
 
-# Not the internet, though `is_global` says so: protocol assignments (Oracle's metadata among them),
-# relays of 6to4, and the host agent that answers inside every virtual machine of Azure.
+# Not public, although `is_global` says so: protocol assignments (including Oracle's metadata),
+# relays of 6to4, and the host agent inside every virtual machine of Azure.
 LOOKS_PUBLIC = tuple(map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")))
 
-# A transparent proxy (Clash, mihomo, sing-box) answers every name with a stand-in of this
-# benchmarking range and connects by name itself, like a proxy from the environment. Common where
-# the bot lives, so a *name* may resolve into it; a url that spells such an address out is refused
-# like any other that is not public.
+# A transparent proxy (Clash, mihomo, sing-box) resolves every name into this benchmarking range and
+# connects by name itself, like a proxy from the environment. Many hosts of the bot have one, so a
+# *name* may resolve into it; a url that contains such an address is refused like any other that is
+# not public.
 STAND_INS = IPv4Network("198.18.0.0/15")
 
 
 def check_host(scheme: str, host: str) -> None:
-    """Check a url before anything is resolved. Raises ToolFailed with the rule it breaks."""
+    """Check a url before its name is resolved. Raises ToolFailed with the broken rule."""
     if scheme not in ("http", "https"):
         raise ToolFailed(
             f"only http and https urls can be fetched, not {scheme or 'one without a scheme'}"
@@ -83,7 +80,7 @@ def check_host(scheme: str, host: str) -> None:
 
 
 def check_resolved(host: str, addresses: Iterable[str]) -> None:
-    """Check everything a name resolved to. Raises ToolFailed if any of it is not public."""
+    """Check all addresses of a name. Raises ToolFailed if one is not public."""
     for text in addresses:
         address = read_address(text)
         stands_in = isinstance(address, IPv4Address) and address in STAND_INS
@@ -92,12 +89,10 @@ def check_resolved(host: str, addresses: Iterable[str]) -> None:
 
 
 def check_foreign(host: str, *, port: int | None, userinfo: str | bytes) -> None:
-    """Check the rest of a url that somebody else named; `port` is None where it names none. Raises
-    ToolFailed.
-
-    Only the ports of the web: on others live databases, consoles and the like, and no picture is
-    fetched from there. A name with a private address written in it is refused before it is
-    resolved: a proxy resolves out of our sight.
+    """Check the rest of a url from a model or a chat member; `port` is None if it names none.
+    Raises ToolFailed. Only web ports are allowed: databases and consoles listen on others. A name
+    that contains a private address is refused before it is resolved, since a proxy would resolve it
+    unseen.
     """
     if port is not None and port not in WEB_PORTS:
         raise ToolFailed(f"it names port {port}; only the usual ports 80 and 443 are fetched from")
@@ -108,7 +103,7 @@ def check_foreign(host: str, *, port: int | None, userinfo: str | bytes) -> None
 
 
 def read_address(text: str) -> Address | None:
-    """The address in its usual spelling, None for anything else."""
+    """The address if the text is one in its usual spelling, else None."""
     try:
         return ip_address(text)
     except ValueError:
@@ -116,7 +111,7 @@ def read_address(text: str) -> Address | None:
 
 
 def _written_out(name: str) -> Iterator[Address]:
-    """The IPv4 addresses that stand in a name."""
+    """The IPv4 addresses written in a name."""
     for found in WRITTEN_OUT.finditer(name):
         address = read_address(".".join(found.group(1, 3, 4, 5)))
         if address is not None:
@@ -124,7 +119,6 @@ def _written_out(name: str) -> Iterator[Address]:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address belongs to the public internet."""
     match address:
         case IPv4Address():
             special = address.is_multicast or any(address in network for network in LOOKS_PUBLIC)

@@ -1,8 +1,7 @@
-"""The operator's word list, and text as words are looked for in it: without width, case, blanks,
-and all that nobody sees.
+"""The operator's word list, and text folded for comparison with it: without width, case, blanks and
+invisible characters.
 
-`Ｌ Ｏ\u200bＡＮ` and `loan` are the same. Letters of other alphabets that look alike stay what they
-are.
+`Ｌ Ｏ\u200bＡＮ` and `loan` are equal. Similar letters of other alphabets stay different.
 """
 
 from __future__ import annotations
@@ -12,26 +11,26 @@ from unicodedata import category, normalize
 
 
 class BlockedWords(Protocol):
-    """The operator's word list. Each answers with the line of it that counts, 0 for none."""
+    """The operator's word list. Methods return the number of the matching line, 0 for none."""
 
     def stops(self, text: str) -> int:
-        """Whether what somebody says in these words is not answered."""
+        """Whether a message with this text is not answered."""
         ...
 
     def blocks_answer(self, text: str) -> int:
-        """Whether this is not said."""
+        """Whether this text must not be sent."""
         ...
 
 
-LONGEST = 500  # characters of what is looked for
+LONGEST = 500  # characters of an entry
 
 GONE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn", "Zl", "Zp", "Zs"})
 FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-MOST = 20_000  # characters whose kind is remembered
+MOST = 20_000  # characters whose category is cached
 
 
 class _Kept(dict[int, int | None]):
-    """For `str.translate`: each character by itself, None for what goes; remembered."""
+    """For `str.translate`: maps each character to itself, and removed ones to None; cached."""
 
     def __missing__(self, code: int) -> int | None:
         char = chr(code)
@@ -45,8 +44,6 @@ _KEPT = _Kept()
 
 
 def fold_text(text: str) -> str:
-    """The text in its plainest form, in time linear in its length; folding it again changes
-    nothing.
-    """
+    """The folded text, in linear time; idempotent."""
     plain = normalize("NFKC", text).casefold()
     return normalize("NFKC", plain.translate(_KEPT)).translate(_KEPT)

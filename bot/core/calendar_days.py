@@ -1,4 +1,4 @@
-"""A day of the calendar, in the time zone of the process (TZ)."""
+"""Calendar days, in the time zone of the process (TZ)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ HOUR = 3600.0
 
 
 def midnight(now: float, *, later: int = 0) -> float:
-    """The beginning of the day of this moment, in seconds since 1970, or of one so many days
-    later.
-
-    Days of 23 and 25 hours are as long as they are; where there is no midnight, a day begins with
-    its first moment.
+    """The beginning of the day that contains `now`, or of the day `later` days after it, in seconds
+    since 1970. Days may have 23 or 25 hours; a day without a midnight begins with its first moment.
     """
     local = time.localtime(now)
     day = (local.tm_year, local.tm_mon, local.tm_mday + later)
@@ -26,7 +23,7 @@ def midnight(now: float, *, later: int = 0) -> float:
 
 
 def time_of_day(now: float, after: float) -> float:
-    """The moment of that day at which the wall clock shows so many seconds after midnight."""
+    """The moment of that day at which the wall clock shows `after` seconds after midnight."""
     day = time.localtime(now)
     hour, minute = divmod(int(after) // 60, 60)
     return time.mktime((day.tm_year, day.tm_mon, day.tm_mday, hour, minute, 0, 0, 0, -1))

@@ -1,8 +1,7 @@
-"""One JSON codec for everything the domain stores or sends: union members are told apart by their
-`type`.
+"""The JSON codec for everything the domain stores or sends; union members are tagged by `type`.
 
-Reading is lenient with what is missing (defaults) and strict with what is wrong; writing is
-compact, keeps non-ASCII letters, and is the same bytes for the same value.
+Reading fills missing fields with defaults, and rejects wrong ones. Writing is compact, keeps
+non-ASCII letters, and gives equal bytes for equal values.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from frostagent.types.errors import BotError
 
 
 class Unreadable(BotError):
-    """Stored text that is not what it should be."""
+    """Stored text that cannot be decoded."""
 
 
 def _plain(value: object) -> str:
-    if isinstance(value, str):  # of a kind of its own, as some libraries have them
+    if isinstance(value, str):  # a subclass, as some libraries have
         return str(value)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
@@ -34,18 +33,17 @@ def _reader(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def encode(value: object) -> bytes:
-    """The value as JSON in UTF-8. Raises TypeError, ValueError for what JSON cannot say."""
+    """The value as JSON in UTF-8. Raises TypeError or ValueError if JSON cannot express it."""
     return _WRITER.encode(value)
 
 
 def write(value: object) -> str:
-    """The same as a text."""
     return encode(value).decode()
 
 
 def read(kind: Any, text: str | bytes) -> Any:
-    """The value a JSON text stands for; `kind` is its type or union, as `Message` or
-    `tuple[Segment, ...]`. Raises Unreadable.
+    """Decode a value; `kind` is its type or union, such as `Message` or `tuple[Segment, ...]`.
+    Raises Unreadable.
     """
     try:
         return _reader(kind).decode(text)

@@ -1,10 +1,10 @@
-"""Commands that people type in the chat: `/help`, answered without a model.
+"""Commands in the chat, such as `/help`, which are answered without a model.
 
     @command("roll", "掷骰子", about=("掷一个骰子", "roll a die"))
     async def roll(asked: Asked) -> str:
         return str(random.randint(1, 6))
 
-A file of an operator's own in TOOLS_DIR may hold such a function, as it may hold tools.
+An operator's file in TOOLS_DIR may contain such functions beside tools.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ from frostagent.types.runs import Asker
 from frostagent.types.traits import Audience
 
 LONGEST_NAME = 32
-WITHIN = 10.0  # seconds for an answer
+WITHIN = 10.0  # seconds
 NOT_NOW = Phrase("现在做不到，稍后再试。", "Not now, try again later.")
-"""What a command answers if the journal cannot be written."""
+"""The answer if the journal cannot be written."""
 AWAY = Phrase("现在读不到记录。", "The journal cannot be read now.")
 IN_PRIVATE = Phrase("这个请私聊问我。", "Ask me that in private.")
 CATALOGUE.register(__name__, globals())
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """A command as it was typed: where, by whom, in which language, and the `words` behind it.
-
-    `quoted` is the id of the message it quotes, empty where it quotes none. `now`, and when it was
-    `said` (by the server's clock), are in seconds since 1970.
+    """A command as it was typed; `words` are those after its name. `quoted` is the id of the
+    message that it quotes, or empty. `now` and `said` (by the server's clock) are in seconds since
+    1970.
     """
 
     where: Conversation
@@ -54,11 +53,9 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     @property
     def language(self) -> Language:
-        """The asker's language."""
         return Language.CHINESE if self.chinese else Language.ENGLISH
 
     def either(self, zh: str, en: str) -> str:
-        """The one in the asker's language."""
         return zh if self.chinese else en
 
 
@@ -66,11 +63,10 @@ Answering: TypeAlias = Callable[[Asked], Awaitable[str]]
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """A command: its `names` without the slash, who may use it, what it does (in Chinese and in
-    English, for /help) and who answers it, in a few short lines and `within` so many seconds. One
-    that `lasts` is wished still where its server tells it late; any other is talk then.
-
-    Raises ValueError for a name that nobody can type as one word.
+    """A command: its `names` without the slash, what it does (in Chinese and English, for /help),
+    who may use it, and the function that answers in a few short lines `within` that many seconds.
+    One that `lasts` also runs if the server delivers it late; any other is ordinary chat then.
+    Raises ValueError for a name that is not one short word.
     """
 
     names: tuple[str, ...]
@@ -107,7 +103,7 @@ def command(
 
 
 def at_time(moment: float, now: float) -> str:
-    """The time of day, with the day where it is another one."""
+    """The local time of day, with the date if it is not today."""
     there, here = time.localtime(moment), time.localtime(now)
     same = there[:3] == here[:3]
     return time.strftime("%H:%M" if same else "%m-%d %H:%M", there)
@@ -122,7 +118,7 @@ def tokens(number: int) -> str:
 
 
 def money(usage: UsageSum) -> str:
-    """`$0.0123`, with a `+?` if the cost of some requests is unknown; `$?` if of all."""
+    """`$0.0123`, with `+?` if some requests have an unknown cost, `$?` if all have."""
     if usage.requests and usage.unpriced == usage.requests:
         return "$?"
     amount = f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:.2f}"

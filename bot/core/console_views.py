@@ -1,6 +1,4 @@
-"""What the operator's console shows: the journal, tools, the doctor's findings, live news; and the
-ports it reads them from.
-"""
+"""The data that the operator's console shows, and the ports it reads them from."""
 
 from __future__ import annotations
 
@@ -17,33 +15,33 @@ from frostagent.types.runs import Led
 
 
 class News(Struct, frozen=True):
-    """Something happened to the turn or message of that name; numbers rise."""
+    """A change of the turn or message of that name; numbers increase."""
 
     number: int
     name: str
 
 
 class Feed(Protocol):
-    """Tells what is new, as it happens."""
-
     @property
     def number(self) -> int:
-        """That of the latest."""
+        """The number of the latest change."""
         ...
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
-        """All that is newer than that, waited for so many seconds; nothing where nothing came."""
+        """Later changes; waits up to `within` seconds for one, and returns an empty tuple if there
+        is none.
+        """
         ...
 
 
-TELLING = 3  # calls that say how a tool is
+TELLING = 3  # fewer calls say nothing of a tool's health
 
 
 class ToolState(Struct, frozen=True, kw_only=True):
-    """A tool now: the `reason` it cannot be used for (empty where it can), whether its calls run,
-    for whom it is, and for whom in the groups where that is another; at most how many calls in how
-    many seconds, where there is such a quota. `unfit` is why a page may not call it (a word for
-    `tools.unfit`), empty where it may; then `parameters` are the schema of its arguments.
+    """The current state of a tool: the `reason` it cannot be used (empty if it can), who may call
+    it, and `elsewhere` who in groups that differ. `quota` is calls per seconds, if limited. `unfit`
+    is the reason a page may not call it, a key of `tools.unfit`; if empty, `parameters` is the JSON
+    schema of its arguments.
     """
 
     name: str
@@ -58,9 +56,10 @@ class ToolState(Struct, frozen=True, kw_only=True):
 
 
 class ServerState(Struct, frozen=True, kw_only=True):
-    """An MCP server now: why it is away (empty if it is connected), what went wrong last, how many
-    tools it offers and about how many tokens they take in a request, and a line for each tool that
-    is left out; `changed` are those it describes differently than at first.
+    """The current state of an MCP server: the `reason` it is not connected (empty if it is), its
+    last `error`, the number of its tools and their estimated tokens in a request, and a line for
+    each `skipped` tool; `changed` are tools whose description
+    is not the first one.
     """
 
     name: str
@@ -78,8 +77,8 @@ class ServerState(Struct, frozen=True, kw_only=True):
 
 
 class ToolAnswer(Struct, frozen=True):
-    """The result of a call from a page, as a model would read it: its `code` is `ok` or that of its
-    failure; how many seconds it took, and how many pictures came with it.
+    """The result of a call from a page, as a model would read it. `code` is `ok` or the code of the
+    failure.
     """
 
     text: str
@@ -89,11 +88,10 @@ class ToolAnswer(Struct, frozen=True):
 
 
 class ToolUse(Struct, frozen=True):
-    """The latest calls of a tool: how many, how many failed, and the code of the last failure, with
-    the `error` that the model read; `slow` is the time that nearly all of them keep within, in
-    seconds. `lately` is how many failed of the last few that were made to their end.
-
-    Invariant: `calls` are those that were `fine`, `failed` or are `going_on`.
+    """The recent calls of a tool: how many, how many `failed`, and the `code` and the `error` (as
+    the model read it) of the last failure. `slow` is the time in seconds that nearly all calls
+    keep. `lately` is how many of the last few completed calls failed, and their number. Invariant:
+    `calls` = `fine` + `failed` + `going_on`.
     """
 
     name: str
@@ -107,13 +105,12 @@ class ToolUse(Struct, frozen=True):
 
     @property
     def fine(self) -> int:
-        """How many gave a result."""
         return self.calls - self.failed - self.going_on
 
     @property
     def health(self) -> Literal["good", "warn", "bad"]:
-        """`bad` where the last few all failed, `warn` where half of them did; two calls say little
-        of a tool.
+        """`bad` if the last few calls all failed, `warn` if half of them did, from TELLING calls
+        on.
         """
         failed, made = self.lately
         if made < TELLING or 2 * failed < made:
@@ -122,8 +119,8 @@ class ToolUse(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """The doctor's finding about one thing: its `verdict` is `ok`, `warning` or `problem`; the mend
-    is empty where all is well. Both in English, and in Chinese where there is any.
+    """A finding of the doctor. `verdict` is `ok`, `warning` or `problem`; `mend` says how to fix
+    it, and is empty if all is well. In English, and in Chinese if available.
     """
 
     check: str
@@ -134,32 +131,28 @@ class Finding(Struct, frozen=True):
     mend_zh: str = ""
 
     def told(self, chinese: bool) -> str:
-        """The words about it, in one of the two languages."""
         return (chinese and self.said_zh) or self.said
 
     def advice(self, chinese: bool) -> str:
-        """The mend, in one of the two languages."""
         return (chinese and self.mend_zh) or self.mend
 
 
 Doctor: TypeAlias = Callable[[Callable[[str, Usage], None]], Awaitable[Sequence[Finding]]]
-"""Looks at all that a running bot needs, by its settings alone; the function it is given is told
-which model took what.
+"""Checks all that a running bot needs, by its settings alone; the callback receives the usage of
+each model.
 """
 
 
 UNANSWERED = "unanswered"
-"""The outcome of a message for the bot that no model was asked about."""
+"""The outcome of a message for the bot that reached no model."""
 
 ROWS = 50
 
 
 class TurnQuery(Struct, frozen=True, kw_only=True):
-    """Asks for the latest turns, and messages nobody answered; empty and 0 are any.
-
-    `outcome` is an `Ending` or UNANSWERED, times are in seconds since 1970, `cost` is
-    what a turn took at least, in US dollars. Only what came before the turn and the verdict of
-    these ids is told.
+    """A query for the latest turns and unanswered messages; empty and 0 match any. `outcome` is an
+    `Ending` or UNANSWERED, times are in seconds since 1970, `cost` is the least cost of a turn in
+    US dollars. Only rows before the ids `turn` and `verdict` are returned.
     """
 
     where: str = ""
@@ -175,9 +168,9 @@ class TurnQuery(Struct, frozen=True, kw_only=True):
 
 
 class TurnRow(Struct, frozen=True, kw_only=True):
-    """A question and what became of it. `turn_id` is empty where no model was asked; then `reason`
-    says why. `outcome` is an `Ending`, or UNANSWERED. Times in seconds (since 1970); `seconds` is
-    None while it goes on. `refusal` is the outcome of the last failed request of a failed turn, as
+    """A question and its outcome, an `Ending` or UNANSWERED. `turn_id` is empty if no model was
+    asked; `reason` says why. `at` is in seconds since 1970; `seconds` is the duration, None while
+    it runs. `refusal` is the outcome of the last failed request of a failed turn, such as
     `overloaded:500`.
     """
 
@@ -198,8 +191,8 @@ class TurnRow(Struct, frozen=True, kw_only=True):
 
 
 class TurnRows(Struct, frozen=True):
-    """Rows, the latest first; a turn and a verdict are where the next ones begin, None at the end.
-    They may be few where more are further down.
+    """Rows, the latest first. `next` is the turn and verdict at which the next page begins, None at
+    the end. A page may have few rows although more follow.
     """
 
     rows: tuple[TurnRow, ...]
@@ -207,11 +200,10 @@ class TurnRows(Struct, frozen=True):
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """Something a turn did, from `begin` (seconds since 1970) for so many seconds.
-
-    `kind` is `wait`, `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's or
-    the `RequestPurpose`, empty for the turn's own. `outcome` is how it ended, `text` what was said,
-    `asked` a call's arguments.
+    """An activity of a turn, from `begin` (seconds since 1970), for `seconds`. `kind` is `wait`,
+    `model`, `failed` (a request), `tool` or `send`; `run` is the subagent's, or the
+    `RequestPurpose`; empty for the turn's own. `outcome` is how it ended, `text` the words, `asked`
+    the arguments of a call.
     """
 
     kind: str
@@ -232,7 +224,9 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class Trace(Struct, frozen=True, kw_only=True):
-    """A turn in full: its row, how `/why` tells it, its own part of the prompt, what it did."""
+    """A turn in full: its row, its story as `/why` tells it, its own part of the prompt, its
+    activities.
+    """
 
     row: TurnRow
     story: Story
@@ -241,7 +235,7 @@ class Trace(Struct, frozen=True, kw_only=True):
 
 
 class ChatRow(Struct, frozen=True, kw_only=True):
-    """A conversation, and the last that was said in it; no `text` where that was taken back."""
+    """A conversation and its last message; `text` is empty if that was recalled."""
 
     where: Conversation
     group: str
@@ -251,15 +245,15 @@ class ChatRow(Struct, frozen=True, kw_only=True):
 
 
 class ChatRows(Struct, frozen=True):
-    """Conversations, the last spoken in first; `next` is where the next ones begin, if any."""
+    """Conversations, the most recent first; `next` is where the next page begins, if any."""
 
     rows: tuple[ChatRow, ...]
     next: int | None
 
 
 class ChatLine(Struct, frozen=True, kw_only=True):
-    """A message, and why it woke the bot or did not. `state` is that of a send of ours whose end is
-    not known or not good; the prompt `begins` with this question.
+    """A message, and why it woke the bot or did not. `state` is that of a send of the bot with an
+    unknown or bad outcome; `begins` marks the question at which the prompt begins.
     """
 
     message_id: str
@@ -277,16 +271,14 @@ class ChatLine(Struct, frozen=True, kw_only=True):
 
 
 class Unanswered(Struct, frozen=True):
-    """A message that nobody answered: how it fared, and the `line` itself, None where that is kept
-    no more.
-    """
+    """An unanswered message: its story, and the `line`, None if it is no longer stored."""
 
     story: Story
     line: ChatLine | None = None
 
 
 class Fact(Struct, frozen=True):
-    """A fact remembered of a person (0: the conversation), since `made`."""
+    """A remembered fact about a person (0: the conversation), since `made`."""
 
     subject: int
     text: str
@@ -295,10 +287,10 @@ class Fact(Struct, frozen=True):
 
 
 class Chat(Struct, frozen=True, kw_only=True):
-    """A conversation: messages, oldest first, older ones from `next` on; how many `rounds` its
-    prompt repeats, and which are `told`, `light` of them with shortened results (none where they
-    are very many, or older messages were asked for); what stands for those that are told no more,
-    and what is remembered.
+    """A conversation: messages, the oldest first, older ones from `next` on; the number of `rounds`
+    in its prompt, and those that are `told`, the first `light` of them with shortened results
+    (empty if there are very many, or if older messages were requested); the `summary` of earlier
+    rounds; and facts.
     """
 
     where: Conversation
@@ -313,8 +305,8 @@ class Chat(Struct, frozen=True, kw_only=True):
 
 
 class PersonaState(Struct, frozen=True, kw_only=True):
-    """A persona, its text, and the chats where it is now by choice or by the files; the usual one
-    has no `key`. `filed` is what its file says, where that was changed on a page.
+    """A persona, its text, and the chats that use it, by choice or by the files; the default has no
+    `key`. `filed` is the text of its file if that was changed on a page.
     """
 
     key: str
@@ -325,9 +317,9 @@ class PersonaState(Struct, frozen=True, kw_only=True):
 
 
 class CostSum(Struct, frozen=True):
-    """The sum that something took: a day (its midnight, in seconds since 1970), a model, a
-    conversation, a person or a tool, by its name, and as people call it. The last may stand for all
-    `others`, of which there are so many, without a name.
+    """The usage of a day (`name` is its midnight, in seconds since 1970), a model, a conversation,
+    a person or a tool; `called` is its display name. The last may sum up `others`, that many,
+    without a name.
     """
 
     name: str
@@ -337,7 +329,7 @@ class CostSum(Struct, frozen=True):
 
 
 class AccountState(Struct, frozen=True):
-    """An account of the bot that is connected, and whether QQ has it online."""
+    """A connected account of the bot, and whether QQ has it online."""
 
     account: int
     online: bool
@@ -345,20 +337,20 @@ class AccountState(Struct, frozen=True):
 
 
 class ModelState(Struct, frozen=True):
-    """A model, for how many more seconds it is left alone (0 where it is asked), and whether what
-    it costs is known.
+    """A model, the seconds until it is asked again (0 if it may be), and whether its price is
+    known.
     """
 
     name: str
-    cooldown: float = field(default=0.0, name="rests")  # as other versions of a cluster call it
+    cooldown: float = field(default=0.0, name="rests")  # the name in other versions of a cluster
     is_priced: bool = False
 
 
 class WaitingCall(Struct, frozen=True):
-    """A call that waits for an owner's word, until then (seconds since 1970): `text` is all of it,
-    `asked` the words of whoever asked, `led` the others whose words led there, `group` the name of
-    the group, where it is one and that is known. `action` is what is to be done, with `arguments`
-    by name; without those only the text says all.
+    """A call that waits for an owner's approval until `expires` (seconds since 1970). `text` is the
+    whole request, `asked` the asker's words, `led` the others whose words influenced it, `group`
+    the group's name, if any and known. `action` and the named `arguments` are for display; without
+    arguments only `text` is complete.
     """
 
     number: int
@@ -374,7 +366,7 @@ class WaitingCall(Struct, frozen=True):
 
 
 class WaitingJoinRequest(Struct, frozen=True):
-    """A friend request, or an invite into that group, which waits until then (seconds since 1970).
+    """A friend request, or an invite into `group`, that waits until `expires` (seconds since 1970).
     `said` is what its asker wrote to the bot's `account`.
     """
 
@@ -387,8 +379,8 @@ class WaitingJoinRequest(Struct, frozen=True):
 
 
 class WaitingDraft(Struct, frozen=True):
-    """The words `text` that the bot would have said there to a question; an owner may publish it
-    until then (seconds since 1970). `group` is the name of the group, where that is known.
+    """The words that the bot would have said there; owners may publish them until `expires`
+    (seconds since 1970). `group` is the group's name, if known.
     """
 
     number: int
@@ -401,7 +393,7 @@ class WaitingDraft(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """A run that failed: when (seconds since 1970), its turn, and the error for owners."""
+    """A failed run: when (seconds since 1970), its turn, and the error for owners."""
 
     at: float
     turn_id: str
@@ -409,8 +401,8 @@ class Failure(Struct, frozen=True):
 
 
 class LimitState(Struct, frozen=True):
-    """A limit: the setting (or command) that sets it, for whom where that is one person or group,
-    and what it is; empty where there is none.
+    """A limit: its setting or command, its value, and whose it is if it is one person's or group's;
+    empty otherwise.
     """
 
     setting: str
@@ -419,8 +411,8 @@ class LimitState(Struct, frozen=True):
 
 
 class OutboxState(Struct, frozen=True):
-    """Messages to a chat of which nobody knows yet that QQ has them: how many wait or are on the
-    wire, of how many QQ said nothing, and since when the oldest is there (seconds since 1970).
+    """The messages to a chat that QQ has not confirmed: how many wait or are on the wire, how many
+    are unanswered, and since when the oldest is there (seconds since 1970).
     """
 
     where: Conversation
@@ -430,9 +422,9 @@ class OutboxState(Struct, frozen=True):
 
 
 class State(Struct, frozen=True, kw_only=True):
-    """How the bot is at this moment. `place` is where the journal is, `unwritten` how many of its
-    entries wait in memory where it is `in_trouble`; `absent` how many other bots of a cluster said
-    nothing: what is theirs is not told.
+    """The current state of the bot. `place` is where the journal is, `unwritten` the entries in
+    memory while it is `in_trouble`; `absent` the number of bots of a cluster that did not answer,
+    whose state is missing.
     """
 
     accounts: tuple[AccountState, ...] = ()
@@ -452,12 +444,12 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 DecisionKind: TypeAlias = Literal["A", "R", "D"]
-"""Calls, requests of people, drafts: each bot numbers its own."""
+"""Tool calls, join requests, drafts; each bot numbers its own."""
 
 
 class OwnerDecision(Struct, frozen=True, tag="word"):
-    """An owner's decision, made on a page, on what waits by this number at this account; for a
-    draft the reason is its new text.
+    """An owner's decision on a page, about the item of this number at this account; for a draft
+    `reason` is its new text.
     """
 
     account: int
@@ -468,12 +460,12 @@ class OwnerDecision(Struct, frozen=True, tag="word"):
 
 
 class BotStatus(Struct, frozen=True, tag="glance"):
-    """The status of a bot, or of all bots of the service: `waiting` is the number of decisions that
+    """The status of a bot, or of all bots of the service. `waiting` is the number of decisions that
     can be made on a page, `more` the number of drafts beyond those shown, `personas` the chats of
-    each by its key, `waits` the number of decisions of each kind that wait anywhere.
+    each by its key, `waits` the number of pending decisions of each kind anywhere.
     """
 
-    number: int = field(name="partition")  # the bot's, for other versions of a cluster
+    number: int = field(name="partition")  # the bot's; the name in other versions of a cluster
     state: State
     waiting: int = 0
     drafts: tuple[WaitingDraft, ...] = ()
@@ -483,34 +475,30 @@ class BotStatus(Struct, frozen=True, tag="glance"):
 
 
 class WakeExplainer(Protocol):
-    """Tells in words why the bot answered or not, as `/why` does."""
+    """Explains, as `/why` does, why the bot answered or not."""
 
     def story(self, story: Story, *, chinese: bool) -> list[str]:
-        """How a message fared, in a few lines."""
+        """The story of a message, in a few lines."""
         ...
 
     def reason(self, reason: str, *, chinese: bool) -> str:
-        """The reason that woke the bot, or kept it silent."""
+        """The reason that woke the bot or kept it silent."""
         ...
 
-    def ending(self, stop: str, *, chinese: bool) -> str:
-        """How a run ended."""
-        ...
+    def ending(self, stop: str, *, chinese: bool) -> str: ...
 
     def setting(self, reason: str, *, chinese: bool) -> str:
-        """The setting or command that decides that."""
+        """The setting or command behind a reason."""
         ...
 
 
 class ConsoleQueries(Protocol):
-    """Reads the journal for the console; None where it cannot be read now."""
+    """Reads the journal for the console. All methods return None if it cannot be read now."""
 
-    async def rows(self, query: TurnQuery) -> TurnRows | None:
-        """The latest that the query is about."""
-        ...
+    async def rows(self, query: TurnQuery) -> TurnRows | None: ...
 
     async def trace(self, turn_id: str) -> tuple[Trace, ...] | None:
-        """The turn of this id; nothing where there is none."""
+        """The turn of this id, empty if it is unknown."""
         ...
 
     async def silence(self, where: Conversation, message_id: str) -> Unanswered | None:
@@ -518,28 +506,25 @@ class ConsoleQueries(Protocol):
         ...
 
     async def chats(self, before: int) -> ChatRows | None:
-        """The conversations before that message; 0: from the latest on."""
+        """The conversations before that message id; 0: the latest."""
         ...
 
     async def chat(self, where: Conversation, before: int) -> Chat | None:
-        """The messages of one, before that message."""
+        """The messages of a conversation before that id; 0: the latest."""
         ...
 
-    async def tools(self) -> tuple[ToolUse, ...] | None:
-        """How the latest calls of tools went."""
-        ...
+    async def tools(self) -> tuple[ToolUse, ...] | None: ...
 
     async def day(self, *, since: float, until: float) -> DayCounts | None:
-        """The sums of the time from then on, before `until`."""
+        """The counts from `since` to before `until`."""
         ...
 
     async def ends(self, *, since: float) -> tuple[int, int] | None:
-        """How many runs ended of the turns since then, and how many of them failed."""
+        """The number of runs that ended, of turns since then, and how many of them failed."""
         ...
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
-        """The sums taken since then, by `day`, `model`, `conversation`, `asker` or `tool`, the
-        dearest first, days in their order. The tool without a name stands for all that counts for
-        none.
+        """The usage since then by `day`, `model`, `conversation`, `asker` or `tool`, the most
+        expensive first, days in order. The tool without a name is usage that belongs to no tool.
         """
         ...

@@ -1,5 +1,5 @@
-"""Drafts: what the bot would have said in a group, for its owners to publish; how rows name
-them, and the port that tells where nothing is done.
+"""Drafts of what the bot would have said in a group: their ids in rows, and the port of their
+media.
 """
 
 from __future__ import annotations
@@ -11,45 +11,43 @@ DRAFT, PUBLISHED = "draft-", "published-"
 
 
 class DraftMedia(Protocol):
-    """Where media of drafts are kept that are too large for the journal, by names of letters,
-    numbers and `-`. Nothing raises.
+    """Stores media of drafts that are too large for the journal, under names of letters, digits and
+    `-`. Never raises.
     """
 
     async def keep(self, name: str, content: bytes) -> None:
-        """Have it there from now on, if there is room."""
+        """Store it, if there is room."""
         ...
 
     async def find(self, name: str) -> bytes:
-        """The bytes kept under that name; empty where there are none."""
+        """The stored bytes, or empty."""
         ...
 
-    async def keep_only(self, names: Collection[str]) -> None:
-        """Nothing else stays."""
-        ...
+    async def keep_only(self, names: Collection[str]) -> None: ...
 
 
 def draft_id(number: int) -> str:
-    """How the ids of its sends begin."""
+    """The prefix of the ids of its sends."""
     return f"{DRAFT}{number}-"
 
 
 def published_id(number: int) -> str:
-    """How the ids of the sends begin by which it was published."""
+    """The prefix of the ids of the sends that publish it."""
     return f"{PUBLISHED}{number}-"
 
 
 def published_line(number: int, at: float) -> str:
-    """The id under which what was published then is told; QQ's own is not known before that."""
+    """The id of the published message in the history, before QQ's own is known."""
     return f"{draft_id(number)}{at:.3f}"
 
 
 def draft_of(send_id: str) -> int:
-    """The number of the draft that a send is part of; 0 for any other send."""
+    """The number of the draft that a send belongs to, else 0."""
     return _number(send_id, DRAFT)
 
 
 def published_of(send_id: str) -> int:
-    """The number of the draft that a send published; 0 for any other send."""
+    """The number of the draft that a send publishes, else 0."""
     return _number(send_id, PUBLISHED)
 
 

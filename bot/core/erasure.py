@@ -1,5 +1,3 @@
-"""A person or a group whose data is erased."""
-
 from __future__ import annotations
 
 import re
@@ -8,8 +6,8 @@ from msgspec import Struct
 
 
 class SubjectErased(Struct, frozen=True, tag="forgotten"):
-    """A person, or a group, is forgotten, as `Forgetting` does it: what was said later stays, and
-    what was asked `since`. None is without end.
+    """A person or a group whose data was erased, except messages said after `said`, and questions
+    asked after `since` (seconds since 1970; None: no such limit).
     """
 
     user: int = 0
@@ -18,6 +16,6 @@ class SubjectErased(Struct, frozen=True, tag="forgotten"):
     since: float | None = None
 
     def is_named_in(self, text: str) -> bool:
-        """Whether a line gives the number of the person, or of the group."""
+        """Whether a line contains the number of the person or group."""
         number = self.user or self.group
         return re.search(rf"(?<![0-9]){number}(?![0-9])", text) is not None

@@ -7,7 +7,7 @@ BotError
  |    |    +-- ActionUnsupported   it has no such action, and never will
  |    +-- ActionUnanswered    written, but no answer: maybe done; never repeat it blindly
  +-- ToolError
-      +-- AlreadySaid         what was to be said was said in this run: nothing was sent
+      +-- AlreadySaid         the run has said it before: nothing was sent
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from frostagent.types.errors import BotError, ToolError
 
 
 class TransportError(BotError):
-    """An action did not come back with "ok"."""
+    """An action did not return "ok"."""
 
 
 class NotConnected(TransportError):
@@ -24,7 +24,7 @@ class NotConnected(TransportError):
 
 
 class ActionRefused(TransportError):
-    """The OneBot server answered that it did not do it (`retcode`, `wording` as it said them)."""
+    """The OneBot server refused the action; `retcode` and `wording` are the server's."""
 
     def __init__(self, action: str, *, retcode: int, wording: str) -> None:
         self.action = action
@@ -34,7 +34,7 @@ class ActionRefused(TransportError):
 
 
 class ActionUnsupported(ActionRefused):
-    """The OneBot server has no such action, and will not have it until it is another one."""
+    """The OneBot server has no such action; only another server may."""
 
 
 class ActionUnanswered(TransportError):
@@ -42,6 +42,6 @@ class ActionUnanswered(TransportError):
 
 
 class AlreadySaid(ToolError):
-    """The same, or nearly, was said before in this run; nothing was sent."""
+    """The run has said the same or nearly the same before; nothing was sent."""
 
     code = "TOOL_ALREADY_SAID"

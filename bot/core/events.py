@@ -1,9 +1,8 @@
-"""Events, and where they happened.
+"""The events of a OneBot server.
 
-Everything is frozen; `type` is the tag by which `bot/core/codec.py` tells union members apart.
-Ids of people and groups are numbers (QQ numbers and group numbers, up to 10 digits, above 2**31 is
-normal); message ids are opaque text (OneBot servers use signed numbers that may repeat and do not
-last; `docs/protocol/onebot.md` 3.2).
+All data are frozen; `type` is the tag by which `bot/core/codec.py` distinguishes union members. Ids
+of people and groups are numbers (up to 10 digits, often above 2**31). Message ids are opaque text:
+servers use signed numbers that may repeat and do not last (`docs/protocol/onebot.md` 3.2).
 """
 
 from __future__ import annotations
@@ -23,33 +22,32 @@ Identity: TypeAlias = tuple[
     int, str, int, str
 ]  # account, message type, group or person, message id
 
-NO_IDS = ("", "0")  # ids that name no message: some servers give many messages the latter
-ANONYMOUS = 80_000_000  # the account in whose name a group's anonymous members speak
-_MASKS = 10**15  # numbers from here on tell them apart: no account has one
+NO_IDS = ("", "0")  # not ids: some servers give many messages the latter
+ANONYMOUS = 80_000_000  # the account shared by a group's anonymous members
+_MASKS = 10**15  # numbers of anonymous members start here: no account has one
 
 
 def masked(number: int) -> int:
-    """Who speaks under this mask, the number of an anonymous member."""
+    """The user id of an anonymous member, from the number of the mask."""
     return _MASKS + number % _MASKS
 
 
 def account_of(user_id: int) -> int:
-    """The account that QQ knows them by: of all anonymous members the same."""
+    """QQ's account of a user id: the same one for all anonymous members."""
     return ANONYMOUS if user_id >= _MASKS else user_id
 
 
 def read_id(text: str) -> int | None:
-    """The number of a person or group, written in digits; None for anything else, 0 and beyond 64
-    bits.
-
-    Nobody is 0, and some servers take it for everybody (Lagrange, go-cqhttp: `at` with qq=0).
+    """The number of a person or group, in digits; None for any other text, 0, and numbers beyond 64
+    bits. No one has the number 0, and some servers take it for everyone (Lagrange, go-cqhttp: `at`
+    with qq=0).
     """
     return read_number(text) or None
 
 
 class Sender(Struct, frozen=True):
-    """Who spoke. `card` is the name in the group, often empty; `role` is unknown while the server's
-    cache is cold.
+    """The sender. `card` is the name in the group, often empty; `role` is unknown while the
+    server's cache is cold.
     """
 
     user_id: int
@@ -59,22 +57,21 @@ class Sender(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name people see: the card, else the nickname, else the number."""
+        """The displayed name: the card, else the nickname, else the number."""
         return self.card or self.nickname or str(self.user_id)
 
 
 class _Event(Struct, frozen=True, kw_only=True):
-    """`self_id` is the bot's own account the event is about; `time` is in seconds since 1970."""
+    """`self_id` is the bot's account that received the event; `time` is in seconds since 1970."""
 
     self_id: int
     time: float
 
 
 class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received"):
-    """Somebody said something where the bot can hear it.
-
-    `message_seq` is the server's real sequence number, empty where unknown. `unproven` are words of
-    the bot in a history that would hold them also if QQ had refused them.
+    """A message in a conversation of the bot. `message_seq` is the server's real sequence number,
+    or empty. `unproven` marks the bot's own words in a history that would also list them if QQ had
+    refused them.
     """
 
     conversation: Conversation
@@ -89,7 +86,7 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
 
     @property
     def identity(self) -> Identity:
-        """The same for an event that is delivered again (onebot.md 3.2)."""
+        """Equal for events that are delivered again (onebot.md 3.2)."""
         return (
             self.self_id,
             self.conversation.message_type,
@@ -99,7 +96,7 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
 
     @property
     def has_identity(self) -> bool:
-        """Whether its id tells it apart."""
+        """Whether its id identifies it."""
         return self.message_id not in NO_IDS
 
     @property
@@ -107,8 +104,8 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
         return self.sender.user_id == self.self_id
 
     def was_before(self, other: MessageReceived) -> bool:
-        """Whether it was said before the other one, of the same conversation: events that are
-        told again may come behind it. Within a second only sequence numbers tell.
+        """Whether it was said before another message of the conversation: repeated events may
+        arrive later. Within a second only sequence numbers decide.
         """
         if self.time != other.time:
             return self.time < other.time
@@ -117,21 +114,19 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
 
 
 def quote_in(message: MessageReceived) -> str:
-    """The id of the message it quotes; empty if it quotes none."""
+    """The id of the quoted message, or empty."""
     return next(
         (segment.message_id for segment in message.segments if isinstance(segment, Quote)), ""
     )
 
 
 def message_words(message: MessageReceived) -> str:
-    """The words of a message, without what it quotes."""
+    """The text of a message, without the quoted one."""
     return "".join(segment.text for segment in message.segments if isinstance(segment, Text))
 
 
 class MessageWaited(_Event, frozen=True, kw_only=True, tag="message_waited"):
-    """The same of a message that has waited on its way to us for so many seconds: in a broker from
-    which nobody took it.
-    """
+    """A message that waited `seconds` on its way, in a broker without a consumer."""
 
     message: MessageReceived
     seconds: float
@@ -139,8 +134,8 @@ class MessageWaited(_Event, frozen=True, kw_only=True, tag="message_waited"):
 
 
 class MessageLost(_Event, frozen=True, kw_only=True, tag="message_lost"):
-    """A message that nobody will get, as there was no room for it on its way to us. Of those that
-    name the bot, or are for it alone, we hear so.
+    """A message that was dropped on its way for lack of room. Reported only if it mentions the bot,
+    or is private.
     """
 
     message: MessageReceived
@@ -148,7 +143,7 @@ class MessageLost(_Event, frozen=True, kw_only=True, tag="message_lost"):
 
 
 class MessageSent(_Event, frozen=True, kw_only=True, tag="message_sent"):
-    """The bot's own account said something (from here or from the owner's phone): confirms a send,
+    """The bot's own account sent a message (from here or from the owner's phone): confirms a send,
     never wakes.
     """
 
@@ -204,7 +199,7 @@ class Muted(_Event, frozen=True, kw_only=True, tag="muted"):
 
 
 class MemberChanged(_Event, frozen=True, kw_only=True, tag="member_changed"):
-    """Somebody joined or left a group, or is one of its admins from now on (promoted) or no more
+    """A member joined or left a group, or was made an admin (promoted) or is no longer one
     (demoted); `how` is the server's word (approve, kick, set, ...).
     """
 
@@ -217,7 +212,7 @@ class MemberChanged(_Event, frozen=True, kw_only=True, tag="member_changed"):
 
 
 class Requested(_Event, frozen=True, kw_only=True, tag="requested"):
-    """Somebody asks to be a friend, to join a group, or invites the bot; `flag` is needed to
+    """A request to be a friend or to join a group, or an invite of the bot; `flag` is needed to
     answer.
     """
 
@@ -231,14 +226,14 @@ class Requested(_Event, frozen=True, kw_only=True, tag="requested"):
 
 
 class Connected(_Event, frozen=True, kw_only=True, tag="connected"):
-    """The OneBot server says hello on a new connection (lifecycle), or says enable/disable."""
+    """A lifecycle event of a new connection, or of the server's enable/disable."""
 
     change: str = "connect"
     type: ClassVar[Literal["connected"]] = "connected"
 
 
 class Heartbeat(_Event, frozen=True, kw_only=True, tag="heartbeat"):
-    """`online` is None when the server does not say; `interval` in seconds, 0 unknown."""
+    """`online` is None if the server does not say; `interval` is in seconds, 0 if unknown."""
 
     online: bool | None
     interval: float
@@ -254,9 +249,7 @@ class AccountChanged(_Event, frozen=True, kw_only=True, tag="account_changed"):
 
 
 class Noticed(_Event, frozen=True, kw_only=True, tag="noticed"):
-    """Any other notice, request or meta event: its wire names, so that logs can say what was
-    ignored.
-    """
+    """Any other notice, request or meta event, with its wire names for the log."""
 
     kind: str
     sub_type: str = ""

@@ -1,9 +1,7 @@
-"""The name a file is given on its way out, whoever made it up: a url, a server's header, the model,
-a tool.
+"""Clean names for outgoing files, whether from a url, a server's header, the model or a tool. Pure.
 
-Pure. What people see of a file before they open it is its name, so nothing in it may turn its
-letters round (`exe.fdp` for `pdf.exe`), hide some of them, or lead a server out of the folder it
-keeps files in.
+People see only the name before they open a file, so it must not reverse its letters (`exe.fdp` for
+`pdf.exe`), hide some of them, or lead a server out of the folder of its files.
 """
 
 from __future__ import annotations
@@ -11,34 +9,30 @@ from __future__ import annotations
 import re
 import unicodedata
 
-MAX_BYTES = 120  # of UTF-8; file systems take 255, servers put a date or a number before it
+MAX_BYTES = 120  # of UTF-8; file systems allow 255, and servers prepend a date or a number
 NEUTRAL = "file"
 
-# Slashes and what looks like one, and what Windows takes in no name (many members open files
-# there).
+# Slashes and lookalikes, and what Windows forbids in names, where many members open files.
 FORBIDDEN = re.compile(r'[/\\:*?"<>|\u2044\u2215\u2216\u29f5\u29f8\u29f9\uff0f\uff3c]+')
 BLANKS = re.compile(r"\s+")
 ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
-# What shows nothing though Unicode calls it a letter, a mark or a symbol: fillers, selectors, an
-# empty Braille.
+# Invisible, although Unicode calls them letters, marks or symbols: fillers, selectors, the empty
+# Braille pattern.
 UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
-# Device names of Windows, with any ending behind them.
+# Device names of Windows, with any extension.
 RESERVED = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\s*(\.|$)", re.IGNORECASE
 )
 
 
 def clean_name(name: str, *, neutral: str = NEUTRAL) -> str:
-    """The name as one line without tricks, at most 120 bytes with its ending kept; `neutral` where
-    nothing is left.
-
-    Controls, marks of direction, zero-width and private characters and half surrogates are left
-    out; slashes become `_`; dots and blanks at both ends go. Cleaning what is clean changes
-    nothing.
+    """The name as one line without tricks, at most 120 bytes with its extension kept; `neutral` if
+    nothing is left. Idempotent. Controls, direction marks, zero-width and private characters and
+    lone surrogates are removed; slashes become `_`; dots and blanks at both ends are stripped.
     """
     shown = "".join(filter(_is_seen, BLANKS.sub(" ", name)))
     bare = FORBIDDEN.sub("_", UNSEEN.sub("", shown))
@@ -50,14 +44,14 @@ def clean_name(name: str, *, neutral: str = NEUTRAL) -> str:
 
 
 def split_ending(name: str) -> tuple[str, str]:
-    """`report.PDF` is `report` and `.PDF`; the second is empty where there is no ending."""
+    """`report.PDF` -> `report`, `.PDF`; the second is empty if there is no extension."""
     stem, dot, ending = name.rpartition(".")
     return (stem, dot + ending) if stem and ENDING.fullmatch(dot + ending) else (name, "")
 
 
 def _is_seen(letter: str) -> bool:
-    # Cc controls, Cf marks of direction and zero widths, Co private use, Cs half surrogates; Zl and
-    # Zp were blanks.
+    # Cc controls, Cf direction marks and zero widths, Co private use, Cs surrogates; Zl and Zp have
+    # become blanks.
     return unicodedata.category(letter) not in {"Cc", "Cf", "Cn", "Co", "Cs"}
 
 

@@ -1,4 +1,4 @@
-"""What admins of a group may do, friend requests, invites: data, and the ports that do it."""
+"""Actions of group admins, friend requests and invites: data, and the ports that carry them out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frostagent.types.tools import ToolContext
 
 
 class Mute(Struct, frozen=True, tag="mute"):
-    """Keep a member from speaking for so many seconds; 0 lets him speak again."""
+    """Mute a member for `seconds`; 0 lifts the mute."""
 
     user_id: int
     seconds: int
@@ -19,7 +19,7 @@ class Mute(Struct, frozen=True, tag="mute"):
 
 
 class SetCard(Struct, frozen=True, tag="set_card"):
-    """Give a member this name in the group; empty: his own."""
+    """Set a member's name in the group; empty restores their own."""
 
     user_id: int
     card: str
@@ -27,14 +27,12 @@ class SetCard(Struct, frozen=True, tag="set_card"):
 
 
 class Recall(Struct, frozen=True, tag="recall"):
-    """Take a message back."""
-
     message_id: str
     type: ClassVar[Literal["recall"]] = "recall"
 
 
 class Pin(Struct, frozen=True, tag="pin"):
-    """Keep a message among those of note (精华)."""
+    """Add a message to the group's essence messages (精华)."""
 
     message_id: str
     type: ClassVar[Literal["pin"]] = "pin"
@@ -44,29 +42,29 @@ GroupAct: TypeAlias = Mute | SetCard | Recall | Pin
 
 
 class Topic(Struct, frozen=True):
-    """The message that the question of a run in a group quotes; an empty id for none."""
+    """The message quoted by the question of a run in a group; an empty id if it quotes none."""
 
     message_id: str = ""
 
 
 class Chair(Protocol):
-    """Does what admins of a group may have done there."""
+    """Carries out actions of group admins."""
 
     async def act(self, context: ToolContext, act: GroupAct) -> bool:
-        """Do it, whichever tool wants it, once an owner has allowed the call; False if the server
-        could not have said that QQ refused it. Raises Suspend where he is to be asked, ToolDenied
-        where the bot or the asker may not, InvalidArguments, ToolFailed.
+        """Carry it out, once an owner has approved the call. Returns False if the server cannot
+        report a refusal by QQ. Raises Suspend if an owner is to be asked, ToolDenied if the bot or
+        the asker may not, InvalidArguments, ToolFailed.
         """
         ...
 
 
 Accept: TypeAlias = Literal["ask", "friends", "none"]
-"""What becomes of them: owners are asked, friends are accepted at once, or nobody is answered."""
+"""Ask owners about requests, accept friend requests at once, or ignore all."""
 
 
 class JoinRequest(Struct, frozen=True, kw_only=True):
-    """Somebody waits for an owner's word since then (by our clock, in seconds since 1970); `flag`
-    is the server's name for it. Where it is `answered` nobody knows yet whether the server heard.
+    """A request that waits for an owner since then (by our clock, in seconds since 1970); `flag` is
+    the server's id. While `answered` is set, it is unknown whether the server received the answer.
     """
 
     account: int
@@ -81,7 +79,7 @@ class JoinRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> Conversation:
-        """The place that would come of it: a private chat, or a group."""
+        """The conversation that would result: a private chat, or a group."""
         if self.kind == "friend":
             return Conversation(self.account, "private", self.user_id)
         return Conversation(self.account, "group", self.group_id)

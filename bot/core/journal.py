@@ -1,8 +1,8 @@
-"""The journal: the entries a store takes, in the order they happened, and what it gives back.
+"""The journal: the entries a store takes, in order, and the data it returns. Steps and calls are
+events of the run (`frostagent/types/runs.py`), as far as they are stored.
 
-Steps and calls are events of the run (`frostagent/types/runs.py`), as far as they are kept.
-An entry is a fact, never changed by a later one of the same kind; a state (of a send, a run) is the
-last entry about it. Ids are ours: a turn's is its run's trace id, a send's is made for it.
+An entry is a fact, never changed by a later one of its kind; the state of a send or a run is its
+last entry. Ids are ours: a turn's is the trace id of its run, a send's is made for it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from frostagent.types.runs import StepFinished, Stop, ToolFinished, ToolStarted
 
 
 class Audited(Struct, frozen=True, kw_only=True, tag="audited"):
-    """Something was done or tried there: by which `login` (the beginning of its hash, empty where
-    there was none), from which address, to what, and how it ended. `at` is in seconds since 1970.
+    """An action on a page, done or tried: by which `login` (the beginning of its hash; empty if
+    there was none), from which address, on which object, and its outcome. `at` is in seconds since
+    1970.
     """
 
     at: float
@@ -37,10 +38,8 @@ class Audited(Struct, frozen=True, kw_only=True, tag="audited"):
 
 
 class AttachmentNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
-    """A prompt showed something that it only names, by this number: `look` may open it.
-
-    `sender` is whose it is; of what is inside a forward nobody knows that, and it is 0. Without a
-    segment it was taken back since.
+    """A prompt named an attachment by this number, under which `look` may open it. `sender` is its
+    sender, 0 inside a forward, where they are unknown. `segment` is None once it was recalled.
     """
 
     conversation: Conversation
@@ -52,7 +51,7 @@ class AttachmentNamed(Struct, frozen=True, kw_only=True, tag="thing_named"):
 
 
 class PictureDescribed(Struct, frozen=True, tag="picture_described"):
-    """A model that sees has said what is in the picture of this SHA-256, for those that do not."""
+    """A model's description of the picture with this SHA-256, for models that cannot see."""
 
     digest: str
     words: str
@@ -60,9 +59,8 @@ class PictureDescribed(Struct, frozen=True, tag="picture_described"):
 
 
 class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
-    """A model is about to be asked on behalf of a turn, and will take about so much: a `usage` of
-    that turn that was reserved under this `number` takes its place. `step` and `payer` as in
-    UsageAdded.
+    """The usage expected of a request that is about to be made for a turn. A `usage` of the turn
+    that was reserved under this `number` replaces it. `step` and `payer` as in UsageAdded.
     """
 
     turn_id: str
@@ -70,13 +68,13 @@ class UsageReserved(Struct, frozen=True, kw_only=True, tag="usage_reserved"):
     model: str
     usage: Usage
     at: float
-    step: int = 1  # lines that older versions wrote ahead say none
+    step: int = 1  # lines written ahead by older versions have none
     payer: tuple[Conversation, int] | None = None
     type: ClassVar[Literal["usage_reserved"]] = "usage_reserved"
 
 
 class UsageReleased(Struct, frozen=True, kw_only=True, tag="usage_released"):
-    """A request of a turn for which that was reserved took nothing."""
+    """The request of this reservation used nothing."""
 
     turn_id: str
     number: int
@@ -84,8 +82,8 @@ class UsageReleased(Struct, frozen=True, kw_only=True, tag="usage_released"):
 
 
 class RequestPurpose(StrEnum):
-    """The purpose of a request that is made for a turn, but not to answer it. LATER: it was made
-    after the turn had closed, and nobody wrote down what for.
+    """The purpose of a request for a turn other than to answer it. LATER: made after the turn had
+    closed, for a purpose that was not recorded.
     """
 
     FACTS = "facts"
@@ -94,13 +92,11 @@ class RequestPurpose(StrEnum):
 
 
 class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
-    """A request for a turn ended that is no step of it: it failed, a subagent made it, or it was
-    made on an errand.
-
-    `outcome` is that of its `Attempt`, with the HTTP status where there was one (`overloaded:500`).
-    `run` and `step` are the subagent's, empty and 0 where nobody knows whose it was; `run` is the
-    `RequestPurpose` where it was one. `message` is a subagent's answer. `seconds` is how long it
-    took, `at` when it ended, in seconds since 1970.
+    """A request for a turn that is not one of its steps has ended: it failed, or a subagent or an
+    errand made it. `outcome` is that of its `Attempt`, with the HTTP status if any
+    (`overloaded:500`). `run` and `step` are the subagent's, empty and 0 if unknown; or `run` is the
+    `RequestPurpose`. `message` is a subagent's answer. `seconds` is the duration, `at` the end, in
+    seconds since 1970.
     """
 
     turn_id: str
@@ -115,8 +111,9 @@ class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
 
 
 class DayStanding(Struct, frozen=True):
-    """How a day stood before a reservation `at` that time for `who`: what all bots of a cluster had
-    taken of it, in all and for them, in tokens and US dollars; nothing where nobody adds that up.
+    """The day's usage before the reservation made `at` that time for `who`: of all bots of a
+    cluster, in total and for that person, in tokens and US dollars; 0 for a sum that is not
+    counted.
     """
 
     turn_id: str
@@ -131,22 +128,22 @@ Found: TypeAlias = tuple[DayStanding, ...]
 
 
 class DayKeeper(Protocol):
-    """Keeps the limits of a day that the bots of a cluster share."""
+    """Keeps the daily limits that the bots of a cluster share."""
 
     @property
     def counts(self) -> tuple[bool, bool]:
-        """Whether all together have a limit, and whether people have any; asked in a thread."""
+        """Whether there is a total limit, and whether people have limits. Called from a thread."""
         ...
 
     def find(self, found: Found, /) -> None:
-        """Hear what reservations found that are written down now."""
+        """Learn the sums before reservations that are being written."""
         ...
 
 
 class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
-    """A message that was for the bot, what became of that and for which `reason`; the last one
-    about a message counts. `wakes` is False where it is only heard, `until` then in seconds since
-    1970, 0 where nobody knows; `weak` is a wake that may have been none.
+    """The verdict on a message for the bot, with its `reason`; the last one about a message counts.
+    If it does not wake, `until` is when the reason ends, in seconds since 1970, 0 if unknown.
+    `weak` is a wake that may not have been meant.
     """
 
     conversation: Conversation
@@ -160,8 +157,9 @@ class Judged(Struct, frozen=True, kw_only=True, tag="judged"):
 
 
 class MessageObserved(Struct, frozen=True, tag="message_observed"):
-    """A message was taken, `judged` where it was for the bot. `overheard` did not wake it: the next
-    turn there will read it. It also opens the message's place in the de-duplication window.
+    """A message was received, with its verdict if it was for the bot. An `overheard` one did not
+    wake it: the next turn there will read it. Also opens the message's place in the deduplication
+    window.
     """
 
     message: MessageReceived
@@ -171,7 +169,7 @@ class MessageObserved(Struct, frozen=True, tag="message_observed"):
 
 
 class MessageOverheard(Struct, frozen=True, tag="message_overheard"):
-    """A message taken as a possible wake was for somebody else: the next turn will read it."""
+    """A message taken as a possible wake was not for the bot: the next turn will read it."""
 
     message: MessageReceived
     type: ClassVar[Literal["message_overheard"]] = "message_overheard"
@@ -186,7 +184,7 @@ class MessageTakenUp(Struct, frozen=True, tag="message_taken_up"):
 
 
 class MessageErased(Struct, frozen=True, tag="message_erased"):
-    """A message was recalled: its words are to be gone."""
+    """A message was recalled: its words are to be erased."""
 
     conversation: Conversation
     message_id: str
@@ -194,12 +192,11 @@ class MessageErased(Struct, frozen=True, tag="message_erased"):
 
 
 class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
-    """A turn begins: the question and all that was overheard are now its own, rendered as `user`.
-
-    `lines` are what its asker said beside the question and what belongs to it, oldest first: they
-    were not overheard, and no other turn reads them. Nobody asked for one that is `uncalled`.
-    `retry_of` is the turn that was interrupted before anybody heard anything; such a turn has that
-    one's words, reads nothing that was said since, and is never retried again.
+    """A turn begins with the question and all overheard messages, rendered as `user`. `lines` are
+    further messages of its asker that belong to the question, oldest first: they were not
+    overheard, and no other turn reads them. `uncalled`: no one asked for the turn. `retry_of` is
+    the turn that was interrupted before any of its words were read; the retry has its words, reads
+    no later messages, and is never retried itself.
     """
 
     turn_id: str
@@ -213,9 +210,8 @@ class TurnOpened(Struct, frozen=True, kw_only=True, tag="turn_opened"):
 
 
 class TurnSteered(Struct, frozen=True, kw_only=True, tag="turn_steered"):
-    """A line of its asker is part of a turn that goes on, as `user`: the model reads it next.
-    `step` is the one it was said after (at 0 it stands in the question), whose words are not said
-    any more.
+    """A further message of its asker joins a running turn, as `user`: the model reads it next.
+    `step` is the step it followed (0: it stands in the question), whose words are no longer sent.
     """
 
     turn_id: str
@@ -226,11 +222,9 @@ class TurnSteered(Struct, frozen=True, kw_only=True, tag="turn_steered"):
 
 
 class Undelivered(StrEnum):
-    """Why an answer that a run gave is not known to have arrived. Stands in the place of `stop`
-    wherever the outcome of a turn is told.
-
-    NOT_DELIVERED: at least a part of it was refused or lost. UNCONFIRMED: QQ has not confirmed it
-    yet, or never will; the rows of its sends say what became of it since.
+    """Why an answer is not known to have arrived; replaces `stop` in the outcome of a turn.
+    NOT_DELIVERED: at least a part was refused or lost. UNCONFIRMED: QQ has not confirmed it yet, or
+    never will; the rows of its sends have the later outcome.
     """
 
     NOT_DELIVERED = "not_delivered"
@@ -238,24 +232,23 @@ class Undelivered(StrEnum):
 
 
 class Unfinished(StrEnum):
-    """How a turn stands that has not ended. WAITING: its run waits for an owner's word."""
+    """The state of a turn that has not ended. WAITING: its run waits for an owner's decision."""
 
     RUNNING = "running"
     WAITING = "waiting"
 
 
 Ending: TypeAlias = Stop | Undelivered | Unfinished
-"""What became of a turn, as lists and counts tell it: each turn has exactly one."""
+"""The outcome of a turn in lists and counts; each turn has exactly one."""
 
 ENDINGS: tuple[Ending, ...] = (*Stop, *Undelivered, *Unfinished)
 
 
 class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
     """A turn ended: `round` is the user message and all that followed, as later prompts repeat it.
-    `stop` is how its run ended, `undelivered` why its answer is not known to have arrived.
-
-    An empty round is one that the history does not keep; what an `unread` turn, or the one it
-    repeats, had overheard is for the next one.
+    `stop` is how its run ended, `undelivered` why its answer is not known to have arrived. An empty
+    round is not part of the history. If the turn is `unread`, the next one reads what it, or the
+    one it retried, had overheard.
     """
 
     turn_id: str
@@ -277,10 +270,8 @@ class TurnClosed(Struct, frozen=True, kw_only=True, tag="turn_closed"):
 
 class WindowMoved(Struct, frozen=True, tag="window_moved"):
     """The prompt of a conversation now begins with this turn's round; older ones stay stored, but
-    are not read.
-
-    Of the rounds up to `light_to`'s, in the order in which they ended, long tool results are told
-    shortened (of none where it is empty). `summary` stands for what was said before the first turn.
+    are not read. Rounds up to `light_to`'s, in the order in which they ended, have long tool
+    results shortened (none if it is empty). `summary` covers what was said before the first turn.
     """
 
     conversation: Conversation
@@ -291,14 +282,14 @@ class WindowMoved(Struct, frozen=True, tag="window_moved"):
 
 
 class ConversationReset(Struct, frozen=True, tag="conversation_reset"):
-    """A conversation begins anew: nothing that was said in it until now is told again."""
+    """A conversation starts afresh: earlier messages are not repeated in prompts."""
 
     conversation: Conversation
     type: ClassVar[Literal["conversation_reset"]] = "conversation_reset"
 
 
 class PersonaChosen(Struct, frozen=True, tag="persona_chosen"):
-    """Who the bot is in a conversation, by a persona's key; empty: as the files say."""
+    """The key of a conversation's persona; empty: as in the files."""
 
     conversation: Conversation
     persona: str
@@ -306,7 +297,7 @@ class PersonaChosen(Struct, frozen=True, tag="persona_chosen"):
 
 
 class PlaceSet(Struct, frozen=True, tag="place_set"):
-    """Somebody set something for a conversation by command, under a name; empty: as usual."""
+    """A value set for a conversation under a name; empty: the default."""
 
     conversation: Conversation
     name: str
@@ -315,8 +306,8 @@ class PlaceSet(Struct, frozen=True, tag="place_set"):
 
 
 class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
-    """A model was asked for a turn beside its steps, or for a `step` that did not come of it:
-    before the turn is open, for a `payer` (0: nobody) there.
+    """Usage of a turn outside its steps, or for a `step` that did not result from it. Before the
+    turn is open, `payer` is the conversation and person (0: none).
     """
 
     turn_id: str
@@ -329,7 +320,7 @@ class UsageAdded(Struct, frozen=True, kw_only=True, tag="usage_added"):
 
 
 class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
-    """A person has a number in a conversation, for good, and was last seen there by this name."""
+    """A person's number in a conversation, which is permanent, and the name last seen."""
 
     conversation: Conversation
     number: int
@@ -339,8 +330,9 @@ class MemberNumbered(Struct, frozen=True, kw_only=True, tag="member_numbered"):
 
 
 class SendState(StrEnum):
-    """The state of a send. QUEUED was never on the wire, nor was a DRAFT; SENDING may have been. A
-    draft was PUBLISHED, or REWORDED first, by whom its reason says."""
+    """The state of a send. QUEUED and DRAFT were never on the wire; SENDING may have been. A draft
+    was PUBLISHED, or first REWORDED, by the person in its reason.
+    """
 
     QUEUED = "queued"
     SENDING = "sending"
@@ -355,8 +347,8 @@ class SendState(StrEnum):
 
 
 class SendQueued(Struct, frozen=True, kw_only=True, tag="send_queued"):
-    """Something is to be said. `final` is an answer to the question rather than a word in between.
-    `state` is SENDING where it goes on the wire at once.
+    """A message is to be sent. `final` marks the answer to the question, rather than an interim
+    message. `state` is SENDING if it goes on the wire at once.
     """
 
     send_id: str
@@ -369,8 +361,6 @@ class SendQueued(Struct, frozen=True, kw_only=True, tag="send_queued"):
 
 
 class SendChanged(Struct, frozen=True, kw_only=True, tag="send_changed"):
-    """A send has another state now."""
-
     send_id: str
     state: SendState
     at: float
@@ -380,8 +370,8 @@ class SendChanged(Struct, frozen=True, kw_only=True, tag="send_changed"):
 
 
 class RunSuspended(Struct, frozen=True, kw_only=True, tag="run_suspended"):
-    """A run waits for somebody's word: `state` is all it needs to go on, as JSON; after `expires`
-    it is denied.
+    """A run waits for a decision: `state` is all it needs to go on, as JSON; after `expires` it is
+    denied.
     """
 
     turn_id: str
@@ -391,7 +381,7 @@ class RunSuspended(Struct, frozen=True, kw_only=True, tag="run_suspended"):
 
 
 class RunResumed(Struct, frozen=True, tag="run_resumed"):
-    """A suspended run goes on (or was denied, or has expired): it is not waiting any more."""
+    """A suspended run no longer waits: it goes on, was denied, or has expired."""
 
     turn_id: str
     type: ClassVar[Literal["run_resumed"]] = "run_resumed"
@@ -431,22 +421,19 @@ Entry: TypeAlias = (
 )
 
 ENTRIES: Final = frozenset(get_args(Entry))
-"""The kinds of entries."""
 
 
-# --- what comes back ------------------------------------------------------------------------------
+# --- data that a store returns --------------------------------------------------------------------
 
 
 class Round(Struct, frozen=True):
-    """A stored round and the turn it belongs to."""
-
     turn_id: str
     messages: tuple[Message, ...]
 
 
 class KnownLine(Struct, frozen=True):
-    """A message that was taken somewhere, or sent there. `time` is the server's, or of the bot's
-    own words ours; `segments` are None once it was recalled or forgotten.
+    """A message received in a conversation or sent there. `time` is the server's, or ours for the
+    bot's own words; `segments` are None once it was recalled or erased.
     """
 
     message_id: str
@@ -456,8 +443,8 @@ class KnownLine(Struct, frozen=True):
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):
-    """Asks for what was said there from `since` to `until` (seconds since 1970), by this `sender`
-    (0: anybody), with all of these words in its segments; the latest of them, so many.
+    """A query for the latest messages there from `since` to `until` (seconds since 1970), by this
+    `sender` (0: any), with all of these words in its segments, at most `limit`.
     """
 
     conversation: Conversation
@@ -469,13 +456,11 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
 
 class Remembered(Struct, frozen=True):
-    """The memory of a conversation: its rounds from the window's first on, and what was overheard
-    since the last.
-
-    The first `light` of the rounds are told with shortened tool results; `summary` is of what came
-    before them. `missed` is how many were overheard before those that are told. `members` are all
-    who ever had a number there; of who was forgotten the person is 0. `things` are the latest that
-    got a name there, oldest first.
+    """The memory of a conversation: its rounds from the first of the window on, and the messages
+    overheard since the last. The first `light` rounds have shortened tool results; `summary` covers
+    what came before. `missed` is the number of earlier overheard messages that are left out.
+    `members` are all numbers ever given there; an erased person has user id 0. `things` are the
+    latest named attachments, oldest first.
     """
 
     rounds: tuple[Round, ...] = ()
@@ -488,7 +473,7 @@ class Remembered(Struct, frozen=True):
 
 
 class StoredSend(Struct, frozen=True, kw_only=True):
-    """A send as it was left; not to be sent where its media were too large to keep it `whole`.
+    """A send as it was left; it must not be sent if its media were too large to store it `whole`.
     `reason` is why it was refused.
     """
 
@@ -504,11 +489,11 @@ class StoredSend(Struct, frozen=True, kw_only=True):
 
 class OpenTurn(Struct, frozen=True, kw_only=True):
     """A turn that was never closed. `messages` are its steps, each followed by the results there
-    are (calls under way have none) and by what steered it then; `user` has what did so before.
-    `started` names the tools whose calls began, `sends` is what was said: in this turn or in
-    another one of the same question, which may have been taken up more than once. `handled`: such
-    another turn has ended. `recalled`: the question was taken back. `lines` are what its asker said
-    beside it. `uncounted`: its first request may have been made, and no row says what that took.
+    are (calls under way have none) and by messages that steered it then; `user` contains earlier
+    ones. `started` names the tools whose calls began. `sends` are those of this turn or of another
+    one of the same question, which may have been taken up more than once. `handled`: such another
+    turn has ended. `recalled`: the question was recalled. `lines` are further messages of its
+    asker. `uncounted`: its first request may have been made without a row of usage.
     """
 
     turn_id: str
@@ -526,9 +511,9 @@ class OpenTurn(Struct, frozen=True, kw_only=True):
 
 
 class Spoken(Struct, frozen=True):
-    """The words of a turn so far, and for whom: its question, its sends as they stand. Once it has
-    come to its end, its outcome for its asker as it was then (`ended`) and as its sends make it by
-    now. Nobody asked for one that is `uncalled`.
+    """The words of a turn so far: its question, and its sends in their present state. Once it is
+    over, `ended` is its outcome for its asker then, `outcome` the one that its sends give it now.
+    `uncalled`: no one asked for it.
     """
 
     question: MessageReceived
@@ -540,11 +525,10 @@ class Spoken(Struct, frozen=True):
 
 
 class Suspended(Struct, frozen=True):
-    """A run that waits, as it was put down, with the question and the user message of its turn.
-
-    `said` are the words of what the turn sent to its own conversation and that may have been read,
-    in order (empty for a message of media alone). `own` are its messages anywhere that QQ has
-    confirmed, by their ids; without those that were recalled.
+    """A suspended run as it was stored, with the question and the user message of its turn. `said`
+    are the texts that the turn sent to its own conversation and that may have been read, in order
+    (empty for media alone). `own` are its messages anywhere that QQ has confirmed, with their ids,
+    except recalled ones.
     """
 
     turn_id: str
@@ -557,18 +541,18 @@ class Suspended(Struct, frozen=True):
 
 
 class Recovery(Struct, frozen=True):
-    """All that a store knows of the time before the start.
+    """All that a store knows from before the start.
 
-    `seen` are the identities of the de-duplication window with their times, `waking` the questions
-    of the last minutes that were taken but whose turn had not begun (oldest first), `turns` those
-    left open (suspended ones not among them), `sends` the unfinished ones whatever their turn
-    (QUEUED, SENDING, and UNKNOWN for a day) and what was REFUSED in the last two minutes of turns
-    that had ended before QQ confirmed their answers, `active` the conversations heard in the last
-    day with the time of the last message (latest first). `whole` is False where an earlier journal
-    was damaged and set aside within the window, or a backup restored: what was taken, and done, is
-    not known then. `asked` are the questions of the last hour (oldest first): where, whose, and
-    when each was taken; 0 if it called nobody. `restored` is when a backup was put back last
-    (seconds, 1970; 0 if never): what became of that which is older nobody knows.
+    `seen` are the identities of the deduplication window with their times; `waking` the questions
+    of the last minutes whose turns had not begun (oldest first); `turns` the open ones (except
+    suspended); `sends` the unfinished ones of any turn (QUEUED, SENDING, and UNKNOWN for a day),
+    and those REFUSED in the last two minutes, of turns that had ended before QQ confirmed their
+    answers; `active` the conversations of the last day with the time of their last message (latest
+    first). `whole` is False if within the window a damaged journal was set aside or a backup
+    restored: what was received and done is unknown then. `asked` are the questions of the last hour
+    (oldest first): the conversation, the asker, and the time; 0 if it called no bot. `restored` is
+    when a backup was last restored (seconds since 1970; 0 if never): the outcome of anything older
+    is unknown.
     """
 
     seen: tuple[tuple[tuple[int, str, int, str], float], ...] = ()

@@ -1,6 +1,4 @@
-"""The two languages that people are spoken to in, lines in both, and the catalogue of all that the
-service says in them, by key.
-"""
+"""The service's two languages, and the catalogue of its bilingual phrases, by key."""
 
 from __future__ import annotations
 
@@ -122,15 +120,15 @@ def _placeholders(text: str) -> frozenset[str]:
 
 
 class Catalogue(Mapping[str, Phrase]):
-    """Every phrase under `slice.name`. Each slice registers its own when it is loaded."""
+    """All phrases by `slice.name`. Each slice registers its own on import."""
 
     def __init__(self) -> None:
         self._phrases: dict[str, Phrase] = {}
-        self._registered: set[int] = set()  # phrases that another slice may import
+        self._registered: set[int] = set()  # so that another slice may import them
 
     def register(self, slice_name: str, namespace: Mapping[str, object]) -> None:
-        """Add the phrases of a namespace, such as a module's `globals()`, also those in its tables;
-        those that it imported from another slice stay that slice's. Raises ValueError for a key
+        """Add the phrases of a namespace, such as a module's `globals()`, including those in its
+        tables. Phrases already registered by another slice are skipped. Raises ValueError for a key
         that is taken.
         """
         for key, phrase in _phrases_in(slice_name, namespace):
@@ -178,7 +176,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def join_lines(each: Sequence[str], *, most: int = 10, more: Phrase = MORE) -> Bilingual:
-    """All of them in one line; those beyond the first `most` are counted, as `more` says."""
+    """All items in one line; those beyond the first `most` are counted, in the words of `more`."""
     zh, en = ([text_in(language, one) for one in each[:most]] for language in Language)
     them = Bilingual(", ".join(en), "、".join(zh))
     return them if len(each) <= most else more.fill(them=them, count=len(each) - most)

@@ -1,5 +1,5 @@
-"""Bounded caches by key. On `OrderedDict`, in C: caches written in Python take twelve times as
-long, and these are used for each message.
+"""Bounded caches by key. Built on `OrderedDict`, in C: caches written in Python take twelve times
+as long, and these are used for each message.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ Value = TypeVar("Value")
 
 
 class LRU(OrderedDict[Key, Value]):
-    """At most `most` values: the one kept longest ago leaves first."""
+    """At most `most` values; the one least recently kept is evicted first."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
 
     def keep(self, key: Key, value: Value) -> None:
-        """Have it, as the last to leave."""
+        """Set a value, and make it the newest."""
         self[key] = value
         self.move_to_end(key)
         if len(self) > self._most:
@@ -28,7 +28,7 @@ class LRU(OrderedDict[Key, Value]):
 
 
 class WeightedLRU(LRU[Key, Value]):
-    """An LRU whose values count as what they `weigh`."""
+    """An LRU whose size is the sum of what its values `weigh`."""
 
     def __init__(self, most: int, weigh: Callable[[Value], int]) -> None:
         super().__init__(most)
@@ -36,7 +36,6 @@ class WeightedLRU(LRU[Key, Value]):
         self._weight = 0
 
     def keep(self, key: Key, value: Value) -> None:
-        """Have it, as the last to leave."""
         self.drop(key)
         self[key] = value
         self._weight += self._weigh(value)
@@ -44,18 +43,18 @@ class WeightedLRU(LRU[Key, Value]):
             self._weight -= self._weigh(self.popitem(last=False)[1])
 
     def drop(self, key: Key) -> None:
-        """Have it no more."""
         if key in self:
             self._weight -= self._weigh(self.pop(key))
 
     def clear(self) -> None:
-        """Have nothing."""
         super().clear()
         self._weight = 0
 
 
 class DefaultLRU(LRU[Key, Value]):
-    """An LRU that makes a value by `make` when its key is first looked up; a look-up is no use."""
+    """An LRU that creates a missing value by `make` when it is looked up; lookups do not renew a
+    value.
+    """
 
     def __init__(self, most: int, make: Callable[[], Value]) -> None:
         super().__init__(most)
@@ -67,14 +66,14 @@ class DefaultLRU(LRU[Key, Value]):
         return made
 
     def use(self, key: Key) -> Value:
-        """The value, as the last to leave."""
+        """Look up a value, and make it the newest."""
         value = self[key]
         self.move_to_end(key)
         return value
 
 
 class RecentKeys(LRU[Key, float]):
-    """Keys, each for `seconds` after it was noted; `now` must never go back."""
+    """Keys that expire `seconds` after they were noted; `now` must never go back."""
 
     def __init__(self, most: int, seconds: float, now: Callable[[], float]) -> None:
         super().__init__(most)
@@ -82,13 +81,12 @@ class RecentKeys(LRU[Key, float]):
         self._now = now
 
     def note(self, key: Key) -> None:
-        """Have it from now on."""
         now = self._now()
         self.keep(key, now)
         while next(iter(self.values())) <= now - self._seconds:
             self.popitem(last=False)
 
     def knows(self, key: Key) -> bool:
-        """Whether it was noted lately."""
+        """Whether it was noted within the last `seconds`."""
         at = self.get(key)
         return at is not None and self._now() - at < self._seconds

@@ -1,5 +1,5 @@
-"""Facts that are kept beyond a conversation's window: whom they are about, who said them, and where
-they may be told again.
+"""Facts that outlast a conversation's window: their subject, their author, and where they may be
+repeated.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from frostagent.types.tools import ToolContext
 
 
 class Visibility(StrEnum):
-    """Where a fact may be told: in its own conversation, wherever its person asks, everywhere.
-
-    What was said in private is told in no group, whatever its visibility.
+    """Where a fact may be repeated: in its own conversation, wherever its person asks, or
+    everywhere. What was said in private is never repeated in a group.
     """
 
     HERE = "here"
@@ -26,9 +25,7 @@ class Visibility(StrEnum):
 
 
 class Kind(StrEnum):
-    """Whether a fact is about what somebody likes or cannot bear, how he lives, what he wants to be
-    called, what is planned, or something else.
-    """
+    """The kind of a fact: likes and dislikes, circumstances, a preferred name, plans, or others."""
 
     TASTE = "taste"
     LIFE = "life"
@@ -38,10 +35,9 @@ class Kind(StrEnum):
 
 
 class StoredFact(Struct, frozen=True, kw_only=True):
-    """One fact, said in `scope` by `author` about `subject` (QQ numbers; 0: the conversation).
-
-    `sources` are the ids of the messages it was taken from. Times are in seconds since 1970; from
-    `expires` on it is gone.
+    """A fact said in `scope` by `author` about `subject` (QQ numbers; 0: the conversation).
+    `sources` are the ids of the messages it was taken from. Times are in seconds since 1970; at
+    `expires` it is gone.
     """
 
     memory_id: str
@@ -61,9 +57,7 @@ class StoredFact(Struct, frozen=True, kw_only=True):
 
 
 class MemoryKept(Struct, frozen=True, tag="memory_kept"):
-    """A fact is remembered, or the one of this id reads otherwise now; `terms` are what it is found
-    by.
-    """
+    """A fact is stored, or replaces the one of its id; `terms` are its search terms."""
 
     memory: StoredFact
     terms: tuple[str, ...]
@@ -71,7 +65,7 @@ class MemoryKept(Struct, frozen=True, tag="memory_kept"):
 
 
 class MemoriesUsed(Struct, frozen=True, tag="memories_used"):
-    """These facts were told to a model; they are kept until `expires`."""
+    """A model was given these facts; they are now kept until `expires`."""
 
     memory_ids: tuple[str, ...]
     at: float
@@ -80,8 +74,8 @@ class MemoriesUsed(Struct, frozen=True, tag="memories_used"):
 
 
 class MemoriesForgotten(Struct, frozen=True, tag="memories_forgotten"):
-    """These facts are no more; nor is anything picked again from what these people had said there
-    (a conversation and an account) before.
+    """These facts are deleted, and none is extracted again from earlier messages of these people
+    there (a conversation and an account).
     """
 
     memory_ids: tuple[str, ...]
@@ -90,24 +84,24 @@ class MemoriesForgotten(Struct, frozen=True, tag="memories_forgotten"):
 
 
 class Memories(Protocol):
-    """The facts that are remembered, to be read; they are written as entries of the journal."""
+    """Reads the stored facts; they are written as entries of the journal."""
 
     async def has_any(self, where: Conversation, asker: int) -> bool:
-        """Whether there may be facts to be told there to whom asks."""
+        """Whether there may be facts for this asker there."""
         ...
 
     async def recall(
         self, where: Conversation, asker: int, terms: Collection[str]
     ) -> tuple[StoredFact, ...]:
-        """Those that have some of these words and may be told there to whom asks, the best first;
-        none where they cannot be read.
+        """The facts with some of these terms that this asker may be given there, the best first;
+        empty if they cannot be read.
         """
         ...
 
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
     ) -> tuple[StoredFact, ...] | None:
-        """Those of a conversation, or about somebody, or both, the latest first; None where they
+        """The facts of a conversation, about a person, or both, the latest first; None if they
         cannot be read.
         """
         ...
@@ -115,7 +109,7 @@ class Memories(Protocol):
 
 class Noted(Struct, frozen=True):
     """An answer of the notebook, for the model, and the ids of the messages of its conversation
-    whose words it tells. Where it tells facts from elsewhere, `kept` is the answer without them.
+    that it repeats. If it contains facts from elsewhere, `kept` is the answer without them.
     """
 
     text: str
@@ -124,18 +118,18 @@ class Noted(Struct, frozen=True):
 
 
 class Notebook(Protocol):
-    """The facts a run may write, look up and have forgotten, each by its rights; `about` is `me`,
-    `here` or a person's `#n`. All raise InvalidArguments, ToolDenied.
+    """The facts that a run may write, search and delete, by its rights; `about` is `me`, `here` or
+    a person's `#n`. All methods raise InvalidArguments and ToolDenied.
     """
 
     async def write(
         self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility
     ) -> Noted:
-        """Remember a fact; what is kept, in words."""
+        """Store a fact; the answer says what was stored."""
         ...
 
     async def search(self, context: ToolContext, words: str) -> Noted:
-        """The facts that have these words, a line each."""
+        """The facts that match these words, a line each."""
         ...
 
     async def listed(self, context: ToolContext, *, about: str) -> Noted:
@@ -143,5 +137,5 @@ class Notebook(Protocol):
         ...
 
     async def forget(self, context: ToolContext, memory_id: str) -> Noted:
-        """Have a fact forgotten, by the id that the other answers name."""
+        """Delete a fact, by the id in other answers."""
         ...

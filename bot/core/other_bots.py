@@ -1,8 +1,8 @@
 """The three seams between a bot and the other bots of its service.
 
-Several bots can share one journal, each with accounts of its own. `AccountScope` tells a bot which
-accounts and places are its own, an `Announcer` tells the others what concerns them, and `OtherBots`
-asks them. A bot alone has every account (`EVERY_ACCOUNT`), and `ALONE` in place of the others.
+Several bots can share one journal, each with its own accounts. `AccountScope` says which accounts
+and conversations are a bot's own, an `Announcer` informs the other bots, and `OtherBots` asks them.
+A single bot has every account (`EVERY_ACCOUNT`), and `ALONE` in place of the others.
 """
 
 from __future__ import annotations
@@ -17,32 +17,30 @@ from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.settlement import Settled
 
-# --- which places are mine ------------------------------------------------------------------------
+# --- scope ----------------------------------------------------------------------------------------
 
 
 class AccountScope(Protocol):
-    """The accounts of a bot. What is said to and by an account belongs to it: its conversations,
-    its owners' replies, and what it is asked to grant.
+    """The accounts of a bot. The conversations of an account, replies of its owners, and its join
+    requests belong to the account's bot.
     """
 
     @property
     def number(self) -> int:
-        """That of the bot; 0 for the first."""
+        """The bot's number; 0 for the first."""
         ...
 
     @property
     def suffix(self) -> str:
-        """For names in a folder that the bots share; empty for a bot alone."""
+        """A suffix of names in a folder that bots share; empty for a single bot."""
         ...
 
     @property
     def is_first(self) -> bool:
-        """Whether this bot does what is done once for all accounts."""
+        """Whether this bot handles work that is done once for all accounts."""
         ...
 
-    def has(self, account: int) -> bool:
-        """Whether the account is this bot's."""
-        ...
+    def has(self, account: int) -> bool: ...
 
     def has_place(self, where: Conversation) -> bool:
         """Whether the conversation is this bot's; one without an account is every bot's."""
@@ -50,31 +48,29 @@ class AccountScope(Protocol):
 
 
 class EveryAccount(Struct, frozen=True):
-    """The scope of a bot alone."""
+    """The scope of a single bot."""
 
     number: int = 0
     suffix: str = ""
     is_first: bool = True
 
     def has(self, _account: int) -> bool:
-        """Always."""
         return True
 
     def has_place(self, _where: Conversation) -> bool:
-        """Always."""
         return True
 
 
 EVERY_ACCOUNT: Final = EveryAccount()
 
 
-# --- tell the others ------------------------------------------------------------------------------
+# --- announcements --------------------------------------------------------------------------------
 
 
 class UsageTaken(Struct, frozen=True, tag="taken"):
-    """Requests to models took this, or will, or less than was thought: in tokens and US dollars,
-    for somebody somewhere (`who` is 0 and `where` None for nobody). It counts for the day of `at`;
-    when it was `told` is in seconds since 1970, too.
+    """Usage of requests to models, or a reservation, or a (negative) correction, in tokens and US
+    dollars. `where` and `who` are the payer (None and 0: none). It counts for the day of `at`;
+    `told` is when it was announced; both in seconds since 1970.
     """
 
     where: Conversation | None
@@ -86,15 +82,15 @@ class UsageTaken(Struct, frozen=True, tag="taken"):
 
 
 class RowChanged(Struct, frozen=True, tag="row_set"):
-    """The value that is kept in a row for no conversation is this now."""
+    """A new value of a row that belongs to no conversation."""
 
     name: str
     value: str
 
 
 class PlaceChanged(Struct, frozen=True, tag="place_told"):
-    """The value kept under a name for a conversation is this now, which may be set by a bot
-    that has not its account: on a page that shows all of them.
+    """A new value of a conversation's setting, possibly set by a bot without its account, on a page
+    that shows all conversations.
     """
 
     where: Conversation
@@ -103,10 +99,10 @@ class PlaceChanged(Struct, frozen=True, tag="place_told"):
 
 
 class AlarmRaised(Struct, frozen=True, tag="alarmed"):
-    """The owners are told of a trouble of this kind: nobody else tells it for a while. Where there
-    is a `text`, they are not yet, and it is for whoever can reach them, who then says so by one
-    without; without a kind it is no alarm, and always said. One that `is_quoting` has words of
-    others in it.
+    """Owners were alerted to this kind of problem: other bots do not repeat it for a while. With a
+    `text` they were not: a bot that can reach them sends it, and then announces that without a
+    text. Without a kind it is not an alarm, and always sent. `is_quoting`: it contains other
+    people's words.
     """
 
     kind: str
@@ -118,7 +114,7 @@ Announcement: TypeAlias = UsageTaken | RowChanged | PlaceChanged | SubjectErased
 
 
 class Announcer(Protocol):
-    """Tells the other bots what concerns them."""
+    """Informs the other bots."""
 
     @property
     def can_alarm(self) -> bool:
@@ -126,29 +122,29 @@ class Announcer(Protocol):
         ...
 
     def tell(self, announcement: Announcement, /) -> None:
-        """Let them know, as soon as they can be reached; never waits, never raises."""
+        """Announce it as soon as the others can be reached; never waits, never raises."""
         ...
 
 
-# --- ask the others -------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 class OtherBots(Protocol):
-    """Asks the other bots for what an owner sees of all, and to apply an owner's decision."""
+    """Asks the other bots for what owners see of all bots, and to apply an owner's decision."""
 
     @property
     def waiting(self) -> int:
-        """How many decisions waited there for an owner when they were last asked."""
+        """The number of pending decisions there when they were last asked."""
         ...
 
     async def add_statuses(self, own: BotStatus, /, *, with_drafts: bool = False) -> BotStatus:
-        """The status of all bots together: this bot's `own`, and what the others answer. The words
-        of drafts only `with_drafts`.
+        """The status of all bots together: this bot's `own`, and the others' answers. With the
+        words of drafts only if `with_drafts`.
         """
         ...
 
     async def decide(self, decision: OwnerDecision, /) -> Settled:
-        """Have a decision applied by the bot that has its account: "away" if none has it."""
+        """Have the account's bot apply a decision; "away" if no bot has the account."""
         ...
 
     async def render_context(self, where: Conversation, /) -> Sequence[str] | None:
@@ -157,24 +153,22 @@ class OtherBots(Protocol):
 
 
 class Alone:
-    """Fits `Announcer` and `OtherBots`: there are no other bots."""
+    """Implements `Announcer` and `OtherBots` for a single bot."""
 
     can_alarm: Final = False
     waiting: Final = 0
 
     def tell(self, _announcement: Announcement, /) -> None:
-        """Do nothing."""
+        """There is no one to inform."""
 
     async def add_statuses(self, own: BotStatus, /, **_asked: bool) -> BotStatus:
-        """This bot's own status."""
         return own
 
     async def decide(self, _decision: OwnerDecision, /) -> Settled:
-        """No bot has the account."""
         return Settled("away", "")
 
     async def render_context(self, _where: Conversation, /) -> None:
-        """No bot answers."""
+        """There is no bot that could answer."""
 
 
 ALONE: Final = Alone()

@@ -1,5 +1,5 @@
-"""People and places in what a model writes to a tool: by the numbers behind names, 2 for 小明#2,
-so that it needs nobody's account.
+"""People and places in a model's arguments to tools: by the number after a name, 2 for 小明#2, so
+that a model needs no account numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from frostagent.types.tools import ToolContext
 NUMBER = re.compile(r"(?:(?P<name>.*)[#＃]\s*)?(?P<number>[0-9]{1,19})", re.DOTALL)
 PERSON = re.compile(r"(?:private:)?\s*[#＃]\s*(?P<number>[0-9]{1,9})", re.IGNORECASE)
 GROUP = re.compile(r"group:\s*(?P<number>[0-9]{1,19})", re.IGNORECASE)
-LEAST_ACCOUNT = 10_000  # QQ has given no lower ones; no conversation has so many people
+LEAST_ACCOUNT = 10_000  # QQ's lowest account; no conversation has so many people
 
 
 def find_person(text: str, members: Members, where: Conversation) -> int | None:
-    """The account of whoever `2`, `#2` or `小明#2` is there; None where nobody has the number, or
-    the name beside it is somebody else's: `Carol#1` may be all the name of who is #2.
+    """The account of `2`, `#2` or `小明#2` there; None if the number is unknown, or the name beside
+    it belongs to another person: `Carol#1` may be the whole name of #2.
     """
     if not (found := NUMBER.fullmatch(text.strip())) or not (number := read_id(found["number"])):
         return None
@@ -30,13 +30,12 @@ def find_person(text: str, members: Members, where: Conversation) -> int | None:
 
 
 def has_number(text: str) -> bool:
-    """Whether it names anybody by a number."""
     return (found := NUMBER.fullmatch(text)) is not None and bool(read_id(found["number"]))
 
 
 def read_person(text: str, context: ToolContext, *, field: str) -> int:
-    """The account of whoever is meant here; what can only be an account is one. Raises
-    InvalidArguments.
+    """The account of the person meant here; a number too large for a conversation's is an account.
+    Raises InvalidArguments.
     """
     found = NUMBER.fullmatch(text)
     number = (read_id(found["number"]) or 0) if found else 0
@@ -52,7 +51,7 @@ def read_person(text: str, context: ToolContext, *, field: str) -> int:
 
 
 def read_place(session: str, context: ToolContext) -> str:
-    """The session in full, where it is a group's or a person's of this account."""
+    """The session in full, if it is a group's or a person's of this account."""
     account = place_of(context).platform_id
     if group := GROUP.fullmatch(session.strip()):
         return f"{account}:group:{group['number']}"

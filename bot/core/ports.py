@@ -1,6 +1,6 @@
-"""Our needs from outside, as protocols: implementations fit, they do not inherit.
+"""The ports of the service, as protocols: implementations need not inherit from them.
 
-Each method says what it raises; anything else that escapes an implementation is a bug in it.
+Each method documents what it raises; anything else that escapes an implementation is a bug in it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from frostagent.types.traits import Audience
 
 
 class Member(Struct, frozen=True):
-    """Somebody in a group, as the server has them: until when they may not speak there, in seconds
-    since 1970 by its clock. None: it does not say.
+    """A member of a group, as the server has them. `muted_until` is in seconds since 1970 by its
+    clock. None: the server does not say.
     """
 
     role: Role = "unknown"
@@ -33,10 +33,9 @@ class Member(Struct, frozen=True):
 
 
 class JoinedGroup(Struct, frozen=True):
-    """A group of an account, silenced if only admins may speak. None, 0 people, no name: not told.
-
-    Some servers say instead until when it is silenced, and until when the account itself is muted,
-    in seconds since 1970 by their clock.
+    """A group of an account; `is_silenced` if only admins may speak. None, 0 people and an empty
+    name are unknown. Some servers say instead until when it is silenced, and until when the account
+    is muted, in seconds since 1970 by their clock.
     """
 
     conversation: Conversation
@@ -48,52 +47,49 @@ class JoinedGroup(Struct, frozen=True):
 
 
 class Transport(Protocol):
-    """Carries actions to the OneBot server of the conversation's account, and asks it questions."""
+    """Sends actions to the OneBot server of the conversation's account, and queries it."""
 
     async def send(self, action: SendMessage) -> str:
-        """Send one message; the message id QQ gave it. Raises NotConnected, ActionRefused,
+        """Send one message, and return its id. Raises NotConnected, ActionRefused,
         ActionUnanswered.
         """
         ...
 
     async def gesture(self, gesture: Gesture) -> None:
-        """Make a sign beside what is said. Raises NotConnected, ActionRefused (ActionUnsupported
-        where the server cannot do it at all), ActionUnanswered.
+        """Raises NotConnected, ActionRefused (ActionUnsupported if the server cannot do it at all),
+        ActionUnanswered.
         """
         ...
 
     async def act(self, group: Conversation, act: GroupAct) -> bool:
-        """Do what admins may; False if the server could not have said that QQ refused it. Raises
+        """Carry out an admin's action; False if the server cannot report a refusal by QQ. Raises
         NotConnected, ActionRefused, ActionUnanswered.
         """
         ...
 
     async def admit(self, request: JoinRequest, *, granted: bool, reason: str = "") -> bool:
-        """Grant a friend request or an invite, or refuse it; False if the server could not have
-        said that QQ did not do it. Raises NotConnected, ActionRefused, ActionUnanswered.
+        """Accept or refuse a friend request or an invite; False if the server cannot report a
+        failure at QQ. Raises NotConnected, ActionRefused, ActionUnanswered.
         """
         ...
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
-        """Look up a message by id, the bot's own included; None if the server does not know it (any
-        more).
-
-        Raises NotConnected, ActionUnanswered.
+        """Look up a message by id, including the bot's own; None if the server does not know it
+        (any more). Raises NotConnected, ActionUnanswered.
         """
         ...
 
     async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
-        """The messages inside a merged forward: of its content where it came with that, else the
-        server is asked. Raises NotConnected, ActionRefused, ActionUnanswered.
+        """The messages inside a merged forward, from its content if it came with one, else from the
+        server. Raises NotConnected, ActionRefused, ActionUnanswered.
         """
         ...
 
     async def get_history(
         self, conversation: Conversation, *, count: int = 20
     ) -> tuple[MessageReceived, ...]:
-        """The latest messages there, oldest first, the bot's own (sender = account) included.
-
-        Raises NotConnected, ActionRefused (also where the server cannot do it), ActionUnanswered.
+        """The latest messages there, oldest first, including the bot's own (sender = account).
+        Raises NotConnected, ActionRefused (also if the server cannot do it), ActionUnanswered.
         """
         ...
 
@@ -102,14 +98,15 @@ class Transport(Protocol):
         ...
 
     async def get_member(self, group: Conversation, user_id: int) -> Member:
-        """Somebody in a group, asked anew. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        """A member of a group, never from a cache. Raises NotConnected, ActionRefused,
+        ActionUnanswered.
+        """
         ...
 
 
 class Store(Protocol):
-    """Where the journal is kept. One writer: entries are written in the order they were given.
-
-    A store that cannot write (disk full, database gone) says so once through its `trouble`
+    """The journal's store. One writer: entries are written in the order in which they were given. A
+    store that cannot write (disk full, database gone) reports it once through its `trouble`
     callback, keeps a bounded number of entries in memory, and catches up by itself.
     """
 
@@ -118,15 +115,13 @@ class Store(Protocol):
         ...
 
     async def commit(self, *entries: Entry) -> bool:
-        """Take entries and wait until they and all before them are durable; slow disks slow the
-        caller down.
-
-        False where the store is in trouble and cannot promise it.
+        """Take entries, and wait until they and all before them are durable, so that slow disks
+        slow the caller down. False if the store is in trouble and cannot promise it.
         """
         ...
 
     async def remember(self, conversation: Conversation) -> Remembered | None:
-        """The material of the conversation's next prompt; None where that cannot be read now."""
+        """The material of the conversation's next prompt; None if it cannot be read now."""
         ...
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
@@ -136,57 +131,59 @@ class Store(Protocol):
     async def heard(
         self, conversation: Conversation, message_ids: Collection[str]
     ) -> Collection[str] | None:
-        """Which of these messages were observed there, recalled ones included, or sent from here;
-        None where that cannot be read now.
-        """
-        ...
-
-    async def latest(self, conversation: Conversation) -> Collection[KnownLine] | None:
-        """The latest messages that were observed there, recalled ones included, or sent from here;
+        """Which of these messages were received there, including recalled ones, or sent from here;
         None if that cannot be read now.
         """
         ...
 
+    async def latest(self, conversation: Conversation) -> Collection[KnownLine] | None:
+        """The latest messages received there, including recalled ones, or sent from here; None if
+        they cannot be read now.
+        """
+        ...
+
     async def search(self, query: LogQuery) -> tuple[MessageReceived, ...] | None:
-        """The messages that it is about, oldest first, but for recalled ones; None where that
-        cannot be read now.
+        """The matching messages, oldest first, except recalled ones; None if they cannot be read
+        now.
         """
         ...
 
     async def described(self, digest: str) -> str:
-        """The description of a picture, from the last 30 days; empty where nobody said, or it
-        cannot be read now.
+        """The description of a picture, from the last 30 days; empty if there is none, or it cannot
+        be read now.
         """
         ...
 
     async def spoken(self, turn_id: str) -> Spoken | None:
-        """The words of a turn so far; None where that cannot be read now, or its question was
-        recalled or forgotten.
+        """The words of a turn so far; None if they cannot be read now, or its question was recalled
+        or erased.
         """
         ...
 
     async def recover(self) -> Recovery | None:
-        """All that was left unfinished before anything was put; None where it cannot be read now:
-        ask again.
+        """All that was left unfinished before the first `put`; None if it cannot be read now: ask
+        again.
         """
         ...
 
 
 class Members(Protocol):
-    """The numbers of people in a conversation: `小明#2` in prompts and in what tools take."""
+    """The numbers of people in a conversation: `小明#2` in prompts and in arguments of tools."""
 
     def number(self, conversation: Conversation, user_id: int) -> int:
-        """The person's number there, a new one at the first time; no number is ever used again."""
+        """The person's number there, assigned at first use and never reused."""
         ...
 
     def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
-        """Who has this number there; None where nobody has, or the `name` is another's alone."""
+        """The person with this number there; None if there is none, or the `name` is only another
+        person's.
+        """
         ...
 
 
 class LogPage(Struct, frozen=True):
-    """A part of what was said in a conversation: as a model reads it, the ids of the messages in
-    it, the least authority of those who said them.
+    """A part of a conversation's log, as a model reads it: the ids of its messages, and the least
+    authority of their senders.
     """
 
     text: str
@@ -195,28 +192,27 @@ class LogPage(Struct, frozen=True):
 
 
 class ChatLog(Protocol):
-    """The log of a conversation, further back than its prompt tells."""
+    """The log of a conversation, beyond what its prompt contains."""
 
     async def read(
         self, conversation: Conversation, *, since: str, until: str, who: str, words: str
     ) -> LogPage:
-        """The latest lines from one time to another, of a person by his number there, with all of
-        these words; an empty text asks for nothing of it.
-
-        Raises InvalidArguments (no such time or person), ToolFailed (it cannot be read now).
+        """The latest lines between two times, by a person's number there, with all of these words;
+        an empty text sets no condition. Raises InvalidArguments (no such time or person),
+        ToolFailed (it cannot be read now).
         """
         ...
 
 
 class EventSink(Protocol):
-    """Takes what an adapter reads off its connections; never raises."""
+    """Takes the events that an adapter reads from its connections; never raises."""
 
     async def handle(self, event: Event) -> None: ...
 
 
 class KeptFile(Struct, frozen=True):
-    """A file as the OneBot server has it: its content, where it gives that, a path on its own
-    machine, a url.
+    """A file as the OneBot server has it: its content, if included, a path on the server's machine,
+    a url.
     """
 
     base64: str = ""
@@ -228,7 +224,7 @@ class KeptFile(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """A picture as a data url of moderate size, or, for a model that is blind, in words."""
+    """A picture as a data url of moderate size, or, for a model without vision, in words."""
 
     url: str = ""
     words: str = ""
@@ -238,44 +234,45 @@ class Seen(Struct, frozen=True):
 
 
 class PictureReader(Protocol):
-    """Gets the pictures people send, as a model takes them."""
+    """Prepares received pictures for the model."""
 
     async def see(self, account: int, image: Picture) -> Seen:
-        """The picture. Raises MediaError (it cannot be had, or not be shown)."""
+        """Raises MediaError if it is unavailable or cannot be shown."""
         ...
 
 
 class VoiceListener(Protocol):
-    """Listens to the voice messages people send."""
+    """Transcribes received voice messages."""
 
     async def hear(self, account: int, record: Record) -> str:
-        """The words in it. Raises MediaError (it cannot be had, is too long, or nobody listens)."""
+        """Its words. Raises MediaError if it is unavailable or too long, or nothing can transcribe
+        it.
+        """
         ...
 
 
 class TextFileReader(Protocol):
-    """Reads the text files people send."""
+    """Reads received text files."""
 
     async def read(self, conversation: Conversation, file: File) -> str:
-        """Its text, cut where it is long. Raises MediaError (it cannot be had, is too large, or no
-        text).
+        """Its text, cut if it is long. Raises MediaError if it is unavailable, too large, or not
+        text.
         """
         ...
 
 
 class Looking(Protocol):
-    """Opens what the prompt of a run only names."""
+    """Opens attachments that the prompt of a run only names."""
 
     async def look(self, conversation: Conversation, handle: str, *, run_id: str) -> ToolResult:
-        """Show what has this short name there, with the authority of whoever sent it.
-
-        Raises InvalidArguments (nothing has this name), ToolDenied (this run has looked at enough).
+        """Show the attachment with this short name there, with the authority of its sender. Raises
+        InvalidArguments (no such name), ToolDenied (this run has opened enough).
         """
         ...
 
 
 class WebResponse(Struct, frozen=True):
-    """An HTTP answer: body as bytes, header names in lower case."""
+    """An HTTP response; header names are in lower case."""
 
     status: int
     body: bytes
@@ -283,7 +280,7 @@ class WebResponse(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def json(self) -> Any:
-        """The body as JSON. Raises ValueError where it is none; the caller says what that means."""
+        """Raises ValueError if the body is not JSON."""
         try:
             return json.loads(self.body)
         except RecursionError:
@@ -291,7 +288,7 @@ class WebResponse(Struct, frozen=True):
 
 
 class Web(Protocol):
-    """Fetches public web resources for tools: bounded size and time, proxies respected, no private
+    """Fetches public web resources for tools: bounded in size and time, through proxies, no private
     addresses.
     """
 
@@ -304,20 +301,18 @@ class Web(Protocol):
         fresh: float = 0,
         keep: Callable[[WebResponse], bool] | None = None,
     ) -> WebResponse:
-        """GET, following redirects; any status comes back. Raises ToolFailed (unreachable, too
-        slow, too large).
-
-        `fresh` is for how many seconds an equal earlier answer may be served instead; equal
-        requests in flight are then one request. Kept for that are only answers of status 200 that
-        have a body and that `keep` agrees to (say: one that can be read), so that a vendor's error
+        """GET, following redirects; returns any status. Raises ToolFailed (unreachable, too slow,
+        too large). `fresh` is the number of seconds for which an equal earlier answer may be
+        reused; equal requests in flight are shared then. Only answers with status 200 and a body
+        that `keep` accepts are stored (say: one that can be parsed), so that a vendor's error
         inside a 200 does not last.
         """
         ...
 
 
 class JournalObserver(Protocol):
-    """Sees entries on their way into the journal, in order: those of the kinds in `sees`. Must not
-    raise and must not block.
+    """Sees entries of the kinds in `sees` on their way into the journal, in order. Must not raise
+    or block.
     """
 
     @property
@@ -327,14 +322,14 @@ class JournalObserver(Protocol):
 
 
 Settled: TypeAlias = Callable[[str, str], None]
-"""Hears the outcome of a turn (by id) if QQ had not confirmed its answer by its end, once it is
-known what became of that. Must not raise and must not block.
+"""Receives the final outcome of a turn (by id) whose answer QQ had not confirmed by its end. Must
+not raise or block.
 """
 
 
 class TurnFollower(Observer, JournalObserver, Protocol):
-    """Follows turns from their run to what became of its answer: that is in the entry of the turn's
-    end, or `settled` hears it later.
+    """Follows turns from their run to the fate of the answer: in the entry that closes the turn, or
+    later through `settled`.
     """
 
     def settled(self, turn_id: str, outcome: str) -> None: ...

@@ -1,4 +1,4 @@
-"""The journal's tales of the past: what was spent, and how one answer came about."""
+"""Results of queries of the journal: usage, and the story of an answer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bot.core.conversation import Conversation
 
 
 class UsageSum(Struct, frozen=True):
-    """The sum that some requests took, in tokens (`prompt` includes `cached`), and what they cost
-    in US dollars; of `unpriced` of them nobody knows that.
+    """The usage of some requests, in tokens (`prompt` includes `cached`), and their cost in US
+    dollars, without the `unpriced` ones, whose cost is unknown.
     """
 
     requests: int = 0
@@ -25,8 +25,8 @@ class UsageSum(Struct, frozen=True):
 
 
 class StoryCall(Struct, frozen=True):
-    """A tool call: its name, the word it ended with (empty while it goes on), its seconds. `denied`
-    is what the model was told where it was not allowed.
+    """A tool call: its name, its result code (empty while it runs), its seconds. `denied` is what
+    the model was told if the call was not allowed.
     """
 
     name: str
@@ -36,7 +36,7 @@ class StoryCall(Struct, frozen=True):
 
 
 class Publication(Struct, frozen=True):
-    """A draft that was published, by whom, and in other words where he changed it."""
+    """A published draft, by whom, and whether they changed its words."""
 
     number: int
     by: str
@@ -44,18 +44,16 @@ class Publication(Struct, frozen=True):
 
 
 class Story(Struct, frozen=True, kw_only=True):
-    """How a message to the bot fared. `wakes` and `reason` are its verdict, None where there is
-    none, and `until` when it was to last, 0 where nobody knew; `turn_id` is empty where no model
-    was asked.
+    """The story of a message to the bot. `wakes` (None if there is none) and `reason` are its
+    verdict, and `until` is when that ends, 0 if unknown; `turn_id` is empty if no model was asked.
 
-    Times are in seconds since 1970, 0 where they are not known: when it was said and taken, when
-    its turn opened and closed. `stop` is how its run ended, empty while it goes on. `sends` counts
-    the messages that were sent, `failed` those that were not; `drafts` are the numbers of what
-    was kept for the owners, `published` those of them that were said after all. What `is_gone` was
-    recalled, or was never for a model: a command, a word on a request. What `waits` is a question
-    whose turn has not come; a run that waits for an owner's word does so until it `expires`. Where
-    it is `unsaid`, the last words of an answer were not sent. `loss` is why the latest of the
-    `failed` messages was not.
+    Times are in seconds since 1970, 0 if unknown: when it was taken, and when its turn opened and
+    closed. `stop` is how its run ended, empty while it runs. `sends` counts the messages sent,
+    `failed` those that failed; `drafts` are the numbers kept for owners, `published` those
+    published since. `is_gone`: recalled, or never meant for a model, such as a command or an
+    approval. `waits`: its turn has not begun. A run that waits for an owner does so until
+    `expires`. `unsaid`: the last words of the answer were not sent. `loss` is why the latest
+    `failed` message failed.
     """
 
     asker: int
@@ -85,13 +83,12 @@ class Story(Struct, frozen=True, kw_only=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether there is anything to tell."""
         return self.wakes is not None or bool(self.turn_id or self.taken)
 
 
 class Ignored(Struct, frozen=True):
-    """A message that the bot may not even hear: where and by whom it was said, why nobody heard it,
-    and when it was said, in seconds since 1970.
+    """A message that the bot ignored by its rules: where, by whom, why, and when, in seconds since
+    1970.
     """
 
     where: Conversation
@@ -101,7 +98,7 @@ class Ignored(Struct, frozen=True):
 
 
 class PlaceSum(Struct, frozen=True):
-    """A conversation in use: how many messages were heard there, and when the last one."""
+    """A conversation in use: the number of messages received there, and the time of the last."""
 
     where: Conversation
     messages: int
@@ -109,8 +106,8 @@ class PlaceSum(Struct, frozen=True):
 
 
 class Spender(Struct, frozen=True):
-    """A person or a group (`number`) and what was taken for it, in tokens and US dollars; the
-    `name` is empty where nobody knows one.
+    """A person or a group (`number`) and its usage, in tokens and US dollars; `name` is empty if
+    unknown.
     """
 
     number: int
@@ -120,11 +117,9 @@ class Spender(Struct, frozen=True):
 
 
 class DayCounts(Struct, frozen=True, kw_only=True):
-    """The counts of some hours at a glance: `turns` by their `Ending`, messages for the bot that
-    no model was asked about (`dropped`) by reason, and what each model took.
-
-    Invariant: each turn and each dropped message is counted once, so that what became of the
-    `questions` adds up to them.
+    """Counts of some hours: `turns` by `Ending`, messages for the bot that reached no model
+    (`dropped`) by reason, and the usage of each model. Invariant: each turn and each dropped
+    message is counted once, so that they add up to `questions`.
     """
 
     turns: tuple[tuple[str, int], ...] = ()
@@ -133,22 +128,20 @@ class DayCounts(Struct, frozen=True, kw_only=True):
 
     @property
     def questions(self) -> int:
-        """The number of rows that a list of the same hours has."""
+        """The number of rows in a list of the same hours."""
         return sum(count for _, count in self.turns) + self.unanswered
 
     @property
     def unanswered(self) -> int:
-        """The number of messages that no model was asked about."""
         return sum(count for _, count in self.dropped)
 
     def of(self, ending: str) -> int:
-        """The number of turns with this ending."""
         return dict(self.turns).get(ending, 0)
 
 
 class DaySum(DayCounts, frozen=True, kw_only=True):
-    """The same and more: the kinds and turns of the last that `failed`; the people and groups for
-    whom most was taken; how many drafts of its turns were `published`, by whom.
+    """`DayCounts` with the kinds and turns of the last that `failed`, the people and groups with
+    the highest usage, and the number of `published` drafts by person.
     """
 
     failed: tuple[tuple[str, str], ...] = ()
@@ -158,8 +151,8 @@ class DaySum(DayCounts, frozen=True, kw_only=True):
 
 
 class SpentSum(Struct, frozen=True):
-    """The sum that requests took for the questions of somebody somewhere, in tokens and US dollars;
-    `where` is None and `who` 0 where nobody knows whose they were.
+    """The usage for a person's questions in a conversation, in tokens and US dollars; None and 0 if
+    they are unknown.
     """
 
     where: Conversation | None
@@ -169,43 +162,43 @@ class SpentSum(Struct, frozen=True):
 
 
 class Eraser(Protocol):
-    """Forgets for good what is kept of somebody, or of a group; what people have said after
-    `since`, in seconds since 1970, stays.
+    """Permanently erases data of a person or a group, except what people said after `since`
+    (seconds since 1970).
     """
 
     async def forget_user(self, user: int, *, since: float = math.inf) -> int:
-        """Erase a person; how many rows went. Raises BotError where it cannot be done now."""
+        """Returns the number of erased rows. Raises BotError if it cannot be done now."""
         ...
 
     async def forget_group(self, group: int, *, since: float = math.inf) -> int:
-        """Erase a group; how many rows went. Raises BotError where it cannot be done now."""
+        """Returns the number of erased rows. Raises BotError if it cannot be done now."""
         ...
 
     async def sweep(self) -> None:
-        """Leave no byte of what was erased. Raises BotError where it cannot be done now."""
+        """Overwrite every byte of what was erased. Raises BotError if it cannot be done now."""
         ...
 
 
 class Choices(Protocol):
-    """The choices made by command, kept over restarts."""
+    """Choices made by command, kept over restarts. All methods return None if they cannot be read
+    now.
+    """
 
     async def choices(self) -> Mapping[Conversation, str] | None:
-        """The persona's key in each conversation where one was chosen; None where that cannot be
-        read now.
-        """
+        """The persona's key in each conversation that has chosen one."""
         ...
 
     async def groups(self) -> Collection[Conversation] | None:
-        """The groups in which anything was ever heard; None where that cannot be read now."""
+        """The groups in which any message was ever received."""
         ...
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
-        """The values set under this name, by conversation; None where that cannot be read now."""
+        """The values set under this name, by conversation."""
         ...
 
 
 class JournalQueries(Protocol):
-    """Reads the journal for people; nothing is known where it cannot be read."""
+    """Queries of the journal for people. All methods return None if it cannot be read now."""
 
     async def usage(
         self,
@@ -215,31 +208,31 @@ class JournalQueries(Protocol):
         asker: int | None = None,
         turn_id: str | None = None,
     ) -> UsageSum | None:
-        """The sum spent since then: there, by questions of somebody, by a turn, or in all."""
+        """The usage since then: of a conversation, an asker's questions, a turn, or in total."""
         ...
 
     async def day(
         self, *, since: float, until: float, where: Conversation | None = None
     ) -> DaySum | None:
-        """The sums of the time from then on, before `until`: there, or in all."""
+        """The counts from `since` to before `until`, of a conversation or in total."""
         ...
 
     async def places(self, *, since: float) -> tuple[PlaceSum, ...] | None:
-        """The conversations heard since then, the busiest first."""
+        """The conversations with messages since then, the busiest first."""
         ...
 
     async def story(self, where: Conversation, message_id: str = "") -> Story | None:
-        """How the message of this id fared, or the one it answers; of the last turn there without
-        an id. None where that cannot be read now.
+        """The story of the message of this id, or of the one it answers; without an id, of the last
+        turn there.
         """
         ...
 
     async def taken(self, *, since: float, until: float) -> tuple[SpentSum, ...] | None:
-        """What was taken from then on, to `until`, by payer: for the limits of a day."""
+        """The usage from `since` to `until`, by payer: for daily limits."""
         ...
 
     async def latest_payers(
         self, *, latest: int
     ) -> tuple[tuple[str, Conversation, int], ...] | None:
-        """So many turns, the latest first: the id, where it was, and who pays; 0 is the group."""
+        """The latest turns, newest first: the id, the conversation, the payer (0: the group)."""
         ...

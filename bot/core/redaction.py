@@ -1,10 +1,9 @@
-"""Messages that were recalled, taken out of the rounds that tell them: `[已撤回]` stands in their
-place. Pure.
+"""Replaces recalled messages in stored rounds by `[已撤回]`. Pure.
 
-What is rendered says by `UserMessage.sources` which message each line of people is: the lines that
-begin at column 0 and are no heading, with the further lines of the same message, indented, below.
-The bot's own words have no such marks, and left in another layout than the model wrote: they are
-found by their letters and digits.
+`UserMessage.sources` says which message each line of people came from: the lines that begin at
+column 0 and are not headings; further lines of a message are indented below. The bot's own words
+have no such marks, and were sent in another layout than the model wrote: they are found by their
+letters and digits.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ QUOTATION = r"(?P<who>{who}(?: 的| )?)「(?P<words>[^」\n]*)」"
 QUOTED = re.compile(r"「[^」\n]*」")
 SPEAKING = "send_message"
 COMPARABLE = 8
-"""Letters and digits from which on a part of a text is told from the same words by chance."""
+"""From this many letters and digits on, a match inside a text is not a coincidence."""
 COMPARABLE_IN_ITS_TURN = 4
-"""The same in what the turn itself said: less is a part of other words, as 好 of 你好."""
+"""The same inside the turn that said it: fewer are part of other words, as 好 is of 你好."""
 INNER_QUOTES = str.maketrans("「」", "『』")
 
 
 class OwnWords(Struct, frozen=True):
-    """A message of the bot: its words, the turn that said them, and whether as its answer. If it is
-    recalled, `earlier` is how many such messages of that turn were recalled before it.
+    """A message of the bot: its words, its turn, and whether it was the answer. For a recalled
+    message `earlier` is the number of such messages of that turn recalled before it.
     """
 
     turn_id: str
@@ -44,10 +43,9 @@ class OwnWords(Struct, frozen=True):
 
 
 def redact_own(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
-    """The messages of the turn that said this without it; the very same object if it is not in
-    them. A layout that keeps none of the words is no way out: then all of its kind are taken out,
-    unless one more was already than was recalled `earlier`. It may be taken out once more, with
-    nothing else lost.
+    """Remove a message of the bot from the messages of its turn; returns the same object if it is
+    not in them. If its layout kept none of the words, all messages of its kind are removed, unless
+    more were removed before than were recalled `earlier`. Repeating it removes nothing else.
     """
     after = tuple(_unsaid(message, own.words, in_its_turn=True) for message in messages)
     if _own(after) != _own(messages):
@@ -71,15 +69,13 @@ def redact_own(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, .
 
 
 def redact_own_anywhere(messages: tuple[Message, ...], own: OwnWords) -> tuple[Message, ...]:
-    """The messages of several turns without it, wherever its words are surely those."""
+    """Remove a message of the bot from several turns, wherever the words certainly match."""
     after = tuple(_unsaid(message, own.words, in_its_turn=False) for message in messages)
     return _same(messages, after)
 
 
 def redact_own_in_subagent(message: AssistantMessage, own: OwnWords) -> AssistantMessage:
-    """What a subagent's model said for the turn that said this, without it; the very same object if
-    it is not in it.
-    """
+    """Remove it from a subagent's message of the same turn; the same object if it is not there."""
     text = _brought_without(message.text, own.words, in_its_turn=True)
     calls = _calls_without(message.tool_calls, own.words, in_its_turn=True)
     if (text, calls) == (message.text, message.tool_calls):
@@ -88,14 +84,12 @@ def redact_own_in_subagent(message: AssistantMessage, own: OwnWords) -> Assistan
 
 
 def redact_own_in_result(result: ToolMessage, own: OwnWords) -> ToolMessage:
-    """What a tool gave the turn that said this, without it; the very same object if it is not in
-    it.
-    """
+    """Remove it from a tool's result of the same turn; the same object if it is not there."""
     return _result_without(result, own.words, in_its_turn=True)
 
 
 def contains_words(text: str, own: OwnWords) -> bool:
-    """Whether the text has these words, by their letters."""
+    """Whether the text contains these words, comparing letters and digits."""
     return _letters(own.words) in _letters(text)
 
 
@@ -116,7 +110,7 @@ def _unsaid(message: Message, words: str, *, in_its_turn: bool) -> Message:
             text = _text_without(message.text, words, in_its_turn=in_its_turn)
             if (text, calls) == (message.text, message.tool_calls):
                 return message
-            keeps_thoughts = text == message.text or bool(calls)  # else they may hold the words
+            keeps_thoughts = text == message.text or bool(calls)  # else they may contain the words
             thoughts = message.reasoning if keeps_thoughts else None
             return replace(message, text=text, tool_calls=calls, reasoning=thoughts)
         case _:
@@ -126,7 +120,7 @@ def _unsaid(message: Message, words: str, *, in_its_turn: bool) -> Message:
 def _calls_without(
     calls: tuple[ToolCall, ...], words: str, *, in_its_turn: bool
 ) -> tuple[ToolCall, ...]:
-    """The calls; those that were given the words without what they were given."""
+    """The calls, without the arguments of those that contain the words."""
 
     def gave_them(call: ToolCall) -> bool:
         told = _told_by(call)
@@ -148,8 +142,8 @@ def _result_without(result: ToolMessage, words: str, *, in_its_turn: bool) -> To
 
 
 def _brought_without(text: str, words: str, *, in_its_turn: bool) -> str:
-    """What the bot may have repeated when it said these words, without them: if it is long enough
-    to be no chance, and in its turn also each line of it that the words have.
+    """Text that the bot may have repeated, without these words: if they are long enough to be no
+    coincidence, and in their own turn also without each line that is part of them.
     """
     if _is_in(text, words):
         return _instead(text, words)
@@ -159,8 +153,8 @@ def _brought_without(text: str, words: str, *, in_its_turn: bool) -> str:
 
 
 def _text_without(text: str, words: str, *, in_its_turn: bool) -> str:
-    """What the bot said without these words. Short ones are all of it or, in its turn, a line of
-    their own: as a part of others they say something else.
+    """The bot's text without these words. Short words must be all of it or, in their own turn, a
+    line of their own: inside other text they mean something else.
     """
     letters = _letters(words)
     if not letters:
@@ -179,13 +173,13 @@ def _is_in(text: str, words: str, *, least: int = COMPARABLE) -> bool:
 
 
 def _instead(text: str, words: str) -> str:
-    """The text without the words it has, all of it if they stand there in another layout."""
+    """The text without the words it contains; all of it if they have another layout there."""
     short = words.strip()
     return text.replace(short, RECALLED) if short in text else RECALLED
 
 
 def _told_by(call: ToolCall) -> str:
-    """All words of a call, whatever escapes its JSON has, each on lines of their own."""
+    """All strings of a call's arguments, unescaped, each on lines of its own."""
     try:
         return "\n".join(_strings(msgspec.json.decode(call.arguments)))
     except msgspec.DecodeError:
@@ -201,7 +195,7 @@ def _strings(value: object) -> Iterable[str]:
                 yield from _strings(each)
         case dict():
             for name, each in value.items():
-                if name != "type":  # of a segment: no words
+                if name != "type":  # a segment's tag, not words
                     yield from _strings(each)
         case _:
             return
@@ -229,7 +223,7 @@ def _letters(text: str) -> str:
 
 
 def sources_of(message: Message) -> tuple[str, ...]:
-    """The messages whose words it tells, or quotes."""
+    """The messages whose words it contains or quotes."""
     match message:
         case UserMessage():
             return (*message.sources, *(quoted for _, quoted in message.quotes))
@@ -240,7 +234,7 @@ def sources_of(message: Message) -> tuple[str, ...]:
 
 
 def lines_of_messages(messages: Iterable[Message], message_ids: frozenset[str]) -> tuple[str, ...]:
-    """The lines of these messages, further lines included, as they stand there."""
+    """The lines of these messages, including continuation lines, as they are rendered."""
     return tuple(
         line
         for message in messages
@@ -253,10 +247,9 @@ def lines_of_messages(messages: Iterable[Message], message_ids: frozenset[str]) 
 def redact_messages(
     messages: tuple[Message, ...], message_ids: frozenset[str], gone: Collection[str]
 ) -> tuple[Message, ...]:
-    """The messages without the words of these recalled ones, and with none of the lines `gone`
-    quoted; the very same object where they are not in it.
-
-    A result of a tool that told them is gone as a whole, and with it what its call was given.
+    """Remove the words of these recalled messages, and quotations of the lines `gone`; returns the
+    same object if there are none. A tool's result that contains them is removed as a whole, with
+    the arguments of its call.
     """
     after = tuple(_redacted(message, message_ids, gone) for message in messages)
     if after == messages:
@@ -270,7 +263,9 @@ def redact_messages(
 
 
 def without_arguments(message: Message, call_ids: Collection[str]) -> Message:
-    """The message without what it gave these calls; the very same object where it made none."""
+    """Remove the arguments of these calls; returns the same object if the message made none of
+    them.
+    """
     if not isinstance(message, AssistantMessage):
         return message
     if not any(call.id in call_ids for call in message.tool_calls):
@@ -305,8 +300,8 @@ def _redacted(message: Message, message_ids: frozenset[str], gone: Collection[st
 
 
 def _told(message: UserMessage) -> list[tuple[str, str]]:
-    """The lines of the text, each with what is indented below it, and their sources; a heading has
-    none.
+    """The lines of the text, each with the indented ones below it, and their sources, empty for
+    headings.
     """
     lines: list[str] = []
     for line in message.text.split("\n"):
@@ -328,7 +323,7 @@ def _recalled(line: str) -> str:
 
 
 def _quoting_nothing(line: str) -> str:
-    """The line without the words that its beginning quotes."""
+    """The line without the words quoted at its beginning."""
     who = SPEAKER.match(line)
     end = who.end() if who else 0
     if (about := REPLYING.match(line, end)) is None:
@@ -337,7 +332,7 @@ def _quoting_nothing(line: str) -> str:
 
 
 def _unquoted(text: str, line: str) -> str:
-    """The text with the line quoted no more: a quotation is how its words begin."""
+    """The text without quotations of the line; a quotation is the beginning of its words."""
     who = SPEAKER.match(line)
     if who is None or "「" not in text:
         return text

@@ -1,12 +1,11 @@
-"""What a server means by "failed": data, one row for each way of saying it. Pure.
+"""The meaning of a server's "failed", as data: one row for each way to say it. Pure.
 
-Servers answer "failed" both where QQ did not take a message and where nobody confirmed it in time.
-What QQ may have taken is never sent again (onebot.md 6.1), so a failure is judged in two steps:
-its fate (`FATES`, the first row counts), and, of what was refused for certain, its kind
-(`SEND_PREFIXES`).
+Servers answer "failed" both if QQ did not accept a message and if no confirmation came in time.
+What QQ may have accepted is never sent again (onebot.md 6.1), so a failure is judged in two steps:
+its fate (`FATES`, the first match counts), and, if it was certainly refused, its kind (`KINDS`).
 
-A number inside the words is QQ's own, and counts; other words may quote what was said in the
-message. So a place is unreachable only for such a number, or if QQ's sentence stands there whole.
+A number inside the words is QQ's own, and counts; other words may quote the message. So a
+conversation is unreachable only for such a number, or if the words are QQ's whole sentence.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 Removable: TypeAlias = Literal["quote", "mention"]
-"""What a message may be sent without, once it was refused."""
+"""A part that a refused message may be sent without."""
 
 TOO_LONG: Final = "too long"
 MUTED: Final = "muted"
@@ -27,11 +26,9 @@ FORWARDS: Final = re.compile(r"send_(group_|private_)?forward_msg")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What a failure means. Where it `may_be_done` nothing else is known of it.
-
-    `advice` is for the model, `words` are QQ's or the server's own. `retry_without` is what to
-    leave out in one more try, in this order. If it `blocks_place`, QQ takes nothing there until
-    there is a sign of life.
+    """The meaning of a failure. If it `may_be_done`, nothing else is known. `advice` is for the
+    model, `words` are QQ's or the server's own. `retry_without` is what to leave out in one more
+    try, in this order. If it `blocks_place`, QQ accepts nothing there until a sign of life.
     """
 
     kind: str = ""
@@ -43,26 +40,24 @@ class Refusal:
 
     @property
     def reason(self) -> str:
-        """The reason as the model reads it: what to do about it, or the server's own words where
-        they are all there is.
+        """The reason for the model: what to do about it, or the server's own words if there is
+        nothing else.
         """
         return f"{self.kind}: {self.advice}" if self.kind else self.words
 
     @property
     def full_reason(self) -> str:
-        """The same with the server's own words, as the journal and the owners read it."""
+        """The reason with the server's own words, for the journal and the owners."""
         return f"{self.reason} ({self.words})" if self.kind else self.words
 
 
 def judge_refusal(wording: str, retcode: int, action: str = "send_msg") -> Refusal:
-    """What it means that a server answered this action with "failed", these words (all it has,
-    maybe none) and this number.
-    """
+    """Judge a server's "failed" to this action, by its words (possibly empty) and its code."""
     words, result = _own_words(wording, retcode), _result_in(wording)
     if result in (None, 0) and _may_be_done(wording, retcode, action):
         return Refusal(words=words, may_be_done=True)
     if result is None and not wording:
-        result = retcode  # a number alone, which is all that Lagrange says, is the kernel's result
+        result = retcode  # a code alone, as from Lagrange, is the kernel's result
     for row in KINDS:
         if row.fits(words, wording, retcode, result):
             return Refusal(row.kind, row.advice, words, row.retry_without, row.blocks_place)
@@ -70,23 +65,24 @@ def judge_refusal(wording: str, retcode: int, action: str = "send_msg") -> Refus
 
 
 def is_too_long(reason: str) -> bool:
-    """Whether this reason says that less may be said after all."""
+    """Whether a shorter message may be accepted."""
     return reason.startswith(f"{TOO_LONG}: ")
 
 
 def is_muted(reason: str) -> bool:
-    """Whether this reason is a mute: an admin's word, and no fault."""
+    """Whether the reason is a mute, which is not a fault."""
     return reason.startswith(f"{MUTED}: ")
 
 
 def is_of_place(reason: str) -> bool:
-    """Whether QQ takes nothing else where it gave this reason, either."""
+    """Whether QQ refuses all messages in a conversation for this reason."""
     return any(row.blocks_place and reason.startswith(f"{row.kind}: ") for row in KINDS)
 
 
 def failure_in(data: object) -> tuple[int, str] | None:
-    """QQ's own result and words inside the data of an answer that the server calls "ok": NapCat
-    passes them on unchecked (set_essence_msg, set_msg_emoji_like, set_input_status). None for none.
+    """QQ's own result and words inside the data of an answer that the server calls "ok", if it is a
+    failure: NapCat passes them on unchecked (set_essence_msg, set_msg_emoji_like,
+    set_input_status).
     """
     if not isinstance(data, dict) or "errMsg" not in data:
         return None
@@ -97,12 +93,12 @@ def failure_in(data: object) -> tuple[int, str] | None:
     return None
 
 
-# --- what stands in the words ---------------------------------------------------------------------
+# --- parsing the words ----------------------------------------------------------------------------
 
 ECHOES: Final = re.compile(r"invoke timeout", re.IGNORECASE)
-"""Older LLBots quote the message itself behind that (LuckyLilliaBot src/ntqqapi/api/msg.ts)."""
+"""Older LLBots quote the message itself after this (LuckyLilliaBot src/ntqqapi/api/msg.ts)."""
 _KERNEL: Final = r"(?:EventRet:\s*|^\s*(?=\{[^{}]*\}\s*$))\{[^{}]*?"
-"""The beginning of QQ's own object, as NapCat quotes it, or where it is all there is."""
+"""The beginning of QQ's own object, as NapCat quotes it, or if it is the whole text."""
 RESULT: Final = re.compile(
     _KERNEL + r'"result"\s*:\s*(-?\d+)'
     r"|^(?:Error: |Internal error: )*发送消息失败 \(code=(-?\d+)\)"  # LLBot
@@ -118,13 +114,13 @@ PREFIX: Final = re.compile(r"^(?:(?:Internal )?[Ee]rror: *)+")
 
 
 def _result_in(wording: str) -> int | None:
-    """The number that QQ's kernel gave, inside a server's words; None where there is none."""
+    """The result code of QQ's kernel inside a server's words, if any."""
     found = None if ECHOES.search(wording) else RESULT.search(wording)
     return int(next(filter(None, found.groups()))) if found else None
 
 
 def _own_words(wording: str, retcode: int) -> str:
-    """What QQ said, else the server, in one line; a code where both say nothing."""
+    """QQ's words, else the server's, in one line; the code if there are none."""
     found = None if ECHOES.search(wording) else ERR_MSG.search(wording)
     words = next(filter(None, found.groups())) if found else PREFIX.sub("", wording)
     line = " ".join(words.split())
@@ -140,8 +136,8 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Fate:
-    """Answers with one of these retcodes (none: any) whose words match (none: any), to these
-    actions (none: any).
+    """Matches answers with one of these retcodes and with these words, to these actions; an empty
+    condition matches all.
     """
 
     may_be_done: bool
@@ -158,27 +154,27 @@ class _Fate:
 
 
 FATES: Final = (
-    # The call itself was not understood, or not allowed: it was never carried out (onebot.md 2).
+    # The call itself was not understood or not allowed: it was never carried out (onebot.md 2).
     _Fate(False, retcodes=(400, 401, 403, 404, 413, 1400, 1401, 1403, 1404)),
-    # NapCat: a forward that QQ has taken and not confirmed in time; the time-out's own words are
-    # swallowed (napcat-onebot action/msg/SendMsg.ts).
+    # NapCat: a forward that QQ accepted but did not confirm in time; the text of the timeout is
+    # lost (napcat-onebot action/msg/SendMsg.ts).
     _Fate(True, words=_words(r"发送转发消息（res_id|^消息体无法解析"), actions=FORWARDS),
-    # NapCat: "Timeout: NTEvent ...sendMsg". LLBot: "waitForSelfEcho timeout", after QQ took it;
+    # NapCat: "Timeout: NTEvent ...sendMsg". LLBot: "waitForSelfEcho timeout", after QQ accepted it;
     # older ones "invoke timeout, ...sendMsg, [the message]" (LuckyLilliaBot
     # src/ntqqapi/api/msg.ts).
     _Fate(True, words=_words(r"time[- ]?out\b.*sendmsg|waitForSelfEcho")),
-    # Files are fetched and carried to QQ before there is a message.
+    # Files are downloaded and uploaded to QQ before there is a message.
     _Fate(False, words=_words(r"SsoSendLongMsg|download|upload|highway|下载|上传|识别URL")),
-    # Whoever else stopped waiting.
+    # Any other timeout.
     _Fate(True, words=_words(r"time[ds]?[- ]?out\b|超时")),
     # Lagrange v1: no answer from QQ (Lagrange.Core OperationLogic.SendMessage: 9057, before that
     # 9000) ...
     _Fate(True, retcodes=(9000, 9057), actions=SENDS),
-    # ... and "failed" with QQ's result 0, without words: it took the message and gave it no number.
+    # ... and "failed" with QQ's result 0 and no words: it accepted the message without an id.
     _Fate(True, retcodes=(0,), words=_words(r"^$"), actions=SENDS),
-    # "async" of the standard: it will be done, and nobody will tell.
+    # The standard's "async": it will be done, without a report.
     _Fate(True, retcodes=(1,), words=_words(r"^$"), actions=SENDS),
-    # go-cqhttp: the message left, and its echo did not come: risk control, or a lost echo.
+    # go-cqhttp: the message left, but its echo did not come: risk control, or a lost echo.
     _Fate(
         True,
         retcodes=(100,),
@@ -198,8 +194,8 @@ def _may_be_done(words: str, retcode: int, action: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Refusals with one of QQ's `results`, or whose own words are a `sentence`, or whose wording
-    has these `words` in it, with one of these retcodes (none: any).
+    """Matches refusals with one of QQ's `results`, or whose own words are a `sentence`, or whose
+    wording contains these `words`, with one of these retcodes (empty: any).
     """
 
     kind: str
@@ -234,9 +230,9 @@ KINDS: Final = (
     _Kind(
         MUTED,
         _IS_MUTED,
-        results=(120,),  # everywhere
+        results=(120,),  # on every server
         sentence=_words(
-            r"当前处于被禁言状态"  # LLBot looks before it sends
+            r"当前处于被禁言状态"  # LLBot checks before it sends
             r"|(发送失败，?)?(你|您)已被禁言[^：:]{0,12}"
             r"|(发送失败，?)?(当前群|本群|该群)(已|开启了?)(全员|全体)?禁言[^：:]{0,12}"
         ),
@@ -344,9 +340,9 @@ KINDS: Final = (
         "QQ does not know this kind of message. Say it in words",
         words=_words(r"消息体无法解析|未知的消息类型"),
     ),
-    # Lagrange says 200 and nothing else of whatever broke while it made the message, a quote of
-    # what its database lacks above all; 400 and 1400 are parameters that a server did not take,
-    # 1500 is what onebots says of a message it could not make.
+    # Lagrange answers 200 and nothing else if it failed to build the message, mostly for a quote
+    # missing in its database; 400 and 1400 are parameters that a server rejected, 1500 is onebots'
+    # for a message it could not build.
     _Kind(
         "not understood",
         _EITHER,
@@ -358,6 +354,6 @@ KINDS: Final = (
         "not understood", _EITHER, retcodes=(400, 1400, 1500), retry_without=("quote", "mention")
     ),
 )
-"""Why a message was refused, the first row counts. The sentences are QQ's, or a server's of its
-own (`docs/protocol/onebot.md` section 2); 120, 110 and 16 mean the same to all of them.
+"""Why a message was refused; the first match counts. The sentences are QQ's, or a server's own
+(`docs/protocol/onebot.md` section 2); 120, 110 and 16 mean the same on all servers.
 """

@@ -1,7 +1,6 @@
-"""The segments a message is made of, as the bot understands them; `type` is the tag the codec tells
-them apart by.
+"""The segments of received messages; `type` is the tag by which the codec distinguishes them.
 
-`handle` is the short name by which `look` opens a segment (`i7`), given when a prompt shows it.
+`handle` is the short name by which `look` opens a segment (`i7`), assigned when a prompt shows it.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ def as_sent(segment: speech.SendSegment) -> SendSegment:
 
 
 class Picture(Struct, frozen=True, tag="image"):
-    """A picture. `url` expires after about two hours; `size` in bytes, 0 unknown; `sticker` for
-    custom emoji.
+    """`url` expires after about two hours; `size` is in bytes, 0 if unknown; `sticker` marks custom
+    emoji.
     """
 
     file: str = ""
@@ -62,8 +61,8 @@ class Sticker(Struct, frozen=True, tag="sticker"):
 
 
 class Record(Struct, frozen=True, tag="record"):
-    """A voice message (silk data behind an .amr name); `seconds` are 0 where the server does not
-    say, `text` is what was said, once somebody has listened.
+    """A voice message (silk data behind an .amr name). `seconds` is 0 if the server does not say,
+    `text` the transcript, if there is one.
     """
 
     file: str = ""
@@ -85,7 +84,7 @@ class Video(Struct, frozen=True, tag="video"):
 
 
 class File(Struct, frozen=True, tag="file"):
-    """A file. `hash` is Lagrange's, which wants it back with the `id` of a private one."""
+    """`hash` is Lagrange's, which requires it with the `id` of a private file."""
 
     name: str = ""
     id: str = ""
@@ -97,7 +96,7 @@ class File(Struct, frozen=True, tag="file"):
 
 
 class Forward(Struct, frozen=True, tag="forward"):
-    """Merged forward. `id` has up to 19 digits (kept as text); `content` is the server's nodes as
+    """A merged forward. `id` has up to 19 digits (kept as text); `content` is the server's nodes as
     JSON, often empty.
     """
 
@@ -108,8 +107,8 @@ class Forward(Struct, frozen=True, tag="forward"):
 
 
 class Card(Struct, frozen=True, tag="card"):
-    """A json, xml or mini-program card: `prompt` is the line QQ shows, `data` the card as it
-    came, the rest is read from that.
+    """A json, xml or mini-program card: `prompt` is the line QQ shows, `data` the original card;
+    the other fields are parsed from it.
     """
 
     kind: Literal["json", "xml", "miniapp"]
@@ -146,7 +145,7 @@ class Rps(Struct, frozen=True, tag="rps"):
 
 
 class Poke(Struct, frozen=True, tag="poke"):
-    """A poke or window shake inside a message (a poke of its own is the event `Poked`)."""
+    """A poke or window shake inside a message (the event is `Poked`)."""
 
     kind: str = ""
     id: str = ""
@@ -180,8 +179,8 @@ class Link(Struct, frozen=True, tag="link"):
 
 
 class Transfer(Struct, frozen=True, tag="transfer"):
-    """A file offered from device to device (`onlinefile`, `flashtransfer`, `flash_file`): it has no
-    content here.
+    """A file offered from device to device (`onlinefile`, `flashtransfer`, `flash_file`), without
+    content.
     """
 
     kind: str
@@ -191,9 +190,7 @@ class Transfer(Struct, frozen=True, tag="transfer"):
 
 
 class Unsupported(Struct, frozen=True, tag="unsupported"):
-    """A segment we do not know: its wire type and its data as JSON text, kept rather than thrown
-    away.
-    """
+    """An unknown segment: its wire type and its data as JSON text."""
 
     kind: str
     data: str = "{}"

@@ -1,5 +1,3 @@
-"""What came of an owner's word."""
-
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
@@ -22,9 +20,10 @@ Settlement: TypeAlias = Literal[
 
 
 class Settled(Struct, frozen=True):
-    """The outcome of an owner's word, and the line that tells it: passed on, decided before, about
-    nothing that waits, older than the request, too late, not now, or not done by the server; in a
-    cluster, that no bot has the account just now, or that the one that has it did not answer.
+    """The outcome of an owner's decision, and the line that reports it. In order: applied, decided
+    before, unknown item, reply older than the request, expired, not possible now, QQ offline,
+    refused or not answered by the server; in a cluster, no bot has the account now, or its bot did
+    not answer.
     """
 
     kind: Settlement

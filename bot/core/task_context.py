@@ -1,6 +1,4 @@
-"""Whose work is going on: the run that the current task works for, so that each line logged inside
-it can say so.
-"""
+"""The run that the current task works for, so that each log line can name it."""
 
 from contextvars import ContextVar
 from typing import Final
@@ -13,16 +11,14 @@ of its worker.
 """
 
 current_errand: Final[ContextVar[str]] = ContextVar("current_errand", default="")
-"""The `RequestPurpose` of the current task, where it asks a model for the run's turn but not to
-answer it; empty for the answer.
+"""The `RequestPurpose` of the current task if it asks a model for the run's turn, but not to answer
+it; else empty.
 """
 
 early_payer: Final[ContextVar[tuple[Conversation, int] | None]] = ContextVar(
     "early_payer", default=None
 )
-"""Where a turn is that is not open yet, and who asks (0: nobody): what is asked for it by then is
-theirs.
-"""
+"""The conversation and the asker (0: none) who pay for requests of a turn that is not open yet."""
 
 is_trial: Final[ContextVar[bool]] = ContextVar("is_tried", default=False)
-"""Whether what goes on is only tried out, beside the bot."""
+"""Whether the current task belongs to a trial, beside the bot."""

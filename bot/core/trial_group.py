@@ -1,4 +1,4 @@
-"""A simulated group to try the bot in: what the console's page shows of it, and its ports."""
+"""A simulated group in which to try the bot: what the console's page shows, and its ports."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bot.core.query_results import UsageSum
 BOT: Final = "bot"
 
 TRIED: Final = "try"
-"""What stands for a turn at requests of trials in the journal of the bot, which pays for them."""
+"""The turn id of trials' requests in the journal of the bot, which pays for them."""
 
 
 class TrialLine(Struct, frozen=True):
-    """Something said in the group: by whom (BOT for the bot, nobody for what happened there), with
-    the numbers of its pictures. What is no message has no id; what `happened` is a fault's name,
-    `missed` where nobody heard a line, or only told in words.
+    """A line in the group, with the numbers of its pictures. `who` is BOT for the bot, and empty
+    for an event, which has no id: `happened` is the name of a fault, `missed` if a line was lost,
+    or empty.
     """
 
     who: str
@@ -30,27 +30,26 @@ class TrialLine(Struct, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the bot said it."""
         return self.who == BOT
 
 
 class Source(Struct, frozen=True):
-    """Where words of the bot's journal are from: the numbers of who said them, and of the group, 0
-    in a private chat.
+    """The origin of words from the bot's journal: the numbers of the sender and of the group, 0 in
+    a private chat.
     """
 
     user: int
     group: int = 0
 
     def is_of(self, user: int, group: int) -> bool:
-        """Whether they are of this person, or of anybody in this group; 0 is nobody, and none."""
+        """Whether they are of this person, or of any person in this group; 0 matches none."""
         return bool((user and self.user == user) or (group and self.group == group))
 
 
 class TrialOptions(Struct, frozen=True, kw_only=True):
-    """How the bot is to be tried: with its own model (`is_real`), which costs money, or the demo's;
-    as the persona of this key, by an unsaved `text` of it where there is one; and a question that
-    is to stand ready there, with the name of whoever asked it, and where it is from.
+    """How to try the bot: with its own model (`is_real`), which costs money, or the demo's; with
+    the persona of this key, and an unsaved `text` of it, if any; and a `question` to prefill, with
+    its asker and origin.
     """
 
     is_real: bool = False
@@ -62,8 +61,8 @@ class TrialOptions(Struct, frozen=True, kw_only=True):
 
 
 class TrialLimits(Struct, frozen=True):
-    """The most that one trial of this model, and of those that stand in for it or help it, may
-    take: US dollars, tokens, requests. What the `unpriced` ones take is no known dollars.
+    """The most that one trial may use, of this model, its fallbacks and helpers: US dollars,
+    tokens, requests. The dollars of `unpriced` models are unknown.
     """
 
     model: str
@@ -73,7 +72,7 @@ class TrialLimits(Struct, frozen=True):
     unpriced: tuple[str, ...] = ()
 
     def allow(self, requests: int, tokens: int, cost: float, *, times: int = 1) -> bool:
-        """Whether this much is within `times` these limits; a cost of 0 is no limit."""
+        """Whether this usage is within `times` these limits; a cost of 0 is no limit."""
         return (
             requests <= times * self.requests
             and tokens <= times * self.tokens
@@ -82,9 +81,9 @@ class TrialLimits(Struct, frozen=True):
 
 
 class Trial(Protocol):
-    """One simulated group, and the bot in it. `people` may speak, `faults` can go wrong on purpose;
-    `draft` is a question that stands ready. One that is not as it was wanted has a `trouble`, in a
-    word: `persona` (its text or key could not be used). `name` is of this one alone.
+    """A simulated group with the bot in it. `people` may speak, `faults` can be injected; `draft`
+    is a prefilled question. `trouble` is a word for a deviation from what was wanted: `persona`
+    (its text or key could not be used). `name` is unique to this trial.
     """
 
     name: str
@@ -95,13 +94,13 @@ class Trial(Protocol):
 
     @property
     def ceiling(self) -> TrialLimits | None:
-        """The most it takes; None where there is no limit."""
+        """Its limits, if any."""
         ...
 
     @property
     def lacks(self) -> str:
-        """Why its model is asked nothing more, in a word: `used_up`, `often` (all of today's
-        together took too much), `spent` (the bot's day has no money left); empty while it is.
+        """Why its model is asked no further, in a word: `used_up`, `often` (today's trials together
+        used too much), `spent` (the bot's daily limit is used up); else empty.
         """
         ...
 
@@ -113,12 +112,12 @@ class Trial(Protocol):
 
     @property
     def lines(self) -> tuple[TrialLine, ...]:
-        """The lines that were said, oldest first."""
+        """Oldest first."""
         ...
 
     @property
     def feed(self) -> Feed:
-        """Tells of every line, as it comes."""
+        """A change for every new line."""
         ...
 
     @property
@@ -127,83 +126,74 @@ class Trial(Protocol):
         ...
 
     @property
-    def is_busy(self) -> bool:
-        """Whether the bot is at an answer."""
-        ...
+    def is_busy(self) -> bool: ...
 
     async def settle(self) -> None:
-        """Wait until what was said so far can be read there."""
+        """Wait until all that was said so far can be read in its journal."""
         ...
 
     async def say(self, who: str, text: str, picture: bytes = b"", *, patience: float) -> bool:
-        """Say something as that member, with a picture where there is one, and wait until all that
-        comes of it is settled, for so many seconds at most: the rest goes on without us. Whether
-        it was said: not in the name of nobody there, nor where its picture took too long to unpack.
-        Raises MediaError for a picture that is none.
+        """Say something as that member, with a picture, if any, and wait at most `patience` seconds
+        until all that follows is settled; the rest goes on in the background. False if there is no
+        such member, or its picture took too long to decode. Raises MediaError if it is not a
+        picture.
         """
         ...
 
-    async def inject_fault(self, fault: str) -> None:
-        """Let one of the faults go wrong."""
-        ...
+    async def inject_fault(self, fault: str) -> None: ...
 
     async def picture(self, number: int) -> bytes:
-        """A picture of a line, as JPEG. Raises MediaError where it cannot be shown any more."""
+        """A picture of a line, as JPEG. Raises MediaError if it is no longer available."""
         ...
 
     async def taken(self) -> UsageSum:
-        """The sum its requests took, failed ones among them."""
+        """Its usage, including failed requests."""
         ...
 
     def propose(self, who: str, question: str, source: Source | None = None) -> None:
-        """Let a question stand ready; whoever asked it joins, and the one who joined long ago
-        leaves.
-        """
+        """Prefill a question; its asker joins the group in place of the one who joined first."""
         ...
 
     def has_words_of(self, user: int, group: int) -> bool:
-        """Whether anything that this person said, or anybody in this group, was brought here."""
+        """Whether any words of this person, or from this group, were brought here."""
         ...
 
-    def erase(self) -> None:
-        """Let go of all that was said here."""
-        ...
+    def erase(self) -> None: ...
 
 
 class TrialRuns(Protocol):
-    """Opens a trial when somebody asks for one. There is one at a time. `last` is what the latest
-    one took that is over and had a real model.
+    """Opens trials, one at a time. `last` is the usage of the latest finished trial with a real
+    model.
     """
 
     last: UsageSum | None
 
     @property
     def ceiling(self) -> TrialLimits | None:
-        """The most that a trial with the bot's own model may take; None where it has none."""
+        """The limits of a trial with the bot's own model; None if it has no model."""
         ...
 
     @property
     def current(self) -> Trial | None:
-        """The one that is open."""
+        """The open trial, if any."""
         ...
 
     @property
     def can_end(self) -> bool:
-        """Whether the one that is open can be ended here."""
+        """Whether the open trial can be ended here."""
         ...
 
     def touch(self) -> None:
-        """Somebody is at it: it stays a while."""
+        """Keep the open trial alive: its page is in use."""
         ...
 
     async def open(self, wanted: TrialOptions) -> str:
-        """End the one that is open, and open another; what came in between, in a word: `spent` (the
-        day has no money left), `often` (today's trials took too much), `persona` (it could not be
-        used), `forgotten` (whoever asked the question, meanwhile), `failed`; empty where it is
-        open.
+        """End the open trial, and open another. Returns why it failed, in a word: `spent` (the
+        daily limit is used up), `often` (today's trials used too much), `persona` (it could not be
+        used), `forgotten` (the asker was erased meanwhile), `failed`; empty on success.
         """
         ...
 
     async def end(self) -> None:
-        """End the one that was opened here."""
+        """End the trial that was opened here."""
         ...

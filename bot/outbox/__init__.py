@@ -1,1 +1,1 @@
-"""The way out: text to messages, messages to rows, rows to the socket; and alerts to owners."""
+"""Outgoing messages: from text to messages, to rows, to the socket; and alerts to owners."""

@@ -1,7 +1,7 @@
-"""Saying things in conversations: an answer or a tool's message in as few QQ messages as it needs,
-and the lines of the service itself. What arrived is known again when somebody quotes it.
+"""Sends answers, tools' messages and the service's own lines, in as few QQ messages as possible.
+The history records what arrived, so that later quotes of it are recognized.
 
-Text always leaves as text segments, never as a string a server would search for CQ codes.
+Text is always sent as text segments, never as a string in which a server looks for CQ codes.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from frostagent.types.speech import (
     Unknown,
 )
 
-MAX_LINES = 5  # of the service that wait in a conversation, beyond which it makes no remark
-MAX_PIECES = 10  # messages that show what a server does not take as a file
-ROOM = LIMIT - 40  # characters of each, below a line on which of them it is
+MAX_LINES = 5  # lines of the service waiting in a conversation, beyond which `remark` is silent
+MAX_PIECES = 10  # messages that replace a file, if the server takes none
+ROOM = LIMIT - 40  # characters of each, below a heading with its number
 
 PIECE = Phrase(
     "{name} 完整内容（{number}/{pieces}）\n{words}", "{name} in full ({number}/{pieces})\n{words}"
@@ -53,24 +53,23 @@ CATALOGUE.register(__name__, globals())
 
 
 class SaidMessage(Struct, frozen=True):
-    """One QQ message and what became of it."""
+    """A QQ message and its receipt."""
 
     action: SendMessage
     receipt: Receipt
 
     @property
     def may_be_read(self) -> bool:
-        """Whether somebody has read it, may have, or will: then it is not to be said again."""
+        """Whether a person has read it or may yet do so: then it must not be sent again."""
         return not isinstance(self.receipt, Refused)
 
     @property
     def reason(self) -> str:
-        """Why it was refused; empty if it was not."""
         return self.receipt.reason if isinstance(self.receipt, Refused) else ""
 
     @property
     def blocks_place(self) -> bool:
-        """Whether QQ takes nothing else there, either."""
+        """Whether QQ would refuse any other message there, too."""
         return isinstance(self.receipt, Refused) and self.receipt.blocks_place
 
     @property
@@ -79,11 +78,9 @@ class SaidMessage(Struct, frozen=True):
 
 
 class Delivery:
-    """Says things in conversations, in order.
-
-    If `paced`, a short answer is said message by message, as people write. What is long is a merged
-    forward in which the bot speaks by its `name` there, in pieces if it has none. `tongue` is what
-    owners read who are asked first.
+    """Sends messages to conversations, in order. If `paced`, a short answer is sent message by
+    message, as people write. A long one becomes a merged forward under the bot's `name` there, or
+    pieces if it has no name. `tongue` is the language of questions to owners.
     """
 
     def __init__(
@@ -106,7 +103,7 @@ class Delivery:
         self._limit = limit
 
     def count(self, where: Conversation, segments: Parts) -> int:
-        """How many QQ messages they would be there."""
+        """The number of QQ messages that the segments become there."""
         messages = messages_of(segments, limit=self._limit)
         return 1 if self._merged(where, segments, messages) else len(messages)
 
@@ -119,8 +116,8 @@ class Delivery:
         trail: list[str] | None = None,
         keeps_codes: bool = False,
     ) -> tuple[SaidMessage, ...]:
-        """Say the text where the message came from, a short one at the pace of a person; in a group
-        its first piece quotes the message. `trail` and `keeps_codes` are as in `say`.
+        """Answer a message where it came from; in a group the first piece quotes it, and a short
+        answer is paced. `trail` and `keeps_codes` are as in `say`.
         """
         first: Parts = (Quote(message.message_id),) if is_quoted(message) else ()
         segments = (*first, Text(text))
@@ -154,12 +151,11 @@ class Delivery:
         trail: list[str] | None = None,
         keeps_codes: bool = False,
     ) -> tuple[SaidMessage, ...]:
-        """Send the segments now, in as few QQ messages as they need, with nothing in between; what
-        is long as a merged forward, or in pieces if QQ refuses that. They go on from the words of a
-        `trail`, and lengthen it by what may be read. CQ codes in them are read as codes, unless it
-        `keeps_codes`, because they are the subject.
-
-        After a message that was refused, or whose fate is unknown, the rest is not sent.
+        """Send the segments now, in as few QQ messages as possible, with no others in between; long
+        ones as a merged forward, or in pieces if QQ refuses that. They continue the words of a
+        `trail`, and extend it by those that may be read. CQ codes are interpreted, unless
+        `keeps_codes`: then they are the subject. After a message that was refused, or whose outcome
+        is unknown, the rest is not sent.
         """
         trail = [] if trail is None else trail
         messages = messages_of(segments, limit=self._limit)
@@ -191,7 +187,7 @@ class Delivery:
         self, where: Conversation, segments: Parts, messages: list[Parts]
     ) -> MergedForward | None:
         if len(messages) < 2:
-            return None  # one has room for it
+            return None  # it fits in one message
         name = self._name(where) if self._name else ""
         return merged(segments, messages, name=name) if name else None
 
@@ -216,13 +212,13 @@ class Delivery:
             return ()
         place = len(trail)
         told = list(map(sent_words, actions))
-        trail += told  # at once: what is said beside this goes on from it
+        trail += told  # at once: concurrent messages continue from it
         receipts = await self._outbox.send_all(
             actions, turn_id=turn_id, final=final, pauses=pauses, is_screened=True
         )
         sent = tuple(map(SaidMessage, actions, receipts))
         read = [words for words, one in zip(told, sent, strict=False) if one.may_be_read]
-        unread = [""] * (len(actions) - len(read))  # others' words behind them keep their place
+        unread = [""] * (len(actions) - len(read))  # keeps the places of others' words
         trail[place : place + len(actions)] = read + unread
         for one in sent:
             if isinstance(one.receipt, Confirmed):
@@ -232,8 +228,8 @@ class Delivery:
         return sent
 
     def report(self, refused: SaidMessage) -> None:
-        """Report to the owners that QQ did not take it, in the server's words; if that blocks the
-        place, that it is unreachable.
+        """Alert owners to the refusal, in the server's words; if it blocks the conversation, that
+        it is unreachable.
         """
         if refused.blocks_place:
             self._outbox.unreachable.tell(refused.action.conversation)
@@ -243,7 +239,7 @@ class Delivery:
 
 
 def undelivered(said: Sequence[SaidMessage]) -> Undelivered | None:
-    """What is wrong with the delivery of these; None if all arrived, or are drafts."""
+    """The worst outcome; None if all arrived or are drafts."""
     worst = None
     for one in said:
         match one.receipt:
@@ -257,7 +253,7 @@ def undelivered(said: Sequence[SaidMessage]) -> Undelivered | None:
 
 
 def note_on(said: tuple[SaidMessage, ...], words: Wording) -> str:
-    """The note for the model on the delivery of its words; empty if all of them arrived."""
+    """The note for the model if its words did not all arrive; else empty."""
     for arrived, one in enumerate(said):
         match one.receipt:
             case Confirmed():
@@ -277,10 +273,9 @@ def note_on(said: tuple[SaidMessage, ...], words: Wording) -> str:
 
 
 class Postbox:
-    """Says the lines of the service itself, as soon as possible. They belong to no turn: nobody
-    waits for their receipts, and no model reads them.
-
-    `openly` if it says what an owner asked for, which is said in shadow mode too.
+    """Posts the service's own lines as soon as possible. They belong to no turn: no task awaits
+    their receipts, and no model reads them. `openly` is for lines that an owner asked for, which
+    are sent in shadow mode too.
     """
 
     def __init__(
@@ -300,8 +295,8 @@ class Postbox:
         about: str = "",
         then: Callable[[Receipt], None] | None = None,
     ) -> bool:
-        """Say it, and call `then` with its receipt; False if too much waits there. It is forgotten
-        with the person or run that it is `about` (`bot/core/actions`).
+        """Queue the line, and call `then` with its receipt; False if the queue is full. The line is
+        erased with the person or run that it is `about` (`bot/core/actions`).
         """
         action = SendMessage(where, (*((Quote(quote),) if quote else ()), Text(words)))
         receipt = self._outbox.post(action, openly=self._openly, name=about)
@@ -311,9 +306,7 @@ class Postbox:
         return True
 
     def remark(self, where: Conversation, words: str, *, quote: str = "", about: str = "") -> bool:
-        """Say it, unless `MAX_LINES` lines of the service wait there already, so that answers would
-        wait for them; whether it is said.
-        """
+        """`post`, unless MAX_LINES lines of the service wait there: answers would wait for them."""
         has_room = self._outbox.lines(where) < MAX_LINES
         return has_room and self.post(where, words, quote=quote, about=about)
 
@@ -328,9 +321,8 @@ class Postbox:
         tongue: Language = Language.CHINESE,
     ) -> None:
         """Send the words as a text file of that name; if the server takes no file, in messages with
-        a heading in that language.
-
-        `unshown` is called if they are too long for that, or too much waits there.
+        a heading in that language. `unshown` is called if they are too long for that, or the queue
+        is full.
         """
         encoded = base64.b64encode(words.encode("utf-8", "replace")).decode()
         receipt = self._outbox.post(
@@ -368,7 +360,7 @@ class Postbox:
 
 
 def _own_message(action: SendMessage, message_id: str, at: float) -> MessageReceived:
-    """A message of ours that arrived, as if it had been received."""
+    """A sent message in the form of a received one."""
     where = action.conversation
     return MessageReceived(
         self_id=where.platform_id,

@@ -1,7 +1,7 @@
-"""Signs beside what is said: an emoji on a message, "typing" in a private chat.
+"""Gestures beside messages: an emoji on a message, "typing" in a private chat.
 
-They are a courtesy: nobody waits for them, none is made twice, and a server is asked only once a
-connection for what it cannot do.
+They are best effort: never awaited, never repeated, and an unsupported one is tried only once per
+connection.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-WORKING: Final = "212"  # QQ's face 托腮: the question is being thought about
+WORKING: Final = "212"  # QQ's face 托腮: thinking about the question
 NOT_NOW: Final = "27"  # QQ's face 流汗: too many questions, this one is not answered
 
-LONG: Final = 3.0  # seconds of a run after which its asker is shown that something happens
-MOST: Final = 200  # signs under way; more are not made
+LONG: Final = 3.0  # seconds of a run after which its asker sees a gesture
+MOST: Final = 200  # gestures in flight; further ones are dropped
 
 
 class _Work(Struct, eq=False):
-    """A question that is being answered, and when its asker may doubt it."""
+    """A question being answered, and when to show a gesture."""
 
     message: MessageReceived
     due: float
 
 
 class Gestures:
-    """Makes signs while it is open, except in places that are `unseen`."""
+    """Makes gestures while it is open, except in conversations that are `unseen`."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Gestures:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Own the signs under way; at the end they are given up."""
+        """Own the gestures in flight; on exit they are cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -69,7 +69,7 @@ class Gestures:
                     task.cancel()
 
     def connected(self, account: int) -> None:
-        """Its server may be another one now, which can do more."""
+        """Forget what the account's server could not do: it may be another server now."""
         self._unsupported = {known for known in self._unsupported if known[0] != account}
 
     def react(self, message: MessageReceived, emoji_id: str = WORKING) -> None:
@@ -82,9 +82,7 @@ class Gestures:
 
     @contextmanager
     def while_working(self, message: MessageReceived) -> Iterator[None]:
-        """Show the asker that something happens, once the block has taken so long that they may
-        doubt it.
-        """
+        """Show the asker a gesture once the block has taken LONG seconds."""
         work = _Work(message, self._clock.monotonic() + LONG)
         self._working[work] = None
         if self._watch is None or self._watch.done():
@@ -95,7 +93,7 @@ class Gestures:
             self._working.pop(work, None)
 
     async def _show_work(self) -> None:
-        # One task for all: hardly any work takes so long, and each would pay for its timer.
+        # One task for all: work rarely takes so long, and a timer for each would cost more.
         while self._working:
             work = next(iter(self._working))
             if (left := work.due - self._clock.monotonic()) > 0:
@@ -131,5 +129,5 @@ class Gestures:
             logger.info("account %d makes no such sign from now on: %s", where.platform_id, error)
         except TransportError as error:
             logger.debug("no sign in %s: %s", where, error)
-        except Exception:  # a courtesy must not end whoever makes it
+        except Exception:  # a gesture must never fail its caller
             logger.exception("no sign in %s", where)

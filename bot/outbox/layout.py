@@ -1,12 +1,11 @@
-"""Text to the QQ messages it becomes, as people read them. Pure.
+"""Lays text out as QQ messages. Pure.
 
 A short answer of several paragraphs may become several messages, as people write; a long one a
-merged forward, so that it does not push everybody else's talk off the screen.
+merged forward, so that it does not push other people's messages off the screen.
 
-QQ shows text as it stands, so that Markdown's stars, hashes and pipes are removed. Nothing inside a
-code block, a code span or an address changes. A mark goes only if it is one: kaomoji, products,
-powers, hashtags and names like `__init__` stay as they are. Every pattern takes linear time,
-whatever a model writes.
+QQ shows text unrendered, so Markdown is removed. Code blocks, code spans and addresses never
+change, nor do kaomoji, multiplications, powers, hashtags and names like `__init__`. Every pattern
+takes linear time for any input.
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ ENDS = (
 
 
 def split_text(text: str, limit: int = LIMIT) -> tuple[str, ...]:
-    """The text in pieces of at most `limit` characters, none empty, nothing lost but blank space
-    between pieces.
-
-    A code block is only cut when it is longer than `limit` itself; then each piece is fenced again.
+    """The text in non-empty pieces of at most `limit` characters; only blanks between pieces are
+    lost. A code block is cut only if it is longer than `limit`; then each piece is fenced.
     """
     if len(text) <= limit:
         return (text.strip(),) if text.strip() else ()
@@ -68,7 +65,7 @@ def _cut(block: str, limit: int) -> list[str]:
     mark = FENCE.match(block)
     if mark and len(mark[0]) <= limit // 3:
         return _cut_code(block, limit, opening=mark[0], closing=mark[1])
-    # A fence that fills a piece by itself is no fence worth repeating.
+    # A fence that fills a whole piece is not worth repeating.
     return _cut_prose(block, limit)
 
 
@@ -82,9 +79,7 @@ def _cut_prose(text: str, limit: int) -> list[str]:
 
 
 def _place(text: str, limit: int) -> int:
-    """Where to cut: after the last end that leaves a piece of at least a third; else at the
-    limit.
-    """
+    """Cut after the last sentence or clause end that leaves at least a third; else at the limit."""
     for end in ENDS:
         places = [
             match.end() for match in end.finditer(text, 0, limit) if match.end() >= limit // 3
@@ -118,23 +113,21 @@ def _hard(line: str, room: int) -> list[str]:
 Parts: TypeAlias = tuple[SendSegment, ...]
 """The segments of one QQ message."""
 
-MAX_MESSAGES: Final = 20  # for one thing said: more is a flood, and risk control's business
+MAX_MESSAGES: Final = 20  # per call; more would be a flood, and attract risk control
 CUT_SHORT: Final = Phrase("……（太长了，后面的省略了）", "… (too long, the rest is left out)")
 CATALOGUE.register(__name__, globals())
-ALONE: Final = ("record", "video", "file")  # media QQ shows only as a message of their own
+ALONE: Final = ("record", "video", "file")  # media that QQ shows only in a message of their own
 
-SHORT: Final = 300  # characters in all, under which an answer is said paragraph by paragraph
+SHORT: Final = 300  # characters in total, below which an answer is sent paragraph by paragraph
 AT_ONCE: Final = 3  # messages of one short answer
 NODE: Final = 2000  # characters
 MAX_NODES: Final = 50
 
 
 def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
-    """The segments as QQ messages: order kept, the quote first, long text in pieces, some media
-    alone, Markdown as text.
-
-    Blank text is left out, and a message with nothing but a quote is never made. More than
-    `MAX_MESSAGES` end in a line that says so.
+    """The segments as QQ messages: in order, the quote first, long text in pieces, some media
+    alone, Markdown as text. Blank messages and mere quotes are omitted. If there are more than
+    MAX_MESSAGES, the last one says that the rest was cut.
     """
     if _is_one(segments, limit):
         read = tuple([_read(segment) for segment in segments])
@@ -148,8 +141,8 @@ def messages_of(segments: Parts, *, limit: int = LIMIT) -> list[Parts]:
 
 
 def in_turns(segments: Parts) -> list[Parts]:
-    """The messages of a short answer that has several paragraphs, three at most, of which the first
-    quotes; empty for all other answers.
+    """The messages of a short answer with several paragraphs, at most AT_ONCE, the first with the
+    quote; empty for any other answer.
     """
     quotes = tuple(segment for segment in segments if isinstance(segment, Quote))
     words = [segment.text for segment in segments if isinstance(segment, Text)]
@@ -166,8 +159,8 @@ def in_turns(segments: Parts) -> list[Parts]:
 
 
 def merged(segments: Parts, messages: list[Parts], *, name: str) -> MergedForward | None:
-    """Words too long for messages, as a merged forward in which `name` says it; None where it is
-    short (as more than three messages of words never are), or not in words alone.
+    """Text too long for messages as a merged forward by `name`; None if it is short, or contains
+    more than text and a quote.
     """
     if sum(map(_length, messages)) <= LIMIT:
         return None
@@ -186,7 +179,7 @@ def merged(segments: Parts, messages: list[Parts], *, name: str) -> MergedForwar
 
 
 def _is_one(segments: Parts, limit: int) -> bool:
-    """Whether it is some words, perhaps behind a quote, that one message has room for: as most."""
+    """Whether it is text for one message, with or without a quote: the usual case."""
     if len(segments) > 2 or not segments or not isinstance(words := segments[-1], Text):
         return False
     if len(segments) == 2 and not isinstance(segments[0], Quote):
@@ -199,7 +192,7 @@ def _length(message: Parts) -> int:
 
 
 def _readable(messages: Iterable[Parts]) -> Iterator[Parts]:
-    """The messages as people read them; one that is marks and nothing else stays as it is."""
+    """The messages without Markdown; one that consists of marks alone stays as it is."""
     for message in messages:
         read = tuple([one for one in map(_read, message) if not isinstance(one, Text) or one.text])
         yield read if _says_something(read) else message
@@ -249,19 +242,18 @@ def _quoting(quote: Quote | None, segments: list[SendSegment]) -> Parts:
 
 
 def _says_something(segments: Iterable[SendSegment]) -> bool:
-    """Whether anything is in it besides a quote and blanks."""
+    """Whether it contains more than a quote and blanks."""
     said = [segment for segment in segments if not isinstance(segment, Quote)]
     return any(not isinstance(segment, Text) or segment.text.strip() for segment in said)
 
 
 # --- Markdown -------------------------------------------------------------------------------------
 
-GAP: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")  # more than two blank lines: nothing but room
+GAP: Final = re.compile(r"\n(?:[^\S\n]*\n){3,}")  # more than two blank lines
 
 MARKED: Final = re.compile(r"[*_`<|\[\\]|^[^\S\n]*(?:[-+>~=]|#+\s)", re.MULTILINE)
 
-# A line that opens a code block: a mark after it on the same line means a code span (CommonMark
-# 4.5).
+# Opens a code block: a mark later on the same line would make it a code span (CommonMark 4.5).
 FENCE: Final = re.compile(r"[^\S\n]*(`{3,}|~{3,})[^`~\n]*$", re.MULTILINE)
 
 END: Final = r"\s<>()\"'`|，。；！？、（）【】《》「」"  # of an address
@@ -275,7 +267,7 @@ CODE: Final = r"(?<!`)(?P<ticks>`{1,3})(?!`)(?P<code>[^\n]+?)(?<!`)(?P=ticks)(?!
 KEPT: Final = re.compile(
     rf"\\(?P<escaped>[*#>`|]|_(?=\w))|{CODE}|{LINK}|<(?P<auto>{URL})>|(?P<url>{URL})"
 )
-"""What nothing may change in: signs that are meant, spans of code, addresses."""
+"""Text that must not change: escaped characters, code spans, addresses."""
 
 BOLD: Final = re.compile(
     r"(?<![A-Za-z0-9)])\*\*(?=[^\s*])([^*\n]*(?:\*(?!\*)[^*\n]*)*)(?<=[^\s*])\*\*"
@@ -299,9 +291,9 @@ CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def strip_markdown(text: str) -> str:
-    """The text as people shall read it; the very same where nothing in it is Markdown, or a gap."""
+    """The text without Markdown and large gaps; the same object if it has neither."""
     if not MARKED.search(text):
-        return GAP.sub("\n\n", text)  # as nearly all are
+        return GAP.sub("\n\n", text)  # the usual case
     lines: list[str] = []
     for block, is_code in blocks(text):
         lines += block[1 : -1 if _is_closed(block) else None] if is_code else _plain_lines(block)
@@ -309,9 +301,9 @@ def strip_markdown(text: str) -> str:
 
 
 def verbatim_parts(text: str) -> tuple[str, ...]:
-    """The code and the addresses in it, in which nothing may change."""
+    """The code and addresses in the text, which must not change."""
     if not MARKED.search(text) and "://" not in text:
-        return ()  # as nearly always
+        return ()  # the usual case
     found: list[str] = []
     for block, is_code in blocks(text):
         lines = "\n".join(block)
@@ -321,7 +313,7 @@ def verbatim_parts(text: str) -> tuple[str, ...]:
 
 
 def blocks(text: str) -> Iterator[tuple[list[str], bool]]:
-    """Runs of lines, and whether they are a code block, fences included; one left open runs to the
+    """Runs of lines, and whether each is a code block, fences included; an unclosed one runs to the
     end.
     """
     lines: list[str] = []
@@ -342,7 +334,7 @@ def blocks(text: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether the line ends a code block that this fence began."""
+    """Whether the line closes a code block opened by this fence."""
     bare = line.strip()
     return bare.startswith(fence) and not bare.strip(fence[0])
 
@@ -369,7 +361,7 @@ def _plain_lines(lines: list[str]) -> list[str]:
 
 
 def _kept(match: re.Match[str]) -> tuple[str, str, str]:
-    """The part that stays as it is, and the words before and behind it."""
+    """The part that stays as it is, and the words before and after it."""
     if code := match["code"]:
         is_padded = len(code) > 2 and code[0] == code[-1] == " "
         return code[1:-1] if is_padded else code, "", ""
@@ -380,14 +372,14 @@ def _kept(match: re.Match[str]) -> tuple[str, str, str]:
         return escaped, "", ""
     to = match["to"] or match["auto"]
     words = (match["words"] or "").strip().strip("`")
-    # What follows would be taken for a part of the address.
+    # Without the blank, following text would be read as part of the address.
     follows = re.match(r"\w", match.string[match.end() : match.end() + 1])
     return to, f"{words} " if words and words != to else "", " " if follows else ""
 
 
 def _without_tables(lines: list[str]) -> Iterator[str]:
-    """The lines with each row of a table as one: `a: b`, with the names of columns where there are
-    more.
+    """The lines with each table row as `a: b`, with column names if there are more than two
+    columns.
     """
     rest, names = list(reversed(lines)), list[str]()
     while rest:
@@ -418,7 +410,7 @@ def _row(cells: list[str], names: list[str]) -> str:
 
 
 def _without_rules(lines: Iterable[str]) -> Iterator[str]:
-    """The lines without those that are drawn, nor two blank ones where one was."""
+    """The lines without rules and underlines, and without doubled blank lines in their place."""
     before, drawn = "", False
     for line in lines:
         if RULE.fullmatch(line) or (before.strip() and UNDERLINE.fullmatch(line)):

@@ -1,8 +1,7 @@
-"""Mentions, quotes and faces in what a model wrote: `@name#number`, and CQ codes. Pure.
+"""Mentions, quotes and faces in a model's words: `@name#number`, and CQ codes. Pure.
 
-Nobody is mentioned by what stands in code or in an address. Without the person's name in front a
-number mentions nobody, and at most three people are mentioned in one thing said: the others are
-called by name.
+Code and addresses mention no one, nor does a number without the person's name. At most three people
+are mentioned at a time; others are called by name.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from bot.policy.cq_codes import Code, may_contain_codes, replace_codes
 from frostagent.types.speech import Face, Quote, Text
 
 Who: TypeAlias = Callable[[int, str], tuple[int, str] | None]
-"""Of a number its account and the name last seen; None if nobody has it, or the name that stands
-before it, if any, is another's.
+"""Resolves a number to an account and the name last seen; None if it is unknown, or if the given
+name, unless empty, belongs to another person.
 """
 
-MOST: Final = 3  # people mentioned in one thing said
-NUMBER: Final = re.compile(r"[#＃](\d{1,7})(?!\d)(?:[#＃]\1(?!\d))*")  # models say it twice
-LONGEST: Final = 32  # characters of a name, with what stands before it
+MOST: Final = 3  # people mentioned at a time
+NUMBER: Final = re.compile(r"[#＃](\d{1,7})(?!\d)(?:[#＃]\1(?!\d))*")  # models repeat the number
+LONGEST: Final = 32  # characters of a name, including the text before it
 CALLED: Final = re.compile(r"(?<![A-Za-z0-9._-])@([^\s@#＃]+)$")
 JOINED: Final = re.compile(r"[a-z0-9._-]$")  # an address, not a mention
 
@@ -39,13 +38,13 @@ def with_mentions(
     words: str,
     keeps_codes: bool,
 ) -> Sequence[tuple[SentSegment, ...]]:
-    """The messages with what their `words` mean: people of a group are mentioned, a message that is
-    known there is quoted. Other CQ codes are cut, or stay as they are if it `keeps_codes`.
+    """Resolve the people and the quoted message in `words`, as far as they are known there. Other
+    CQ codes are removed, unless `keeps_codes`.
     """
     has_codes = may_contain_codes(words) and not keeps_codes
     has_numbers = any(map(words.__contains__, "#＃")) and NUMBER.search(words) is not None
     if not (has_codes or has_numbers):
-        return messages  # as nearly always
+        return messages  # the usual case
     kept = verbatim_parts(words)
     if has_codes:
         messages = list(_without_codes(messages, where, history, kept))
@@ -57,9 +56,8 @@ def with_mentions(
 def mentioning(
     text: str, who: Who, *, most: int = MOST, but: Collection[str] = ()
 ) -> list[Text | Mention]:
-    """The text with mentions in it, `most` of them; whoever else is meant is called by name.
-
-    Nobody is called by what stands in one of the texts in `but`: code, or an address.
+    """The text with at most `most` mentions; further people are called by name. References inside a
+    text of `but`, which is code or an address, are left alone.
     """
     parts: list[Text | Mention] = []
     words, done, left = "", 0, most
@@ -80,13 +78,13 @@ def mentioning(
 
 
 def naming(text: str, *, but: Collection[str] = ()) -> str:
-    """The text with whoever it calls called by name alone: where nobody can be mentioned."""
+    """The text with people called by name, for places without mentions."""
     said = mentioning(text, lambda *_: None, but=but)
     return "".join(part.text for part in said if isinstance(part, Text))
 
 
 def _name(words: str, known: str) -> str:
-    """The name that is called at the end of these words; empty where none is."""
+    """The name called at the end of these words; empty if there is none."""
     called, known = words[-LONGEST:].casefold(), f"@{known}".casefold()
     if len(known) > 1 and called.endswith(known) and not JOINED.search(called[: -len(known)]):
         return words[1 - len(known) :]
@@ -100,9 +98,7 @@ def _without_codes(
     history: History,
     kept: Collection[str],
 ) -> Iterator[tuple[SentSegment, ...]]:
-    """The messages with what CQ codes in them mean: people of a group are mentioned, a message
-    that is known there is quoted, unless another is already. The rest is cut.
-    """
+    """Resolve CQ codes: mention people of a group, quote one known message; remove the rest."""
     left = MOST if where.is_group else 0
     for message in messages:
         parts: list[SentSegment] = []
@@ -137,7 +133,7 @@ def _without_codes(
 def _in_words(
     nodes: Sequence[str], where: Conversation, history: History, kept: Collection[str]
 ) -> Iterator[str]:
-    """The same where nobody is mentioned and nothing quoted: people are called by name."""
+    """`_without_codes` for places without mentions and quotes: people are called by name."""
 
     def means(code: Code) -> Text | None:
         if not isinstance(code, Mention):
@@ -157,8 +153,8 @@ def _with_numbers(
     history: History,
     kept: Collection[str],
 ) -> Iterator[tuple[SentSegment, ...]]:
-    """The messages with the people in them who are called by name and number: mentioned, as QQ
-    does that in groups, or by name; nobody by what is `kept` as it is.
+    """Resolve people called by name and number: mentioned in groups, else by name. References
+    inside `kept` texts are left alone.
     """
     called = (isinstance(part, Mention) for message in messages for part in message)
     left = max(0, MOST - sum(called)) if where.is_group else 0
@@ -184,7 +180,7 @@ def _with_numbers(
 
 
 def _called(where: Conversation, history: History, number: int) -> Mention | None:
-    """Who is meant by the number of an account, or by that of a prompt: models know these."""
+    """Resolve an account's number, or a number of the prompt: models know both."""
     speakers = history.speakers
     user_id = number if speakers.knows(where, number) else speakers.user_id(where, number)
     return None if user_id is None else Mention(user_id, speakers.name(where, user_id))

@@ -1,8 +1,8 @@
-"""Everything that is said, by whomever: screened, kept back as a draft in shadow mode, queued in
-order, and followed until its receipt is known.
+"""The outbox of all messages: screens them, keeps them as drafts in shadow mode, queues them in
+order, and follows them until the receipt is known.
 
-A send whose caller was cancelled is withdrawn if it has not been on the wire, seen to its end if it
-has. If words of a turn may be lost, or are lost when nobody awaits their receipt any more, that is
+If its caller is cancelled, a send is withdrawn unless it has been on the wire; else it is
+completed. Words of a turn that may be lost, or are lost while no caller awaits the receipt, are
 reported.
 """
 
@@ -43,10 +43,8 @@ CATALOGUE.register(__name__, globals())
 
 
 class Screen:
-    """Takes words that the operator withholds out of messages, whoever wants to send them, and
-    tells the owners. Owners get them all the same: they must read what they are asked.
-
-    `withheld` is how often something was withheld since the start.
+    """Removes words that the operator blocks from messages, and alerts owners. Messages to owners
+    are not screened: they must read what they decide on. `withheld` counts since the start.
     """
 
     def __init__(self, *, words: BlockedWords, owner: Owner, owners: Collection[int]) -> None:
@@ -59,8 +57,8 @@ class Screen:
     def __call__(
         self, actions: Sequence[SendMessage], earlier: str = "", /
     ) -> tuple[SendMessage, ...]:
-        """The messages as they may leave: as many, in the same order, behind what was said in the
-        same place `earlier`.
+        """The screened messages: the same number, in the same order, as a continuation of `earlier`
+        words.
         """
         before = tuple(actions)
         if not before or self._is_owners(before[0]):
@@ -69,7 +67,7 @@ class Screen:
         alone = screen_messages(before, self._withholds, self._tongue_of)
         after = screen_continuation(earlier, alone, self._withholds, self._tongue_of)
         if after != before:
-            after = screen_messages(after, self._withholds, self._tongue_of)  # what is left of them
+            after = screen_messages(after, self._withholds, self._tongue_of)  # once more
             self.withheld += 1
             where = before[0].conversation
             logger.warning("withheld from %s: line %d of the word list", where, self._line)
@@ -91,9 +89,9 @@ class Screen:
 
 
 class Outbox:
-    """Sends what it is given, as the `screen` leaves it; if the `shadow` is active there, what is
-    not said `openly` becomes a draft. `report_loss` learns of words of turns only (see `Send`):
-    lines about lines would never end. Its lifetime is the sender's.
+    """Sends messages through the `screen`; in a conversation in shadow mode they become drafts,
+    unless sent `openly`. `report_loss` receives only words of turns (see `Send`): alerts about
+    alerts would never end. It lives as long as the sender.
     """
 
     def __init__(
@@ -119,12 +117,12 @@ class Outbox:
         self.settled = journal.settled
         self.spoke = journal.last_sent
 
-    # --- saying -----------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------
 
     def screened(
         self, actions: Sequence[SendMessage], earlier: str = ""
     ) -> tuple[SendMessage, ...]:
-        """The messages as they may leave, behind what was said in the same place `earlier`."""
+        """The messages as the screen leaves them, as a continuation of `earlier` words."""
         return tuple(actions) if self.screen is None else self.screen(actions, earlier)
 
     async def send(
@@ -135,7 +133,9 @@ class Outbox:
         final: bool = False,
         patience: float = PATIENCE,
     ) -> Receipt:
-        """Send it; the receipt. `Queued`: it will be sent once QQ is back, within two minutes."""
+        """Send it, and return the receipt. `Queued` means that it is sent if QQ reconnects within
+        two minutes.
+        """
         (receipt,) = await self.send_all((action,), turn_id=turn_id, final=final, patience=patience)
         return receipt
 
@@ -149,11 +149,10 @@ class Outbox:
         is_screened: bool = False,
         patience: float = PATIENCE,
     ) -> tuple[Receipt, ...]:
-        """Send these in one conversation, nothing in between; a receipt for each. `pauses` are the
-        seconds that each would take to type.
-
-        After one that was refused, or whose fate is unknown, the rest is not sent and has no
-        receipt. All are taken, or none if too many wait.
+        """Send these in one conversation with no others in between; returns a receipt for each.
+        `pauses` are the seconds that each takes to type. All are queued, or none if the queue is
+        full. After one that was refused, or whose outcome is unknown, the rest is not sent and has
+        no receipt.
         """
         shown = actions if is_screened else self.screened(actions)
         sends = self._take(shown, turn_id=turn_id, final=final)
@@ -172,8 +171,8 @@ class Outbox:
         openly: bool = False,
         name: str = "",
     ) -> asyncio.Future[Receipt] | None:
-        """Send it as soon as possible; its receipt, to be awaited or not. None if too many wait.
-        The id of its row begins with `name`.
+        """Queue it; returns the future receipt, None if the queue is full. The id of its row begins
+        with `name`.
         """
         shown = self.screened((action,))
         sends = self._take(shown, turn_id=turn_id, final=final, openly=openly, name=name)
@@ -186,9 +185,8 @@ class Outbox:
         turn_id: str = "",
         question: MessageReceived | None = None,
     ) -> None:
-        """Send it as an answer (to the `question` of a turn that does not go on), and write that
-        down with these entries: both are known, or neither, whenever the process ends. It is on the
-        wire only after all of that is durable, if the store can promise it.
+        """Queue it as an answer (to the `question` of a turn that has ended), and write the entries
+        in the same transaction. It is sent only after that is durable, if the store can promise it.
         """
         shown = self.screened((action,))
         if self._shadow is not None and self._shadow.is_active_in(action.conversation):
@@ -199,8 +197,8 @@ class Outbox:
     async def publish(
         self, *entries: Entry, actions: Sequence[SendMessage], turn_id: str, name: str
     ) -> tuple[Receipt, ...]:
-        """The same for what an owner wants said, in a shadow too; the receipts, as of `send_all`.
-        The ids of its rows begin with `name`.
+        """`post_with` for several messages that an owner publishes, also in shadow mode; returns
+        receipts as `send_all` does. The ids of its rows begin with `name`.
         """
         shown = self.screened(actions)
         sends = self._queue_with(*entries, actions=shown, turn_id=turn_id, name=name)
@@ -232,7 +230,7 @@ class Outbox:
     def _sends_of(
         self, actions: Sequence[SendMessage], *, turn_id: str, final: bool, name: str = ""
     ) -> list[Send]:
-        """Sends of these, each of which leaves only if the one before it arrived."""
+        """Sends in a chain: each leaves only if the one before it arrived."""
         sends: list[Send] = []
         for action in actions:
             send = self._journal.create(
@@ -246,90 +244,83 @@ class Outbox:
             sends.append(send)
         return sends
 
-    # --- what waits, and what is taken back -------------------------------------------------------
+    # --- waiting sends ----------------------------------------------------------------------------
 
     @property
     def open_sends(self) -> list[Send]:
-        """The sends that wait, are on the wire, or may have been: no receipt tells."""
+        """The sends that wait, are on the wire, or are unconfirmed."""
         return [*self._sender.sends, *self.unconfirmed.sends]
 
     def lines(self, where: Conversation) -> int:
-        """How many messages of no turn wait there."""
+        """The number of waiting messages there that belong to no turn."""
         return sum(not send.turn_id for send in self._sender.unsent(where))
 
     def unsent(self, where: Conversation) -> set[str]:
-        """The turns some of whose words wait there, and have not been on the wire."""
+        """The turns with words waiting there that have not been on the wire."""
         return {send.turn_id for send in self._sender.unsent(where)}
 
     def withdraw(self, where: Conversation, turn_ids: Collection[str]) -> int:
-        """Say nothing more there of these turns; how many messages of them waited."""
+        """Withdraw the waiting messages of these turns; returns their number."""
         sends = [send for send in self._sender.unsent(where) if send.turn_id in turn_ids]
         for send in sends:
             self._journal.withdraw(send, STOPPED)
         return len(sends)
 
-    # --- what an earlier process left -------------------------------------------------------------
+    # --- sends of an earlier process --------------------------------------------------------------
 
     def resume(self, stored: StoredSend) -> None:
-        """Send what an earlier process wrote down as queued, and never put on the wire."""
+        """Send what an earlier process queued and never put on the wire."""
         send = self._restored(stored, SendState.QUEUED)
-        self._sender.enqueue((send,), most=None)  # it was taken already
+        self._sender.enqueue((send,), most=None)  # its place was taken before
 
     def drop(self, stored: StoredSend, reason: str) -> None:
-        """Give up what an earlier process wrote down as queued: nobody expects it any more."""
+        """Drop what an earlier process queued, as it is no longer wanted."""
         send = self._restored(stored, SendState.QUEUED)
         self._journal.settle(send, SendState.DROPPED, Refused(reason), reason=reason)
 
     def remember_refused(self, stored: StoredSend) -> None:
-        """QQ refused this just before an earlier process ended, which may have told nobody."""
+        """Announce a refusal that an earlier process may not have reported before it ended."""
         send = Send.of(stored, SendState.REFUSED)
         blocks = is_of_place(stored.reason)
         send.settle(Refused(stored.reason, by_server=True, blocks_place=blocks))
         self._journal.announce(send)
 
     def remember_unknown(self, stored: StoredSend) -> None:
-        """Look for what an earlier process put on the wire without hearing more of it; it is never
-        sent again.
+        """Look for what an earlier process put on the wire without learning its outcome. It is
+        never sent again.
         """
         send = self._restored(stored, SendState.UNKNOWN)
         self.unconfirmed.add(send)
-        if stored.state is not SendState.UNKNOWN:  # else that process has told it
+        if stored.state is not SendState.UNKNOWN:  # else that process has reported it
             self._journal.change(send, SendState.UNKNOWN, reason=RESTARTED)
             send.report_loss(RESTARTED)
 
     def _restored(self, stored: StoredSend, state: SendState) -> Send:
         return Send.of(stored, state, self.report_loss if stored.turn_id else None)
 
-    # --- what QQ shows ----------------------------------------------------------------------------
+    # --- confirmation by events and histories -----------------------------------------------------
 
     def seen(self, message: MessageReceived) -> None:
-        """Confirm the send that this message of the account itself can be, one on the wire rather
-        than one long lost.
-        """
+        """Confirm the send that this message of the account matches, preferably one on the wire."""
         self.compare([message])
 
     def compare(self, history: Iterable[MessageReceived]) -> None:
-        """Confirm the sends that a conversation's history shows as said; each message confirms
-        one.
-        """
+        """Confirm the sends that a conversation's history contains; each message confirms one."""
         self.unconfirmed.compare(history, self._delivered)
 
     def tells(self, message: MessageReceived) -> bool:
-        """Whether a message reported as somebody else's is a file that was sent there a moment
-        ago.
-        """
+        """Whether a message attributed to another sender is a file that was just sent there."""
         return self.unconfirmed.tells(message, self._delivered)
 
     def _delivered(self, where: Conversation) -> list[Send]:
-        """The sends there that may have been delivered."""
         return [*self._sender.on_wire(where), *self.unconfirmed.at(where)]
 
 
 async def _receipts(
     sends: Sequence[Send], patience: float, journal: SendJournal
 ) -> tuple[Receipt, ...]:
-    """The receipts of these, up to the first that is not confirmed; if nobody waits any more, what
-    has not been on the wire is withdrawn.
+    """The receipts up to the first that is not confirmed. If the caller is cancelled, sends that
+    have not been on the wire are withdrawn.
     """
     receipts: list[Receipt] = []
     try:

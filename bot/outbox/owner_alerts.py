@@ -1,5 +1,5 @@
-"""Private lines to the owners about what only they can fix, at most one in ten minutes for each
-kind of problem.
+"""Private alerts to owners about problems that only they can fix, at most one in ten minutes for
+each kind of problem.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from frostagent.types.speech import Receipt, Refused, Text
 
 logger = logging.getLogger(__name__)
 
-QUIET = 600.0  # seconds between two lines of one kind
-MAX_KINDS = 5000  # that were told lately; some are of one place
+QUIET = 600.0  # seconds between two alerts of one kind
+MAX_KINDS = 5000  # kinds that are remembered; some are of one conversation
 UNKNOWN = Phrase(
     "发到 {where} 的一条消息没有得到 QQ 的确认，可能已送达，不会重发。",
     "QQ did not confirm a message to {where}: it may have arrived, and is not sent again.",
@@ -47,12 +47,10 @@ _Line: TypeAlias = tuple[int, str]  # owner and kind
 
 
 class Owner:
-    """Writes to every owner from the account that connected last; what does not reach QQ waits for
-    the next connection. The `quiet` ones get no alarms.
-
-    Of several bots one tells each trouble, and who has no account leaves it to one that has.
-    Without owners the log has to do. `mask` takes secrets out of what is told. Of lines that are
-    there in Chinese and in English they read those of their `tongue`.
+    """Alerts every owner from the account that connected last; an alert that does not reach QQ
+    waits for the next connection. The `quiet` owners get no alarms. Without owners there is only
+    the log. Of several bots one reports each problem; a bot without an account leaves it to one
+    that has one. `mask` removes secrets. `tongue` is the owners' language.
     """
 
     def __init__(
@@ -76,10 +74,12 @@ class Owner:
         self._untold: dict[_Line, str] = {}
         self._on_its_way: set[_Line] = set()
         self._account = 0
-        self._connections = 0  # so far
+        self._connections = 0  # since the start
 
     def connected(self, account: int) -> None:
-        """Write from this account from now on, and say what waited for a connection."""
+        """Alert from this account from now on, starting with the alerts that waited for a
+        connection.
+        """
         self._account = account
         self._connections += 1
         for kind in {kind for _, kind in self._untold}:
@@ -87,7 +87,7 @@ class Owner:
         self._say_untold()
 
     def tell(self, kind: str, text: str) -> None:
-        """Say an alarm, unless that was done lately; never waits, never raises."""
+        """Raise an alarm, unless one of its kind was raised lately; never waits, never raises."""
         logger.log(
             logging.DEBUG if isinstance(text, Quoting) else logging.WARNING,
             "for the owner: %s",
@@ -97,7 +97,7 @@ class Owner:
             logger.warning("for the owner: %s", kind)
         if not self._alarmed or not self._is_new(kind):
             return
-        self._keep(kind, text)  # until another bot has said it
+        self._keep(kind, text)  # until another bot has sent it
         if self._account:
             self._announcer.tell(AlarmRaised(kind))
         else:
@@ -105,9 +105,7 @@ class Owner:
             self._announcer.tell(AlarmRaised(kind, self._mask(text), is_quoting=quoting))
 
     def hear(self, alarmed: AlarmRaised) -> None:
-        """Another bot tells the owners, or cannot: then this one does, once it has
-        an account.
-        """
+        """Another bot alerts the owners, or asks this one to do so, once it has an account."""
         if not alarmed.text:
             self._is_new(alarmed.kind)
             self._forget(alarmed.kind)
@@ -116,21 +114,21 @@ class Owner:
         else:
             if self._is_new(alarmed.kind):
                 self._keep(alarmed.kind, alarmed.text)
-            if self._account:  # also of one that was said lately: it is told until this is heard
+            if self._account:  # even if sent lately: the other bot repeats it until then
                 self._announcer.tell(AlarmRaised(alarmed.kind))
 
     def forget(self, note: SubjectErased) -> None:
-        """Say nothing of what waits that names who is forgotten."""
+        """Drop waiting alerts that name the erased person or group."""
         for line in [one for one, text in self._untold.items() if note.is_named_in(text)]:
             del self._untold[line]
 
     def _forget(self, kind: str) -> None:
-        """Another says it."""
+        """Another bot sends this kind."""
         for line in [one for one in self._untold if one[1] == kind and one not in self._on_its_way]:
             del self._untold[line]
 
     def _is_new(self, kind: str) -> bool:
-        """Whether nothing of the kind was said lately; it is, now."""
+        """Record the kind; False if it was raised lately."""
         if self._told.knows(kind):
             return False
         self._told.note(kind)
@@ -142,16 +140,16 @@ class Owner:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether there is an owner, and an account that is connected to write to him."""
+        """Whether there is an owner and a connected account to reach them."""
         return bool(self.owners) and (bool(self._account) or self._announcer.can_alarm)
 
     @property
     def _is_for_others(self) -> bool:
-        """No account is here, but one is where another bot is."""
+        """Only other bots have a connected account."""
         return not self._account and self._announcer.can_alarm
 
     def post(self, text: str) -> None:
-        """Say it to every owner, however lately something was said; never waits."""
+        """Send the text to every owner, without a limit per kind; never waits."""
         if self._is_for_others:
             self._announcer.tell(AlarmRaised("", self._mask(text)))
         else:
@@ -163,18 +161,16 @@ class Owner:
             self._sender.post(SendMessage(where, (Text(self._mask(text)),)))
 
     def tell_of_send(self, action: SendMessage, state: SendState, reason: str) -> None:
-        """Say that a message may be lost (UNKNOWN), or is."""
         where = action.conversation
         if state is SendState.UNKNOWN:
             self.tell("unknown send", UNKNOWN.format(self.tongue, where=where))
         else:
             line = LOST.format(self.tongue, where=where, reason=reason)
-            # What an outage lost is lost in many places at once: one line tells of that.
+            # An outage loses messages in many conversations at once: one alert covers them.
             is_refused = state is SendState.REFUSED
             self.tell(f"lost send in {where}" if is_refused else "lost send", line)
 
     def tell_of_unreachable(self, where: Conversation, reason: str) -> None:
-        """Say that QQ takes nothing there, and what follows."""
         self.tell(f"rest in {where}", RESTS.format(self.tongue, where=where, reason=reason))
 
     def _say_untold(self) -> None:
@@ -194,10 +190,8 @@ class Owner:
     def _learn(
         self, line: _Line, text: str, connection: int, receipt: asyncio.Future[Receipt]
     ) -> None:
-        """Note the receipt of a line. One that came too late waits for a connection, unless there
-        was one meanwhile.
-
-        One that QQ itself refused is not tried again.
+        """Handle the receipt of an alert. One that was too late waits for the next connection, or
+        is sent again if there was one meanwhile; one that QQ refused is dropped.
         """
         self._on_its_way.discard(line)
         is_late = receipt.result() == Refused(TOO_LATE)
@@ -209,14 +203,14 @@ class Owner:
 
 LINE: Final = Phrase("运行 {run} 失败（{kind}）：{reason}", "Run {run} failed ({kind}): {reason}")
 NO_REASON: Final = Phrase("原因不明，请查看日志", "nobody knows why, look into the log")
-LONG: Final = 30.0  # seconds; a busy machine stands still for some, too
+LONG: Final = 30.0  # seconds; a busy machine stalls for a while, too
 STALLED: Final = Phrase(
     "程序卡住了 {seconds:.0f} 秒，期间谁也听不见；卡在哪里，日志里有。",
     "The bot stood still for {seconds:.0f} s and heard nobody; where, the log says.",
 )
-MAX_REASON: Final = 300  # characters of an error that somebody reads on a phone
+MAX_REASON: Final = 300  # characters of an error: owners read it on a phone
 
-# What only the owner can mend, by the class of the error; the others say it themselves or pass by.
+# Errors that only the owner can fix, by class; others explain themselves, or are temporary.
 ADVICE: Final = {
     "auth": Phrase(
         "请检查密钥（LLM_API_KEY）是否正确、是否有权限。",
@@ -256,8 +250,8 @@ CATALOGUE.register(__name__, globals())
 
 
 def stall_alerts(owner: Owner, count: Callable[[float], None]) -> Callable[[float], None]:
-    """A function to call with the seconds for which the event loop stood still: it calls `count`,
-    and alerts the owners of a long one.
+    """A function that takes the seconds for which the event loop was blocked, passes them to
+    `count`, and alerts owners of a long block.
     """
 
     def stalled(seconds: float) -> None:
@@ -269,7 +263,7 @@ def stall_alerts(owner: Owner, count: Callable[[float], None]) -> Callable[[floa
 
 
 class RunFailureAlerts:
-    """Fits `Observer`. `mask` takes secrets out of what a vendor said."""
+    """An `Observer`. `mask` removes secrets from a vendor's words."""
 
     notices: Final = frozenset({RunFinished})
 
@@ -278,7 +272,7 @@ class RunFailureAlerts:
         self._mask = mask
 
     def notice(self, event: RunEvent) -> None:
-        """Tell the owner of a failure, at most once in ten minutes for each class of errors."""
+        """Alert owners to a failed run, at most once in ten minutes for each class of error."""
         match event:
             case RunFinished(outcome=outcome) if outcome.stop is Stop.FAILED and not event.parent:
                 kind, _, reason = outcome.error.partition(":")
@@ -289,8 +283,8 @@ class RunFailureAlerts:
                 pass
 
     def _line(self, run: str, kind: str, reason: str) -> Quoting:
-        # Masked before it is cut: half a secret would not be found.
-        said = " ".join(self._mask(reason).split())  # it may repeat what people said
+        # Masked before it is cut: half a secret would not be recognized.
+        said = " ".join(self._mask(reason).split())  # it may repeat people's words
         short = said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…"
         tongue = self._owner.tongue
         reason = short or NO_REASON.format(tongue)
@@ -300,7 +294,7 @@ class RunFailureAlerts:
 
 class StartupAlerts:
     """Keeps the alerts of parts that are built before `Owner` until they can be sent. Of several
-    bots, which all see the same outages, one `speaks`.
+    bots that see the same outages one `speaks`.
     """
 
     def __init__(self, *, speaks: bool = True) -> None:
@@ -308,19 +302,18 @@ class StartupAlerts:
         self._told: asyncio.Queue[Bilingual] = asyncio.Queue()
 
     def tell(self, line: Bilingual) -> None:
-        """Queue an alert about something that only an owner can fix."""
         self._told.put_nowait(line)
 
     def tell_once(self, line: Bilingual) -> None:
-        """Queue an alert that every bot of the service sees: one sends it, the others log it."""
+        """Queue an alert that every bot of the service raises: one sends it, the others log it."""
         if self._speaks:
             self.tell(line)
         else:
             logger.info(text_for_log(line.en))
 
     async def pass_on(self, owner: Owner) -> None:
-        """Send alerts until cancelled. Alerts are of one kind if their English is the same up to
-        the first bracket.
+        """Send alerts until cancelled. The kind of an alert is its English text up to the first
+        bracket.
         """
         while True:
             line = await self._told.get()

@@ -1,5 +1,5 @@
-"""When a message may leave: at the rate of its conversation and of its account, not right behind
-the same words, and not before a person could have typed it.
+"""Paces messages: by the rates of the conversation and of the account, with a gap between equal
+texts, and no faster than a person types.
 """
 
 from __future__ import annotations
@@ -13,23 +13,21 @@ from bot.outbox.layout import CJK, Parts
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Text
 
-BURST: Final = 3  # messages one conversation may get at once, before the rate applies
-ACCOUNT: Final = 500  # conversations' rate and burst that one account has: people are far below
-APART: Final = 5.0  # seconds between two equal texts in one place: a row of them looks automatic
-JITTER: Final = 0.3  # of the seconds that typing takes, more or less
+BURST: Final = 3  # messages a conversation may get at once, before the rate applies
+ACCOUNT: Final = 500  # times a conversation's rate and burst for an account: people are far below
+APART: Final = 5.0  # seconds between equal texts in one conversation: repetition looks automatic
+JITTER: Final = 0.3  # fraction by which typing time varies
 
-PER_CJK, PER_OTHER = 0.12, 0.03  # seconds somebody needs to type a character
+PER_CJK, PER_OTHER = 0.12, 0.03  # seconds a person needs to type a character
 LEAST, MOST = 0.6, 3.0  # seconds between two messages of one answer
 
-# More keys are looked through: those that may burst again are as good as unknown. A bounded cache
-# would forget by age alone, and let somebody burst who has just done so.
+# Beyond this, keys with a full burst are dropped: they are as good as unknown. A bounded cache
+# would drop keys by age alone, and allow a second burst.
 MAX_KEYS: Final = 10_000
 
 
 def typing_pauses(messages: Sequence[Parts]) -> list[float]:
-    """The seconds somebody needs to type each message; none before the first, which took long
-    enough.
-    """
+    """The seconds a person needs to type each message; 0 for the first, which took long enough."""
     return [0.0, *(min(max(_typing_time(message), LEAST), MOST) for message in messages[1:])]
 
 
@@ -40,10 +38,8 @@ def _typing_time(message: Parts) -> float:
 
 
 class Pacing:
-    """Says how long each message waits.
-
-    `rate` is the messages a second that each conversation gets on average, after `burst` at once.
-    With rate 0 there is no limit, for equal words neither.
+    """Computes how long each message waits. `rate` is the average number of messages a second per
+    conversation, after `burst` at once. With rate 0 nothing is limited, not even equal words.
     """
 
     def __init__(self, *, rate: float, burst: int, clock: Clock, ids: Ids) -> None:
@@ -52,15 +48,15 @@ class Pacing:
         self._ids = ids
         self._conversations = Pace(rate=rate, burst=burst, clock=clock, ids=ids)
         self._accounts = Pace(rate=rate * ACCOUNT, burst=burst * ACCOUNT, clock=clock, ids=ids)
-        self._repeatable: dict[tuple[Conversation, str], float] = {}  # from when on
+        self._repeatable: dict[tuple[Conversation, str], float] = {}  # from that monotonic time on
 
     def repeats(self, where: Conversation, words: str) -> bool:
-        """Whether these words would wait because the same were said there a moment ago."""
+        """Whether these words would wait because the same ones were just sent there."""
         return self._repeatable.get((where, words), 0.0) > self._clock.monotonic()
 
     def delay(self, message: SendMessage, *, typing: float = 0.0) -> float:
-        """How many seconds the message waits, at least about as long as its `typing` takes; it
-        counts as sent.
+        """The seconds that the message must wait, at least about its `typing` time; counts it as
+        sent.
         """
         if not (self._is_limited or typing):
             return 0.0
@@ -81,8 +77,8 @@ class Pacing:
 
 
 class Pace:
-    """`rate` messages a second on average for each key, the first `burst` of them at once; rate 0
-    is no limit.
+    """`rate` messages a second on average for each key, the first `burst` at once; rate 0 is no
+    limit.
     """
 
     def __init__(self, *, rate: float, burst: int, clock: Clock, ids: Ids) -> None:
@@ -94,7 +90,7 @@ class Pace:
         self._full = MAX_KEYS
 
     def delay(self, key: Hashable) -> float:
-        """How many seconds to wait before the next message of this key; it is counted as sent."""
+        """The seconds to wait before the next message of this key; counts it as sent."""
         if not self._interval:
             return 0.0
         now = self._clock.monotonic()

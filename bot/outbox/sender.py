@@ -1,14 +1,13 @@
-"""Puts sends on the wire: in order in each conversation, paced, each at most once.
+"""Puts sends on the wire: in order per conversation, paced, each at most once.
 
-Each conversation has one queue and one worker, and at most one send without an answer. A send that
-cannot leave at once is a row from the moment it is queued: it outlives the process. A row is
-SENDING in the store before its frame leaves, so that after a crash a QUEUED row has never been on
-the wire.
+Each conversation has one queue and one worker, and at most one unanswered send. A send that cannot
+leave at once gets a row when it is queued, and so survives the process. A row is SENDING in the
+store before its frame leaves, so that after a crash a QUEUED row has never been on the wire.
 
-A send without an answer may have been delivered: it is looked for (the account's own
-`message_sent`, then the history), and what cannot be found stays UNKNOWN and is never repeated.
-What was refused for its quote or for somebody it mentions is sent once more without that. If QQ
-would refuse everything there, the place is unreachable.
+An unanswered send may have been delivered: it is looked for (the account's own `message_sent`, then
+the history). If it is not found it stays UNKNOWN and is never repeated. A send refused for its
+quote or for a mention is repeated once without that. If QQ would refuse every message there, the
+conversation is unreachable.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ from frostagent.types.speech import Confirmed, Quote, Receipt, Refused, Text, Un
 
 logger = logging.getLogger(__name__)
 
-MAX_WAITING = 30  # sends of one conversation
-MAX_AGE = 120.0  # seconds a send may wait for a connection: later nobody expects it any more
-LOOK_AFTER = 1.0  # seconds until the history of an unanswered send is worth a look
+MAX_WAITING = 30  # sends per conversation
+MAX_AGE = 120.0  # seconds a send may wait for a connection: later it is no longer expected
+LOOK_AFTER = 1.0  # seconds until the history is read for an unanswered send
 
 TOO_LATE = "QQ was not connected in time"
 CUT_OFF = "what was to be said before it was not delivered"
@@ -50,15 +49,15 @@ FORGOTTEN = "who it is about is forgotten"
 
 
 class Suspicions(Protocol):
-    """Learns where QQ took no message because the bot is muted there."""
+    """Learns of refusals that suggest that the bot is muted."""
 
     @property
     def news(self) -> int:
-        """How often a mute was reported."""
+        """The number of mutes reported so far."""
         ...
 
     def suspect(self, where: Conversation, *, since: int) -> None:
-        """A message was refused there that left when `news` was `since`."""
+        """A message that left when `news` was `since` was refused there."""
         ...
 
 
@@ -68,9 +67,8 @@ class _Queue(Struct):
 
 
 class Sender:
-    """Owns the queues, and their workers while it is open.
-
-    `mutes` learns of refusals for a mute. `rate` and `burst` are those of `Pacing`.
+    """Owns the queues, and while it is open their workers. `mutes` learns of refusals for a mute.
+    `rate` and `burst` are those of `Pacing`.
     """
 
     def __init__(
@@ -100,9 +98,7 @@ class Sender:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Own the workers; at the end they are cancelled, and what is queued stays so in the
-        store.
-        """
+        """Own the workers; on exit they are cancelled, and queued sends stay in the store."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -114,8 +110,8 @@ class Sender:
                         queue.worker.cancel()
 
     async def finish(self, *, within: float) -> None:
-        """Put nothing more on the wire, and wait at most `within` seconds for what is there; the
-        rest stays in the store.
+        """Stop sending, and wait at most `within` seconds for what is on the wire; the rest stays
+        in the store.
         """
         self._is_finished = True
         sends = self.sends
@@ -127,11 +123,10 @@ class Sender:
             await asyncio.wait(unanswered, timeout=within)
 
     async def wait_idle(self) -> None:
-        """Return once nothing is left to send."""
         await self._idle.wait()
 
     def connected(self) -> None:
-        """Try again what waits, and look for what is in doubt: an account is connected (again)."""
+        """An account has (re)connected: retry waiting sends, and look for unconfirmed ones."""
         self._connected.set()
         self._connected = asyncio.Event()
         self.unconfirmed.look_again()
@@ -139,8 +134,8 @@ class Sender:
     # --- queues -----------------------------------------------------------------------------------
 
     def enqueue(self, sends: Sequence[Send], *, most: int | None = MAX_WAITING) -> bool:
-        """Queue the sends of one conversation: all of them, or none if `most` wait there already or
-        nothing is sent any more.
+        """Queue the sends of one conversation: all, or none if `most` wait there already or the
+        sender has finished.
         """
         where = sends[0].action.conversation
         queue = self._queues.get(where)
@@ -154,36 +149,34 @@ class Sender:
                 self._work_off(where, queue), name=f"outbox {where}"
             )
         for send in sends:
-            if queue.sends:  # the first one leaves at once, and is written down on its way
+            if queue.sends:  # the first one leaves at once, and gets its row on the way
                 self._journal.record(send)
             queue.sends.append(send)
         return True
 
     def post(self, action: SendMessage) -> asyncio.Future[Receipt] | None:
-        """Queue a line that belongs to no turn; its receipt, None if too many wait."""
+        """Queue a line that belongs to no turn; returns its receipt, None if the queue is full."""
         send = self._journal.create(action)
         return send.receipt if self.enqueue((send,)) else None
 
     @property
     def sends(self) -> list[Send]:
-        """All that wait, or are on the wire."""
         return [send for queue in self._queues.values() for send in queue.sends]
 
     def on_wire(self, where: Conversation) -> list[Send]:
-        """The sends there that may have been delivered and have no receipt yet."""
+        """The sends there without a receipt that may have been delivered."""
         queue = self._queues.get(where)
         sends = queue.sends if queue else ()
         return [send for send in sends if send.state is not SendState.QUEUED]
 
     def unsent(self, where: Conversation) -> list[Send]:
-        """The sends there that have not been on the wire."""
         queue = self._queues.get(where)
         sends = queue.sends if queue else ()
         return [send for send in sends if send.state is SendState.QUEUED]
 
     def forget(self, note: SubjectErased) -> None:
-        """Withdraw the lines of no turn that wait and are about the person who is forgotten. Their
-        rows are erased; one that has no row yet is leaving already.
+        """Withdraw the waiting lines of no turn about the erased person or group. Their rows are
+        erased; a line without a row is already leaving.
         """
         tagged = send_prefix_of_person(note.user) if note.user else None
         for send in self.sends:
@@ -199,7 +192,7 @@ class Sender:
                 send = self._next(queue.sends)
                 try:
                     await self._deliver(send)
-                except Exception as bug:  # of this send alone, perhaps after the frame left
+                except Exception as bug:  # fails this send alone, perhaps after its frame left
                     logger.exception("the outbox of %s goes on after a failure", where)
                     if not send.receipt.done():
                         self._give_up(send, f"bug: {type(bug).__name__}")
@@ -210,8 +203,8 @@ class Sender:
                 self._idle.set()
 
     def _next(self, sends: deque[Send]) -> Send:
-        """The one whose turn it is: what repeats what was just said lets others pass, but never
-        what comes later of its own turn; and nothing goes between the pieces of one answer.
+        """The next send to leave. One that repeats recent words lets others pass, except later ones
+        of its own turn, and none goes between the pieces of one answer.
         """
         if len(sends) == 1:
             return sends[0]
@@ -232,15 +225,15 @@ class Sender:
     # --- the wire ---------------------------------------------------------------------------------
 
     async def _deliver(self, send: Send) -> None:
-        """See a send to its end, however long that takes; if the sender finishes meanwhile, it may
-        stay QUEUED.
+        """Complete a send, however long that takes; if the sender finishes meanwhile, it may stay
+        QUEUED.
         """
-        current_run.set(send.turn_id)  # the worker may have been started by another run
+        current_run.set(send.turn_id)  # another run may have started this worker
         before, send.after = send.after, None
         if before is not None:
             if before.state is not SendState.CONFIRMED:
                 self._journal.withdraw(send, CUT_OFF)
-            # Before that it waited for its turn, not for QQ: that may have been a film.
+            # Until now it waited for the one before, perhaps a long upload, not for QQ.
             send.at = self._clock.now()
         if send.state is not SendState.QUEUED:
             return
@@ -254,12 +247,12 @@ class Sender:
                 self._journal.settle(send, SendState.DROPPED, Refused(TOO_LATE), reason=TOO_LATE)
                 return
             await self._journal.mark_sending(send)
-            connected = self._connected  # which may be during the attempt
+            connected = self._connected  # taken first: the account may connect during the attempt
             if not await self._put_on_wire(send):
                 await self._wait_for(connected)
 
     async def _put_on_wire(self, send: Send) -> bool:
-        """One attempt; False if it never reached the wire and may be tried again."""
+        """One attempt; False if it never reached the wire and may be repeated."""
         where, since = send.action.conversation, self._mutes.news
         try:
             message_id = await self._transport.send(send.action)
@@ -276,7 +269,7 @@ class Sender:
         return True
 
     async def _refused(self, send: Send, error: ActionRefused, *, since: int) -> bool:
-        """Once more in a plainer form, if QQ may take that; else it was not said."""
+        """Repeat it once in a simpler form if QQ may accept that; else settle it as refused."""
         where, refusal = send.action.conversation, judge_refusal(error.wording, error.retcode)
         logger.warning("not sent to %s: %s", where, error)
         if (plain := simplified(send.action, refusal.retry_without)) is not None:
@@ -290,7 +283,7 @@ class Sender:
             self._mutes.suspect(where, since=since)
         receipt = Refused(refusal.reason, by_server=True, words=refusal.words, blocks_place=blocks)
         self._journal.settle(send, SendState.REFUSED, receipt, reason=refusal.full_reason)
-        if blocks and not send.awaited:  # else its caller may have another form of it
+        if blocks and not send.awaited:  # else its caller may try another form
             self.unreachable.tell(where)
         return True
 
@@ -302,8 +295,8 @@ class Sender:
             logger.debug("still not connected")
 
     async def _look_for(self, send: Send, reason: str) -> None:
-        """An unanswered send: seen by the account itself, or in the history? Else it stays
-        unknown.
+        """Look for an unanswered send: an event of the account, or the history; else it is
+        unconfirmed.
         """
         where = send.action.conversation
         send.state = SendState.UNKNOWN
@@ -337,8 +330,8 @@ class Sender:
 
 
 def simplified(action: SendMessage, leave_out: Iterable[Removable]) -> SendMessage | None:
-    """The message without the first of these that it has; None if it has none of them. Whoever is
-    mentioned is called by name instead.
+    """The message without the first of these that it contains; None if it contains none, or nothing
+    else. Mentioned people are called by name.
     """
     for what in leave_out:
         kind = Quote if what == "quote" else Mention
@@ -357,7 +350,7 @@ def _without(segments: Iterable[SentSegment], kind: type[Quote | Mention]) -> It
 
 
 MAX_PLACES: Final = 5000
-LONGEST: Final = 24 * 3600.0  # seconds after which a question may find out whether it is still so
+LONGEST: Final = 24 * 3600.0  # seconds after which a question may test it again
 
 
 class _Unreachable(Struct):
@@ -367,9 +360,9 @@ class _Unreachable(Struct):
 
 
 class UnreachablePlaces:
-    """Places where QQ takes nothing from the bot and nothing it could do would change that, and
-    why: it was removed from the group, or the person is no friend of it. No model is asked there
-    until there is a sign of life.
+    """Conversations in which QQ refuses all messages and the bot can do nothing about it: it was
+    removed from the group, or is not a friend of the person. No model is asked there until a sign
+    of life.
     """
 
     def __init__(self, *, clock: Clock) -> None:
@@ -378,17 +371,19 @@ class UnreachablePlaces:
         self._tell: Callable[[Conversation, str], None] | None = None
 
     def follow(self, tell: Callable[[Conversation, str], None]) -> None:
-        """Have `tell` hear what is to be told of a place, and why; it neither waits nor raises."""
+        """Call `tell` with a conversation and the reason when it is to be reported. It must not
+        wait or raise.
+        """
         self._tell = tell
 
     def begin(self, where: Conversation, reason: str) -> None:
-        """QQ refused what was said there, and would refuse whatever comes next."""
+        """QQ refused a message there, and would refuse any other."""
         rest = self._places.get(where)
         is_told = rest is not None and rest.is_told
         self._places.keep(where, _Unreachable(reason, self._clock.monotonic() + LONGEST, is_told))
 
     def tell(self, where: Conversation) -> None:
-        """Something was lost there, or a question held back: tell why, the first time."""
+        """A message was lost there, or a question held back: report why, the first time."""
         rest = self._places.get(where)
         if rest is not None and not rest.is_told:
             rest.is_told = True
@@ -396,18 +391,18 @@ class UnreachablePlaces:
                 self._tell(where, rest.reason)
 
     def end(self, where: Conversation) -> None:
-        """A sign of life: something arrived there, the bot joined, or an owner speaks there."""
+        """A sign of life: a message arrived there, the bot joined, or an owner spoke there."""
         self._places.pop(where, None)
 
     def forget(self, account: int) -> None:
-        """The account has connected: a sign of life may have been missed, and any question may find
-        out. What was told stays so.
+        """The account has connected and may have missed a sign of life, so the next question tests
+        each place. Reports are not repeated.
         """
         for where, rest in self._places.items():
             if where.platform_id == account:
                 rest.until = -math.inf
 
     def holds_in(self, where: Conversation) -> bool:
-        """Whether nothing is to be asked of a model there."""
+        """Whether no model is to be asked there."""
         rest = self._places.get(where) if self._places else None
         return rest is not None and rest.until > self._clock.monotonic()

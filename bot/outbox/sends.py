@@ -1,8 +1,8 @@
-"""A send: its row in the journal, its state, and what became of it.
+"""A send: its row in the journal, its state, and its outcome.
 
 The states: queued -> sending -> confirmed, refused, unknown, withdrawn, dropped. Only a QUEUED row
-is ever sent (again). A send is UNKNOWN if nobody answered; it may have been delivered, and is
-looked for in what QQ shows.
+is ever sent (again). An unanswered send is UNKNOWN: it may have been delivered, and is looked for
+in events and histories.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from bot.policy.message_aliases import find_aliases
 from frostagent.types.ports import Clock, Ids
 from frostagent.types.speech import Attachment, Queued, Receipt, Refused, Text, Unknown
 
-MAX_REASON = 500  # characters of a reason that are kept
+MAX_REASON = 500  # characters of a stored reason
 MAX_PLACES = 5000
-SHORTEST = 0.05  # seconds between two looks of the least patient caller at a send on the wire
+SHORTEST = 0.05  # seconds between two checks of a send on the wire, at least
 NOT_YET = "QQ is not connected, or the pace is limited"
 
-MAX_SENDS = 200  # that are looked for
+MAX_SENDS = 200  # unconfirmed sends that are looked for
 MAX_CONFIRMED = 5000
-LATELY = 60.0  # seconds in which an event may tell a send as if another had said it
+LATELY = 60.0  # seconds in which an event may attribute a send to another sender
 MISSING = "the history shows that it was not delivered"
 BASE64 = "base64://"
 
 LossReporter: TypeAlias = Callable[[SendMessage, SendState, str], None]
-"""Takes a message that may be lost (UNKNOWN) or is (REFUSED, DROPPED), and the reason. It neither
-waits nor raises.
+"""Reports a message that may be lost (UNKNOWN) or is (REFUSED, DROPPED), with the reason. It must
+not wait or raise.
 """
 
 
@@ -54,11 +54,9 @@ def _future() -> asyncio.Future[Receipt]:
 
 @dataclass(slots=True, eq=False)
 class Send:
-    """A message to send, from the moment it is queued until nobody asks for it any more.
-
-    `receipt` is what became of it; `heard` is what its one caller gets: the same, or earlier that
-    it waits. `on_loss` is called if it may be lost, and if it is lost while nobody awaits the
-    receipt, unless the place is unreachable or the bot is muted there.
+    """A message to send. `receipt` is its outcome; `heard` is what the one caller gets: the same,
+    or earlier `Queued`. `on_loss` is called if it may be lost, or is lost while no caller awaits
+    it, unless the conversation is unreachable or the bot is muted there.
     """
 
     send_id: str
@@ -70,20 +68,19 @@ class Send:
     recorded: bool = False
     on_loss: LossReporter | None = None
     after: Send | None = field(default=None, init=False)
-    """What must be delivered first, else this is not sent either."""
+    """The send that must be delivered first; if it is not, this is not sent."""
     pause: float = field(default=0.0, init=False)
-    """The seconds somebody would need to type it, more or less."""
+    """Seconds of typing before it leaves, approximately."""
     awaited: bool = field(default=False, init=False)  # whether a caller awaits the receipt
     doubted: float = field(default=0.0, init=False)
-    """When its fate became unknown."""
+    """When its outcome became unknown, in seconds since 1970."""
     found: str | None = field(default=None, init=False)
-    """The id under which the message was seen, before its answer came."""
+    """The id under which the message was seen before its answer came."""
     receipt: asyncio.Future[Receipt] = field(default_factory=_future, init=False)
     heard: asyncio.Future[Receipt] = field(default_factory=_future, init=False)
 
     @classmethod
     def of(cls, stored: StoredSend, state: SendState, on_loss: LossReporter | None = None) -> Send:
-        """A send that has a row already."""
         turn_id, action, final, at = stored.turn_id, stored.action, stored.final, stored.at
         return cls(
             stored.send_id, turn_id, action, final, at, state, recorded=True, on_loss=on_loss
@@ -102,7 +99,7 @@ class Send:
             return
         if self.state is SendState.QUEUED:
             self.heard.set_result(Queued(NOT_YET))
-        else:  # it may yet come back from the wire
+        else:  # it may return to the queue
             asyncio.get_running_loop().call_later(again, self._look, again)
 
     def settle(self, receipt: Receipt, reason: str = "") -> None:
@@ -119,7 +116,6 @@ class Send:
             self.report_loss(reason)
 
     def report_loss(self, reason: str) -> None:
-        """Report the state it is in to `on_loss`, if that is set."""
         if self.on_loss is not None:
             self.on_loss(self.action, self.state, reason)
 
@@ -130,8 +126,8 @@ ENDS: Final = frozenset(
 
 
 class SendJournal:
-    """Writes the rows of all sends. `settled` are the sends of turns whose fate became known when
-    no caller awaited it any more, in that order.
+    """Writes the rows of all sends. `settled` yields sends of turns whose outcome became known
+    while no caller awaited it, in that order.
     """
 
     def __init__(self, *, store: Store, clock: Clock, ids: Ids) -> None:
@@ -143,7 +139,9 @@ class SendJournal:
         self._spoke = LRU[Conversation, float](MAX_PLACES)
 
     def last_sent(self, where: Conversation) -> float:
-        """When something was last put on the wire there, or confirmed; -inf for never."""
+        """When a message was last put on the wire there, or confirmed, in seconds since 1970; -inf
+        if never.
+        """
         return self._spoke.get(where, -math.inf)
 
     def create(
@@ -155,24 +153,23 @@ class SendJournal:
         on_loss: LossReporter | None = None,
         name: str = "",
     ) -> Send:
-        """A send without a row; its id is unique and begins with `name`."""
+        """A send without a row, with a unique id that begins with `name`."""
         send_id = f"{name}{self._boot}-{next(self._numbers)}"
         return Send(send_id, turn_id, action, final, self._clock.now(), on_loss=on_loss)
 
     def record(self, send: Send) -> None:
-        """Write the row, if there is none."""
         if not send.recorded:
             send.recorded = True
             self._store.put(_row(send))
 
     def record_all(self, sends: Sequence[Send], *entries: Entry) -> None:
-        """Write the rows of sends that have none, after the entries: all of it or nothing."""
+        """Write the entries and the rows of the sends, which have none, in one transaction."""
         for send in sends:
             send.recorded = True
         self._store.put(*entries, *map(_row, sends))
 
     async def mark_sending(self, send: Send) -> None:
-        """Write SENDING into the row; returns when that is durable, so that the frame may leave."""
+        """Write SENDING into the row. Returns once it is durable, so that the frame may leave."""
         send.state = SendState.SENDING
         now = self._clock.now()
         self._spoke.keep(send.action.conversation, now)
@@ -185,7 +182,6 @@ class SendJournal:
     def change(
         self, send: Send, state: SendState, *, message_id: str = "", reason: str = ""
     ) -> None:
-        """Change the state of the send and of its row."""
         self.record(send)
         send.state = state
         short = reason[:MAX_REASON]
@@ -209,12 +205,12 @@ class SendJournal:
         message_id: str = "",
         reason: str = "",
     ) -> None:
-        """Change the state to the last one, and set the receipt."""
+        """Change to the final state, and set the receipt."""
         self.change(send, state, message_id=message_id, reason=reason)
         send.settle(receipt, reason)
 
     def announce(self, send: Send) -> None:
-        """Tell whoever follows the turn of the send that its fate is known."""
+        """Put a send of a turn in `settled`, unless its caller learns the outcome."""
         if send.turn_id and not send.awaited:
             self.settled.put_nowait(send)
 
@@ -235,11 +231,11 @@ def _row(send: Send) -> SendQueued:
     )
 
 
-# --- what QQ shows --------------------------------------------------------------------------------
+# --- confirmation by events and histories ---------------------------------------------------------
 
 
 class _Said(Struct, frozen=True):
-    """A message that was confirmed; it is compared with a history only if one is read."""
+    """A confirmed message; it becomes a `line` only if a history is compared."""
 
     action: SendMessage
     message_id: str
@@ -251,8 +247,8 @@ class _Said(Struct, frozen=True):
 
 
 class Unconfirmed:
-    """The sends whose fate nobody knows, and the messages by which others were confirmed: each
-    confirms one.
+    """The sends of unknown outcome, and the messages that confirmed others: each message confirms
+    one send.
     """
 
     def __init__(self, *, journal: SendJournal, clock: Clock) -> None:
@@ -260,57 +256,50 @@ class Unconfirmed:
         self._clock = clock
         self._sends: deque[Send] = deque(maxlen=MAX_SENDS)
         self._confirmed = LRU[tuple[Conversation, str], None](MAX_CONFIRMED)
-        self._said: deque[_Said] = deque(maxlen=MAX_SENDS)  # lately
+        self._said: deque[_Said] = deque(maxlen=MAX_SENDS)  # recent
         self._news: asyncio.Queue[Conversation] = asyncio.Queue()
 
     def add(self, send: Send) -> None:
-        """Look out for a send from now on: nobody knows what became of it."""
+        """Look for this send from now on."""
         send.doubted = self._clock.now()
         self._sends.append(send)
         self._news.put_nowait(send.action.conversation)
 
     def look_again(self) -> None:
-        """Name every place once more: with a new connection its history may be read."""
+        """Queue every conversation again: after a reconnect its history may be readable."""
         for where in {send.action.conversation for send in self._sends}:
             self._news.put_nowait(where)
 
     async def next(self) -> Conversation:
-        """Wait for a place where something is to be looked for: now, or soon."""
+        """Wait for a conversation in which to look for a send."""
         return await self._news.get()
 
     def places(self, account: int) -> tuple[Conversation, ...]:
-        """The conversations of this account with sends in doubt, each once."""
         places = (send.action.conversation for send in self._sends)
         return tuple(dict.fromkeys(where for where in places if where.platform_id == account))
 
     @property
     def sends(self) -> list[Send]:
-        """All of them, the oldest first."""
+        """Oldest first."""
         return list(self._sends)
 
     def at(self, where: Conversation) -> list[Send]:
-        """The sends in doubt there."""
         return [send for send in self._sends if send.action.conversation == where]
 
     def holds(self, send: Send) -> bool:
-        """Whether the send is still in doubt."""
         return send in self._sends
 
     def confirm(self, send: Send, message_id: str) -> None:
-        """Note that the send is this message."""
         where = send.action.conversation
         if (where, message_id) not in self._confirmed:
             self._said.append(_Said(send.action, message_id, self._clock.now()))
         self._confirmed.keep((where, message_id), None)
 
     def is_known(self, message: MessageReceived) -> bool:
-        """Whether a send of this process was confirmed by it."""
         return (message.conversation, message.message_id) in self._confirmed
 
     def unexplained(self, history: Sequence[MessageReceived]) -> list[MessageReceived]:
-        """The account's own messages in a history that are none which was confirmed lately, under
-        whatever id.
-        """
+        """The account's own messages in a history, except those confirmed lately under any id."""
         self._forget_old()
         own = [message for message in history if message.is_own]
         where = own[0].conversation if own else None
@@ -321,10 +310,10 @@ class Unconfirmed:
     def tells(
         self, message: MessageReceived, sends: Callable[[Conversation], Iterable[Send]]
     ) -> bool:
-        """Whether a message reported as somebody else's is a file that was sent there a moment ago;
-        each is reported once. `sends` gives those of a place that may have been delivered.
+        """Whether a message attributed to another sender is a file that was just sent there; True
+        once per file. `sends` returns those of a conversation that may have been delivered.
         """
-        if not any(isinstance(part, File) for part in message.segments):  # as nearly always
+        if not any(isinstance(part, File) for part in message.segments):  # the usual case
             return False
         self._forget_old()
         for said in self._said:
@@ -346,10 +335,10 @@ class Unconfirmed:
     def compare(
         self, history: Iterable[MessageReceived], sends: Callable[[Conversation], Iterable[Send]]
     ) -> None:
-        """Find those of the sends in a place that QQ shows as said."""
+        """Confirm the sends of a conversation that its history contains."""
         for message in history:
             if not message.is_own or not message.has_identity or self.is_known(message):
-                continue  # words of the bot without an id are those that failed
+                continue  # an own message without an id is one that failed
             if message.unproven:
                 continue
             for send in sends(message.conversation):
@@ -369,8 +358,8 @@ class Unconfirmed:
             self._journal.change(send, SendState.CONFIRMED, message_id=message_id)
 
     def lost(self, sends: Collection[Send]) -> tuple[SendChanged, ...]:
-        """Look no more for these, which were never delivered; the entries for the caller to write
-        down.
+        """Drop these sends, which were never delivered. Returns the entries for the caller to
+        write.
         """
         for send in sends:
             self._sends.remove(send)
@@ -384,8 +373,8 @@ class Unconfirmed:
 
 
 def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
-    """Whether the account's own message says what was sent: the same words, blanks aside, and as
-    many media; of a merged forward QQ shows no words.
+    """Whether the account's own message is the one sent: equal words, blanks aside, and as many
+    media. QQ shows no words of a merged forward.
     """
     if seen.conversation != sent.conversation:
         return False
@@ -401,7 +390,7 @@ def is_same_message(seen: MessageReceived, sent: SendMessage) -> bool:
 
 
 def as_line(sent: SendMessage, message_id: str, at: float) -> KnownLine:
-    """A message of ours as a history shows it, without what it weighs."""
+    """A sent message as a history shows it, without the size of media other than base64 files."""
     parts = (
         Forward("") if isinstance(part, MergedForward) else _with_size(part)
         for part in sent.segments
@@ -410,8 +399,8 @@ def as_line(sent: SendMessage, message_id: str, at: float) -> KnownLine:
 
 
 def is_same_file(seen: MessageReceived, sent: KnownLine) -> bool:
-    """Whether a message is nothing but the file that was sent: by its name, and by its size if both
-    are known. Words prove nothing: people repeat what the bot said.
+    """Whether a message is only the sent file: the same name, and the same size if both are known.
+    Words prove nothing: people repeat the bot.
     """
     match seen.segments, sent.segments:
         case (File(name=name, size=size),), (File(name=sent_name, size=sent_size),):

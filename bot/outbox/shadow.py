@@ -1,7 +1,7 @@
-"""The words of a group where the bot is only a shadow: drafts for its owners.
+"""Shadow mode: in such a group the bot's words become drafts for its owners.
 
-A draft is the send itself, a row of its turn that is never queued, in one commit with the lines to
-the owners and its number. Lines that belong to no turn are not said at all.
+A draft is a send of its turn whose row is never queued, written in one commit with its number and
+the messages to owners. Lines that belong to no turn are dropped.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from frostagent.types.speech import Attachment, Drafted, Refused, Text
 
 logger = logging.getLogger(__name__)
 
-MOST = 20  # drafts an hour that owners are shown: they are no mailbox
+MOST = 20  # drafts shown to owners in an hour, so that they are not flooded
 HOUR = 3600.0
-MAX_TURNS = 200  # whose calls that were not run wait for a draft that tells them
-MAX_CALLS = 5  # of one draft that are told
-SOON = 2.0  # seconds to the next try to read what waits
+MAX_TURNS = 200  # turns whose skipped calls wait for a draft that lists them
+MAX_CALLS = 5  # skipped calls listed with one draft
+SOON = 2.0  # seconds until drafts are read again
 KEPT_BACK = "the bot is a shadow there"
 UNREAD = "the bot is a shadow there, and what waits for its owners cannot be read yet"
 
 
 class Shadow:
-    """Keeps back what is said where it falls, and shows it to the owners. `asked` gives the
-    question of a turn there that goes on.
+    """Keeps messages of shadowed groups as drafts, and shows them to owners. `asked` returns the
+    question of a running turn there.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Shadow:
         self._calls = DefaultLRU[str, list[str]](MAX_TURNS, list)
 
     def is_active_in(self, where: Conversation) -> bool:
-        """Whether nothing is said there but what an owner publishes."""
+        """Whether only what an owner publishes is sent there."""
         return self._modes.of(where) is Mode.SHADOW
 
     def holds_back(self, conversation: str) -> bool:
@@ -94,13 +94,13 @@ class Shadow:
         final: bool,
         question: MessageReceived | None = None,
     ) -> list[Send]:
-        """Keep these as a draft, written down with the entries; sends with their receipts. The
-        `question` is named where its turn does not go on.
+        """Keep these as a draft, written with the entries; returns sends with their receipts. Pass
+        the `question` if its turn has ended.
         """
         if not turn_id or not self.drafts.is_read:
             if entries:
                 self._journal.record_all((), *entries)
-            # Before they are read, its number could be another's, its row would replace theirs.
+            # Before drafts are read, its number and row could collide with an earlier one.
             why = UNREAD if turn_id else KEPT_BACK
             return [self._refused(action, why) for action in actions]
         where = actions[0].conversation
@@ -123,7 +123,7 @@ class Shadow:
         return sends
 
     def lift(self) -> None:
-        """Give up what waits where the shadow falls no more; the owners are told how much."""
+        """Discard the drafts of groups that have left shadow mode; owners are told how many."""
         if not self._modes.is_read:
             return
         tongue = self._tongue
@@ -137,7 +137,7 @@ class Shadow:
             self._tell_owners(where.platform_id, line, entry)
 
     def recall(self, where: Conversation, message_id: str) -> None:
-        """A question was recalled: its drafts wait no more, and the owners are told."""
+        """A question was recalled: discard its drafts, and notify owners."""
         tongue = self._tongue
         for number, (there, one) in self.drafts.open.items():
             if one.published or not one.asked or (there, one.asked) != (where, message_id):
@@ -147,13 +147,13 @@ class Shadow:
             self._tell_owners(where.platform_id, RECALLED.format(tongue, number=number), entry)
 
     def note(self, turn_id: str, call: str) -> None:
-        """A call of a turn was not run: the next draft of the turn tells it."""
+        """Record a skipped call; the next draft of the turn lists it."""
         calls = self._calls.use(turn_id)
         if len(calls) < MAX_CALLS:
             calls.append(call)
 
     def end(self, where: Conversation, turn_id: str) -> None:
-        """A turn ends: what it would have done is told, if no draft has."""
+        """A turn ends: notify owners of skipped calls that no draft lists."""
         if not (calls := self._calls.pop(turn_id, None)):
             return
         group = _group(where, self._asked(where, turn_id))
@@ -161,7 +161,7 @@ class Shadow:
         self._tell_owners(where.platform_id, line, turn_id=turn_id)
 
     def forget(self) -> None:
-        """Somebody is forgotten: nothing that was said is in memory."""
+        """Drop all words in memory, after an erasure."""
         self._calls.clear()
         self.drafts.forget()
 
@@ -171,7 +171,7 @@ class Shadow:
         send.settle(Refused(why))
         return send
 
-    # --- what owners are shown --------------------------------------------------------------------
+    # --- messages to owners -----------------------------------------------------------------------
 
     def _lines(
         self, draft: KeptDraft, question: MessageReceived | None, actions: Sequence[SendMessage]
@@ -220,8 +220,8 @@ class Shadow:
         return len(self._shown) == MOST and self._clock.monotonic() - self._shown[0] < HOUR
 
     async def run(self) -> None:
-        """Tell how many drafts were not shown, once others may be shown again; and give up what an
-        earlier process, or other settings, left where there is no shadow, and what is forgotten.
+        """Report how many drafts were not shown, once more may be shown; and discard drafts of
+        groups no longer in shadow mode, and of erased subjects.
         """
         while True:
             is_read = self.drafts.is_read
@@ -238,7 +238,7 @@ class Shadow:
         self._tell_owners(self._account, line)
 
     def _tell_owners(self, account: int, line: str, *entries: Entry, turn_id: str = "") -> None:
-        """Say it to every owner, once: written down together with the entries."""
+        """Send the line to every owner once, written together with the entries."""
         sends = [
             self._journal.create(
                 SendMessage(Conversation(account, "private", owner), (Text(line),)),

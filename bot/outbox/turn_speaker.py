@@ -1,8 +1,7 @@
-"""The `Speaker` port of one turn: what its run says in the middle of its work, and what of that it
-has said already.
+"""The `Speaker` port of a turn: the messages its run sends before the final answer.
 
-Nothing is said twice, nor more than the question's budget allows, whoever of the run's tree says
-it; and the frame of the prompt is cut out of it, as out of the final words.
+The run and its subagents repeat nothing, and stay within the question's budget. Text that belongs
+to the frame of the prompt is removed, as it is from the final answer.
 """
 
 from __future__ import annotations
@@ -56,9 +55,8 @@ TOO_MANY = (
 
 @dataclass(slots=True)
 class Heard:
-    """The texts, and the digests of the media, that one conversation has been told; `trail` are
-    the words of all messages that went there. QQ has not confirmed the `unsure` ones of the texts,
-    nor taken the `refused` messages.
+    """What one conversation was sent: `texts` and digests of `media`; `trail` are the words of all
+    messages there. QQ has not confirmed the `unsure` texts, and has refused the `refused` messages.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -73,12 +71,10 @@ class Heard:
 
 
 class TurnSpeaker(msgspec.Struct):
-    """Checks the target, says it at once, and remembers that it was said. `said` are the words for
-    its own chat.
-
-    `drafts` are the numbers under which its latest words are kept back. `heard` is what was said
-    where, media included; a run that waits takes it along, but not over a restart. `question` is
-    the id of the message that is answered: a quote without one is of it.
+    """Checks the target, sends at once, and remembers what was sent. `said` are the words sent to
+    its own conversation. `drafts` are the numbers of its latest words if they became drafts.
+    `heard` is what each conversation was sent; a suspended run keeps it, but not over a restart.
+    `question` is the id of the answered message, which quotes without an id refer to.
     """
 
     delivery: Delivery
@@ -93,7 +89,7 @@ class TurnSpeaker(msgspec.Struct):
     drafts: list[int] = []
 
     def note(self, receipts: Iterable[Receipt]) -> None:
-        """Note whether its latest words were said, or which drafts they are."""
+        """Record which drafts its latest words became, if any."""
         self.drafts[:] = [one.number for one in receipts if isinstance(one, Drafted)]
 
     async def say(
@@ -119,7 +115,7 @@ class TurnSpeaker(msgspec.Struct):
             tongue=self.delivery.tongue,
         )
         self._count(number)
-        # From now on: who says the same beside this one says it twice.
+        # At once: a concurrent message with the same words is a repetition.
         new = media - heard.media
         heard.texts.append(text)
         heard.media |= new
@@ -136,62 +132,58 @@ class TurnSpeaker(msgspec.Struct):
         if any(isinstance(one.receipt, Unknown | Queued) for one in said):
             heard.unsure += [text, *(one.words for one in said)]
         if target == self.conversation:
-            # What QQ never confirmed may still have been read: it is not said again either.
+            # Words that QQ never confirmed may have been read: they are not repeated either.
             self.said += [message.words for message in said if message.may_be_read]
         return tuple(message.receipt for message in said)
 
     def trail(self, where: Conversation) -> list[str]:
-        """The words of the messages that went there, in order; whoever sends more adds to them."""
+        """The words of the messages that went there, in order; the list is shared with later
+        senders.
+        """
         trail = self.heard.setdefault(where, Heard()).trail
         if not trail and where == self.conversation:
-            trail += self.said  # that is all that a run which waits keeps over a restart
+            trail += self.said  # all that a suspended run keeps over a restart
         return trail
 
     def _quoting(
         self, segments: tuple[SendSegment, ...], target: Conversation
     ) -> tuple[SendSegment, ...]:
-        """The segments, where they quote nothing in particular quoting the question; that is not
-        known elsewhere.
-        """
+        """Resolve quotes without an id to the question; drop them elsewhere, as it is unknown."""
         of = Quote(self.question if target == self.conversation else "")
         named = (of if segment == Quote("") else segment for segment in segments)
         return tuple(segment for segment in named if segment != Quote(""))
 
     @property
     def keeps_codes(self) -> bool:
-        """Whether CQ codes in its words are spoken of."""
+        """Whether its words may discuss CQ codes, which are then kept."""
         return self.frames.people.speak_of_codes
 
     def has_said(self, text: str) -> bool:
-        """Whether the asker has heard it in this run, in these words or nearly so, or in a few
-        words more.
-        """
+        """Whether the asker was sent this in the run, in nearly these words or a few more."""
         here = self.heard.get(self.conversation)
         said = (*self.said, *(here.texts if here else ()))
         return _adds_nothing(text, said)
 
     def is_sure_of(self, text: str) -> bool:
-        """Whether the asker has heard it in this run in messages that QQ has confirmed."""
+        """`has_said`, counting only messages that QQ has confirmed."""
         here = self.heard.get(self.conversation, Heard())
         sure = [one for one in (*self.said, *here.texts) if one not in here.unsure]
         return _adds_nothing(text, sure)
 
     @property
     def refused(self) -> SaidMessage | None:
-        """The latest message of its own conversation that QQ did not take, if none was taken."""
+        """The latest refused message of its own conversation, if none there was accepted."""
         here = self.heard.get(self.conversation, Heard())
         return here.refused[-1] if here.refused and not self.said else None
 
     @property
     def is_unsure(self) -> bool:
-        """Whether QQ has confirmed nothing of what was said in its own conversation."""
+        """Whether words were sent to its own conversation and QQ has confirmed none of them."""
         here = self.heard.get(self.conversation, Heard())
         return bool(self.said) and all(one in here.unsure for one in self.said)
 
     def _own_words(self, segments: tuple[SendSegment, ...]) -> tuple[SendSegment, ...]:
-        """The segments without what is the prompt's. Raises InvalidArguments where nothing is
-        left.
-        """
+        """Remove the frame of the prompt. Raises InvalidArguments if nothing is left."""
         own = tuple(
             replace(segment, text=self._own_text(segment.text))
             if isinstance(segment, Text)
@@ -226,22 +218,21 @@ class TurnSpeaker(msgspec.Struct):
             raise InvalidArguments(
                 f"session: {error}; leave it out for this conversation"
             ) from error
-        # Equal ones differ in the group a temporary session came through.
+        # Equal conversations may differ in the group of a temporary session.
         return self.conversation if target == self.conversation else target
 
 
 def _adds_nothing(text: str, said: Sequence[str]) -> bool:
-    """Whether final words tell nothing that was not said."""
     return already_said(text, said) or only_omits(text, said)
 
 
 def heard_before(text: str, media: set[str], said: list[str]) -> bool:
-    """Whether an earlier segment of the run said it; of media nobody knows."""
+    """Whether an earlier segment of the run said it; that is unknown for media."""
     return not media and already_said(text, said)
 
 
 def words_of(segments: Iterable[SendSegment]) -> str:
-    """The words of the segments, and whom they mention."""
+    """The words of the segments, including mentions and faces."""
     words: list[str] = []
     for segment in segments:
         match segment:
@@ -259,7 +250,7 @@ def words_of(segments: Iterable[SendSegment]) -> str:
 
 
 def digests_of(segments: Iterable[SendSegment]) -> set[str]:
-    """A digest for each of the media: the same for the same picture."""
+    """A digest for each attachment, equal for equal sources."""
     return {
         sha256(f"{segment.kind} {segment.source}".encode("utf-8", "surrogatepass")).hexdigest()
         for segment in segments

@@ -1,1 +1,1 @@
-"""Quiet hours: by the settings, and by the commands /quiet, /mute and /unmute."""
+"""Quiet hours from the settings, and the commands /quiet, /mute and /unmute."""

@@ -1,5 +1,5 @@
-"""`/quiet`: for a while the bot answers only who certainly means it (BOT_QUIET_MODE). `/mute` and
-`/unmute`: it says nothing in a conversation until it is let speak again.
+"""`/quiet`: for a while the bot answers only messages that clearly address it (BOT_QUIET_MODE).
+`/mute` silences it in a conversation until `/unmute`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ CATALOGUE.register(__name__, globals())
 
 
 def quiet_commands(quiet_hours: QuietHours) -> tuple[Command, ...]:
-    """All three, for a group's admins."""
     return quiet_command(quiet_hours), mute_command(quiet_hours), unmute_command(quiet_hours)
 
 
 def quiet_command(quiet_hours: QuietHours) -> Command:
-    """It says what holds afterwards; a silence stays until it is ended by `/unmute`."""
+    """Its reply states what holds afterwards. It changes nothing in a muted conversation."""
 
     def state(asked: Asked) -> str:
         if not quiet_hours.holds_in(asked.where):
@@ -87,7 +86,7 @@ def quiet_command(quiet_hours: QuietHours) -> Command:
 
 
 def mute_command(quiet_hours: QuietHours) -> Command:
-    """What is being answered is said; what waits is not."""
+    """The answer in progress is still sent; waiting questions are not answered."""
 
     @command(
         "mute",
@@ -104,7 +103,7 @@ def mute_command(quiet_hours: QuietHours) -> Command:
 
 
 def unmute_command(quiet_hours: QuietHours) -> Command:
-    """It ends `/quiet`, too, but no quiet hours of the settings."""
+    """It also ends `/quiet`, but not the quiet hours of the settings."""
 
     @command(
         "unmute",

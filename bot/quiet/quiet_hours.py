@@ -1,5 +1,5 @@
-"""Where the bot keeps quiet now, by the hours of the settings or by command. Messages there are
-observed all the same.
+"""The conversations in which the bot keeps quiet now, by the hours of the settings or by command.
+It still observes messages there.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ MUTE: Final = "mute"
 
 
 class QuietOverride(Struct, frozen=True):
-    """By command: silence until it is lifted (`is_mute`), or quiet until then (seconds since
-    1970).
-    """
+    """By command: muted until `/unmute` (`is_mute`), or quiet until then (seconds since 1970)."""
 
     is_mute: bool
     until: float = math.inf
@@ -42,7 +40,7 @@ QUIET: Final = PlaceSetting[QuietOverride]("hush", read=_read, is_shared=True)
 
 
 class QuietHours:
-    """Says whom the bot does not answer now. `rule_of` is the rule of a place by the settings."""
+    """Decides whom the bot does not answer now. `rule_of` returns the rule of the settings."""
 
     def __init__(
         self,
@@ -58,39 +56,35 @@ class QuietHours:
     # --- by command ---------------------------------------------------------------------------
 
     def override(self, where: Conversation) -> QuietOverride | None:
-        """What somebody there wished, while it holds."""
+        """The override by command, unless it has expired."""
         override = self._settings.get(QUIET, where)
         return None if override is None or override.until <= self._clock.now() else override
 
     def is_muted(self, where: Conversation) -> bool:
-        """Whether the bot is to say nothing at all there."""
         override = self.override(where)
         return override is not None and override.is_mute
 
     @property
     def muted(self) -> tuple[Conversation, ...]:
-        """All places where it is to say nothing at all."""
         overrides = self._settings.all(QUIET).items()
         return tuple(where for where, override in overrides if override.is_mute)
 
     async def keep_quiet(self, where: Conversation, until: float) -> bool:
-        """Keep quiet there until then. Returns False, and changes nothing, if that cannot be
-        written now.
-        """
+        """Returns False, and changes nothing, if the override cannot be written now."""
         return await self._settings.set(QUIET, where, QuietOverride(is_mute=False, until=until))
 
     async def mute(self, where: Conversation) -> bool:
-        """Say nothing there any more. Returns False as `keep_quiet` does."""
+        """Returns False as `keep_quiet` does."""
         return await self._settings.set(QUIET, where, QuietOverride(is_mute=True))
 
     async def end_override(self, where: Conversation) -> bool:
-        """Keep to the settings there. Returns False as `keep_quiet` does."""
+        """Return to the settings there. Returns False as `keep_quiet` does."""
         return await self._settings.set(QUIET, where, None)
 
     # --- by command or by the settings --------------------------------------------------------
 
     def holds_in(self, where: Conversation, rule: QuietRule | None = None) -> bool:
-        """Whether it is quiet there. `rule` is that of the place, if the caller has it."""
+        """Whether it is quiet there, by command or by the settings. `rule` saves a lookup."""
         if self.override(where) is not None:
             return True
         return _is_hour(rule or self._rule_of(where), self._clock.now())
@@ -104,8 +98,8 @@ class QuietHours:
         is_uncalled: bool,
         rule: QuietRule | None = None,
     ) -> bool:
-        """Whether a message there is not answered because it is quiet: one of an owner's only if
-        it `is_uncalled`, of others if it `is_weak`, or all of them, as the mode says.
+        """Whether quiet suppresses the answer to a message: an owner's only if it `is_uncalled`;
+        another person's if it `is_weak`, or always if the mode is ALL.
         """
         rule = rule or self._rule_of(where)
         if not self.holds_in(where, rule):
@@ -115,19 +109,19 @@ class QuietHours:
         return is_weak or rule.mode is Quiet.ALL
 
     def leaves_to_admins(self, where: Conversation) -> bool:
-        """Whether only commands of a group's admins are answered there."""
+        """Whether only the commands of a group's admins are answered there."""
         if self.is_muted(where):
             return True
         rule = self._rule_of(where)
         return where.is_group and rule.mode is Quiet.ALL and self.holds_in(where, rule)
 
     def is_hour(self, where: Conversation, at: float) -> bool:
-        """Whether the settings have it quiet there at that time (seconds since 1970)."""
+        """Whether the settings make it quiet there at that time (seconds since 1970)."""
         return _is_hour(self._rule_of(where), at)
 
     def end(self, where: Conversation) -> float:
-        """The first moment from now on at which it is quiet there no more, in seconds since 1970; 0
-        where there is none.
+        """The first moment from now on at which it is no longer quiet there, in seconds since 1970;
+        0 if there is none.
         """
         override, at = self.override(where), self._clock.now()
         if override is not None:
@@ -147,14 +141,16 @@ def _is_hour(rule: QuietRule, at: float) -> bool:
 
 
 def _later(at: float, minutes: int) -> float:
-    """So many minutes later, or where summer time moves the clock on the wall before: then."""
+    """`minutes` after `at`, or the moment at which daylight saving time shifts the clock, if
+    earlier.
+    """
     here = time.localtime(at).tm_gmtoff
     steps = range(1, minutes)
 
     def is_moved(step: int) -> bool:
         return time.localtime(at + step * 60).tm_gmtoff != here
 
-    # Few looks, though a night has hundreds of minutes: it is moved once in one, if at all.
+    # A binary search: a night has hundreds of minutes, but at most one shift.
     return at + 60 * (1 + bisect_left(steps, True, key=is_moved))
 
 

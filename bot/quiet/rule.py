@@ -1,4 +1,4 @@
-"""Hours in which the bot keeps quiet, by local time, as BOT_QUIET, BOT_QUIET_MODE and GROUPS_FILE
+"""Hours in which the bot keeps quiet, in local time, as BOT_QUIET, BOT_QUIET_MODE and GROUPS_FILE
 set them. Pure.
 """
 
@@ -16,11 +16,11 @@ STEP = re.compile(
     r"(\d{1,4})\s*(days?|d|天|hours?|h|个?小时|钟头|minutes?|min|m|分钟|分)", re.IGNORECASE
 )
 MINUTES = {"d": DAY, "天": DAY, "h": 60, "小": 60, "个": 60, "钟": 60, "m": 1, "分": 1}
-LONGEST = 30 * DAY  # minutes somebody may ask for
+LONGEST = 30 * DAY  # minutes, the longest that /quiet accepts
 
 
 class Quiet(StrEnum):
-    """How quiet: nobody is answered but who certainly means the bot; nobody but owners."""
+    """WEAK: the bot answers only messages that clearly address it. ALL: it answers only owners."""
 
     WEAK = "weak"
     ALL = "all"
@@ -28,13 +28,12 @@ class Quiet(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """From the minute of the day `begins` up to `ends`, over midnight where that is the smaller."""
+    """From minute `begins` of the day up to `ends`; past midnight if `ends` is smaller."""
 
     begins: int
     ends: int
 
     def holds(self, minute: int) -> bool:
-        """Whether that minute of the day is in them."""
         if self.begins <= self.ends:
             return self.begins <= minute < self.ends
         return minute >= self.begins or minute < self.ends
@@ -42,8 +41,6 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class QuietRule:
-    """When it is quiet in a place, and how quiet."""
-
     hours: tuple[Hours, ...] = ()
     mode: Quiet = Quiet.WEAK
 
@@ -54,13 +51,12 @@ class QuietRule:
 
 @dataclass(frozen=True, slots=True)
 class QuietChange:
-    """What is different in one group; None: as everywhere."""
+    """How one group differs; None: as everywhere."""
 
     hours: tuple[Hours, ...] | None = None
     mode: Quiet | None = None
 
     def over(self, rule: QuietRule) -> QuietRule:
-        """The rule of that group, made of the rule of all."""
         return QuietRule(
             rule.hours if self.hours is None else self.hours,
             rule.mode if self.mode is None else self.mode,
@@ -72,7 +68,6 @@ AS_EVERYWHERE: Final = QuietChange()
 
 
 def read_change(hours: Iterable[tuple[int, int]] | None, mode: str | None) -> QuietChange:
-    """The change as config reads it from a row of GROUPS_FILE."""
     return QuietChange(
         None if hours is None else tuple(starmap(Hours, hours)),
         None if mode is None else Quiet(mode),
@@ -80,12 +75,11 @@ def read_change(hours: Iterable[tuple[int, int]] | None, mode: str | None) -> Qu
 
 
 def read_rule(hours: Iterable[tuple[int, int]], mode: str) -> QuietRule:
-    """The rule as config reads it from BOT_QUIET and BOT_QUIET_MODE."""
     return QuietRule(tuple(starmap(Hours, hours)), Quiet(mode))
 
 
 def quiet_minutes(hours: Collection[Hours], minute: int) -> int:
-    """For how many minutes from that one of the day it is quiet; a day or more where always."""
+    """Minutes of quiet that follow that minute of the day; at least DAY if it is always quiet."""
     left = 0
     while left < DAY:
         now = (minute + left) % DAY
@@ -96,7 +90,9 @@ def quiet_minutes(hours: Collection[Hours], minute: int) -> int:
 
 
 def parse_duration(text: str) -> int | None:
-    """`2h`, `1h30m`, `90分钟` -> minutes, from 1 to 30 days; None for what is no such time."""
+    """`2h`, `1h30m`, `90分钟` -> minutes, from 1 minute to 30 days; None if the text is no such
+    duration.
+    """
     words = "".join(text.split())
     found = STEP.findall(words)
     if not found or "".join(number + unit for number, unit in found) != words:
