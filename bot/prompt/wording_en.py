@@ -1,5 +1,3 @@
-"""The words of the prompt in English."""
-
 from __future__ import annotations
 
 from dataclasses import replace
