@@ -62,7 +62,7 @@ class Participants(Struct, frozen=True, dict=True):
         )
 
     def without_numbers(self, text: str) -> str:
-        """Remove the numbers after their names, except in mentions such as `@小明#2` and in URLs."""
+        """Remove the numbers after their names, except in mentions (`@小明#2`) and URLs."""
 
         def number_of(found: re.Match[str]) -> str:
             before = text[: found.start()].casefold()
