@@ -1,4 +1,6 @@
-"""What a setting does, beside its declaration: docs/settings.md is made of it (`make docs`)."""
+"""The description of a setting at its declaration; docs/settings.md is generated from it (`make
+docs`).
+"""
 
 from __future__ import annotations
 
