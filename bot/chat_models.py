@@ -20,8 +20,6 @@ T = TypeVar("T")
 
 
 class Wrap(Protocol):
-    """Wraps a port."""
-
     def __call__(self, port: T, /) -> T: ...
 
 

@@ -194,8 +194,6 @@ def _faults(written: object, keys: Mapping[str, SecretStr]) -> Iterator[Bilingua
 
 
 def _filled(written: Any, keys: Mapping[str, SecretStr]) -> Any:
-    """Insert the values of the variables."""
-
     def value_of(found: re.Match[str]) -> str:
         key = keys.get(found[1])
         return found[0] if key is None else key.get_secret_value()

@@ -41,7 +41,7 @@ BACKLOG: Final = 20_000  # queued events while the broker is away
 BATCH: Final = 100  # unconfirmed events; later announcements wait for them
 TRIES: Final = 6  # attempts to publish to a refusing partition, whose queue may be without a leader
 PAUSE: Final = 1.0  # seconds between two attempts
-TOLD: Final = 20  # chats that are told of a loss at a time
+TOLD: Final = 20  # chats notified of a loss at a time
 LONGEST: Final = 2000  # bytes of a lost message that is announced
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,6 @@ class EventPublisher:
         self._due[partition].set()
 
     def count_lost(self, why: str) -> None:
-        """Count and log one lost event."""
         self.lost, self.lost_at = self.lost + 1, self._clock.now()
         if self.lost == 1 or self.lost % 1000 == 0:
             logger.error("%d events are lost: %s", self.lost, why)

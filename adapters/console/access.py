@@ -63,7 +63,6 @@ async def log_in(request: web.Request) -> web.Response:
 
 
 async def set_language(request: web.Request) -> web.Response:
-    """Set the language of this browser."""
     language = request[FIELDS].get("language", "")
     answer = redirect(request, _own_path(request))
     if language in LANGUAGES:
@@ -91,7 +90,6 @@ async def show_access(request: web.Request) -> web.Response:
 
 
 async def end_all_logins(request: web.Request) -> web.Response:
-    """End all logins, including this one."""
     count = request.app[LOGINS].end_all()
     note(request, "end all logins", what=str(count))
     return _forget_login(request)

@@ -117,7 +117,6 @@ class Console:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop listening and close every connection."""
         if self._runner is not None:
             await self._runner.cleanup()
         if self._app_runner is not None:
@@ -163,7 +162,6 @@ class Listener(web.Server):
         self._silent: dict[web.RequestHandler, asyncio.TimerHandle] = {}
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Give the client HEAD_WITHIN seconds for its first request."""
         super().connection_made(handler, transport)
         timer = asyncio.get_running_loop().call_later(HEAD_WITHIN, transport.abort)
         self._silent[handler] = timer

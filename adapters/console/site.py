@@ -253,7 +253,6 @@ async def parse_form(request: web.Request, handler: Handler) -> web.StreamRespon
 
 @web.middleware
 async def limit_time(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Give a handler DEADLINE seconds, unless its route is slow."""
     async with asyncio.timeout(None if _route(request).is_slow else DEADLINE):
         return await handler(request)
 

@@ -178,7 +178,6 @@ async def render_turn(
 
 
 async def render_turn_json(request: web.Request, showing: ConsoleQueries) -> web.Response:
-    """Send the turn of this journal named in the path as JSON."""
     found = await showing.trace(request.match_info["id"])
     if not found:
         return render_missing(request, is_away=found is None)

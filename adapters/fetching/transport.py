@@ -180,7 +180,6 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
 
 def endpoint_of(url: httpx.URL) -> Endpoint:
-    """Host and port of a URL."""
     return url.raw_host.decode(), url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
 
 

@@ -32,7 +32,7 @@ EXPIRED = frozenset({400, 403, 404, 410})  # statuses of a URL whose key has exp
 
 
 class ReceivedFiles:
-    """Fetches received files. `web` must be safe for any url; `fetching` is in seconds."""
+    """Fetches received files. `web` must be safe for any URL; `fetching` is in seconds."""
 
     def __init__(self, web: Web, *, max_bytes: int, fetching: float = FETCHING) -> None:
         self._web = web

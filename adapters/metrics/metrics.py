@@ -33,8 +33,6 @@ from frostagent.types.runs import RunEvent, RunFinished, StepFinished, Stop, Too
 
 
 class Count:
-    """A counter."""
-
     __slots__ = ("value",)
 
     def __init__(self) -> None:

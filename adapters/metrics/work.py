@@ -23,12 +23,10 @@ class Work:
     set_aside: int = 0
 
     def begin(self, partition: int) -> None:
-        """The partition is running here."""
         self.held.add(partition)
         self.taken += 1
 
     def end(self, partition: int) -> None:
-        """The partition has ended here."""
         self.held.discard(partition)
         self.links.pop(partition, None)
 

@@ -165,7 +165,7 @@ class Thanks:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """ "Who are you", "what can you do"."""
+    """Asks who the bot is, or what it can do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ class AccountSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What is known when a connection opens. `hint` is the account in its header, or 0.
+    """The facts known when a connection opens. `hint` is the account in its header, or 0.
 
     `bound` is the account that its token belongs to, or 0. A connection with another token cannot
     serve the `reserved` accounts, which have their own tokens.
@@ -210,7 +210,6 @@ class PeerRegistry:
         return replaced
 
     def leave(self, peer: Peer) -> None:
-        """Remove a connection, if it is registered."""
         key = (peer.account, peer.role)
         if self._peers.get(key) is not peer:
             return

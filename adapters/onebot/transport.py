@@ -125,8 +125,6 @@ class Directory(Protocol[Callee_co]):
 
 
 class Caller(Protocol[Callee_contra]):
-    """Makes calls and waits for their replies."""
-
     async def make(
         self,
         callee: Callee_contra,

@@ -131,11 +131,9 @@ class Incidents:
         await self._push(notice)
 
     async def befriend(self, person: Person, comment: str = "") -> None:
-        """Ask to be the account's friend."""
         await self._push(actions.befriend(self._world, person, comment))
 
     async def invite(self, person: Person, group_id: int) -> None:
-        """Invite the account into a group."""
         await self._push(actions.invite(self._world, person, group_id))
 
     async def type(self, *, user_id: int) -> None:

@@ -114,7 +114,6 @@ class CallAnswers:
         self._late: list[Json] = []
 
     async def give(self, peer: ConnectedBot, reply: CallReply) -> None:
-        """Send a reply, if there is one."""
         if reply.frame is None:
             return
         if reply.next_connection:

@@ -50,7 +50,6 @@ class ConnectedBot:
                 await self._connection.send(json.dumps(frame))
 
     async def greet(self) -> None:
-        """Send the first frame."""
         if self.hears:
             await self.send(wire.lifecycle(self._world.self_id, self._world.now()))
 

@@ -168,14 +168,12 @@ class SimulatedMutes:
         self._whole: set[int] = set()
 
     def mute(self, group_id: int, seconds: float) -> Json:
-        """Mute the account for that many seconds."""
         group = self._group(group_id)
         self._until[group_id] = self._now() + seconds
         # whole seconds; 0 would unmute
         return self._ban(group, "ban", self._self_id, math.ceil(seconds))
 
     def lift(self, group_id: int) -> Json:
-        """Unmute the account."""
         group = self._group(group_id)
         self._until.pop(group_id, None)
         return self._ban(group, "lift_ban", self._self_id, 0)

@@ -310,8 +310,6 @@ class _Archive:
 
 
 class _Hashing:
-    """Reads a stream and computes its digest."""
-
     def __init__(self, stream: IO[bytes], look: Progress) -> None:
         self._stream, self._look, self._hash = stream, look, hashlib.sha256()
 

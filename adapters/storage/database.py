@@ -72,8 +72,8 @@ class Database:
     """The database of a STORE_URL. Raises ConfigError for one that cannot be used.
 
     `migrate` updates an older schema inside the connection's transaction. The `owner` of the
-    journal locks it first, by a `lease` if given (PostgreSQL). `tell` receives what the owner
-    should know if the last process was killed.
+    journal locks it first, by a `lease` if given (PostgreSQL). `tell` receives the
+    alert for the bot's owners if the previous process was killed.
     """
 
     def __init__(

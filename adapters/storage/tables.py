@@ -44,7 +44,6 @@ def table(name: str, *columns: Any, marked: bool = False) -> Table:
 
 
 def part_of(name: str, *columns: str, where: str) -> Index:
-    """An index of the rows that satisfy the condition."""
     return Index(name, *columns, sqlite_where=text(where))
 
 

@@ -2,10 +2,10 @@
 else as a batch), otherwise within 50 ms; under load up to 40 ms later, in fewer and larger batches.
 Handles outages.
 
-Invariants: entries are written in the order they were put. Nobody waits during an outage: entries
-are kept in memory, up to a limit, and written as soon as possible. Once a batch of an outage is
-written, commits wait again, so that a process that dies has said nothing that depends on an
-unwritten entry. Each outage is reported once, and so is its end.
+Invariants: entries are written in the order they were put. No caller waits during an outage:
+entries are kept in memory, up to a limit, and written as soon as possible. Once a batch of an
+outage is written, commits wait again, so that a process that dies has said nothing that depends on
+an unwritten entry. Each outage is reported once, and so is its end.
 """
 
 from __future__ import annotations
@@ -213,7 +213,6 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """Number of unwritten entries."""
         return len(self._backlog)
 
     def put(self, *entries: Entry) -> None:

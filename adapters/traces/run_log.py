@@ -52,8 +52,6 @@ OWNER_ONLY = 0o600
 
 
 class Delivery(Struct, frozen=True):
-    """The fate of a run's answer."""
-
     run_id: str
     outcome: str
 
@@ -87,7 +85,6 @@ class RunLog:
             self.settled(entry.turn_id, entry.undelivered)
 
     def settled(self, turn_id: str, outcome: str) -> None:
-        """Queue the outcome of an answer."""
         self._take_in(Delivery(turn_id, outcome))
 
     def _take_in(self, event: RunEvent | Delivery) -> None:
@@ -270,7 +267,6 @@ def chain(lines: Iterable[Line], run: str) -> list[Line]:
 
 
 def _after(run: RunSummary, line: Line) -> RunSummary:
-    """The run, updated by this line."""
     match line:
         case {"layer": "run", "action": "start" | "continue"}:
             asker = line.get("asker")

@@ -136,7 +136,6 @@ class WebServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop listening and close every connection."""
         await self._runner.cleanup()
 
     def _problem(self, error: OSError) -> Problem:

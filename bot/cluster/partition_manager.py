@@ -104,7 +104,6 @@ class PartitionManager(Generic[Service]):
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """The partitions of those bots."""
         return tuple(sorted(self._services))
 
     async def run(self) -> NoReturn:

@@ -60,7 +60,6 @@ async def render_anywhere(app: App, where: Conversation) -> Sequence[str] | None
 
 
 async def decide(app: App, decision: OwnerDecision) -> Settled:
-    """Apply an owner's decision on a call, a join request or a draft of this bot."""
     kind, number, words = decision.kind, decision.number, decision.reason.strip()
     choice: Choice
     if kind == "D":

@@ -42,7 +42,6 @@ class Newest:
                 pass
 
     def settled(self, turn_id: str, _outcome: str) -> None:
-        """The delivery of a turn's answer is settled."""
         self.add(turn_id)
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
@@ -56,7 +55,6 @@ class Newest:
         return tuple(one for one in self._news if one.number > number)
 
     def add(self, name: str) -> None:
-        """Add news of a turn or message."""
         self._number += 1
         self._news.append(News(self._number, name))
         self._changed.set()

@@ -193,7 +193,6 @@ class Remembering:
         return Noted(f"remembered: {self._line(kept, where)} [{kept.memory_id}]", kept.sources)
 
     async def search(self, context: ToolContext, words: str) -> Noted:
-        """Return the facts with these words, a line each."""
         where, asker = context.conversation, context.asker.user_id
         found = await self._memories.recall(where, asker, terms(words))
         return self._lines(self._told(found, where, asker), where)

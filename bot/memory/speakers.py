@@ -77,7 +77,6 @@ class Speakers:
         return book.complete and not book.stale
 
     def learn(self, conversation: Conversation, members: Iterable[MemberNumbered]) -> None:
-        """Add the stored numbers of a conversation."""
         book = self._books[conversation]
         if book.stale:
             given, book = book.given, _Book()

@@ -96,7 +96,6 @@ class Window:
     state: object = field(default_factory=object)
 
     def tell(self, summary: str, rounds: list[ToldRound]) -> None:
-        """Replace summary and rounds."""
         self.summary, self.rounds = summary, rounds
         self.messages = tuple(chain.from_iterable([told.messages for told in rounds]))
         self.day = next((told.day for told in reversed(rounds) if told.day), "")

@@ -140,7 +140,6 @@ def history_order(history: Sequence[MessageReceived]) -> Callable[[MessageReceiv
 
 
 def quotes_of(message: MessageReceived) -> frozenset[str]:
-    """Return the ids of the messages it quotes."""
     return frozenset(
         segment.message_id for segment in message.segments if isinstance(segment, Quote)
     )

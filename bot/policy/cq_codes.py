@@ -30,7 +30,6 @@ def may_contain_codes(text: str) -> bool:
 
 
 def mentions_codes(text: str) -> bool:
-    """Whether the text contains or mentions CQ codes."""
     return "cq" in text.casefold() and TOPIC.search(text) is not None
 
 

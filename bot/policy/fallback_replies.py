@@ -109,5 +109,4 @@ def is_apology(action: SendMessage) -> bool:
 
 
 def is_fallback_reply(text: str) -> bool:
-    """Whether the text is only one of these lines."""
     return without_run_id(text) in WITHOUT_TRACE

@@ -2,7 +2,7 @@
 found. Pure.
 
 Wrong memories are worse than none: an instruction to the bot, a secret or a person's number is
-never kept, whoever asks. What was said in private never appears in a group.
+never kept, no matter who asks. What was said in private never appears in a group.
 
 Chinese is written without spaces, so its words are indexed by pairs of characters, or by a single
 character that stands alone.

@@ -208,7 +208,6 @@ class _Writer:
         *,
         limit: int = MAX_TEXT,
     ) -> None:
-        """Add a message, with the person it replies to."""
         quoted = next((one.message_id for one in message.segments if isinstance(one, Quote)), "")
         known = replies.get(quoted)
         reply = replying(known, self._view, told=quoted == self._last) if known else ""
@@ -219,7 +218,6 @@ class _Writer:
     def add(
         self, message: MessageReceived, text: str, *, quoted: MessageReceived | None = None
     ) -> None:
-        """Add a line, and record its message id and the id of the message it quotes."""
         self._last = message.message_id
         if quoted:
             self.quotes.append((message.message_id, quoted.message_id))
@@ -267,7 +265,6 @@ def transcript(
 
 
 def without_summary(messages: Sequence[Message], words: Wording) -> tuple[Message, ...]:
-    """Remove the summary from a transcript."""
     heading = f"{words.heading(words.earlier)}\n"
     return tuple(
         replace(one, text=INDENTED.sub("", one.text.removeprefix(heading)))
@@ -334,7 +331,6 @@ def _place(name: str) -> str:
 def addition_line(
     message: MessageReceived, view: View, *, quoted: MessageReceived | None = None
 ) -> UserMessage:
-    """A line added during a run, under its heading with the time."""
     words = view.words
     heading = words.heading(words.added, view.clock(message.time))
     text = line(message, view, quoted=quoted)

@@ -109,7 +109,7 @@ def _asks_the_same(text: str, question: str) -> bool:
 LONGEST = 600  # characters; longer answers are never only an echo
 TELLING = 6  # letters; shorter texts are common to many people
 ASKED_BACK = 4  # letters; a shorter repetition of the question is an answer
-RECITED = 12  # letters of our rules; nobody else uses that many of the same
+RECITED = 12  # letters; no honest answer shares that many with our rules
 WHOSE, MOST_COLONS = 60, 3  # characters before the colon (time, name, number), and colons tried
 COLON = re.compile("[:：]")
 ENDS = " 。.!！"  # characters that a model adds to a line or leaves out
@@ -234,7 +234,6 @@ class PromptEcho(Struct, frozen=True):
 
 @cache
 def example_rounds(words: Wording) -> tuple[Message, ...]:
-    """The examples of a language, as messages."""
     return tuple(
         message
         for question, answer in words.examples

@@ -187,7 +187,6 @@ class _Lines:
         return [self._lines[place]] if most else []
 
     def others(self, user: int) -> tuple[str, ...]:
-        """The names of the other speakers."""
         return tuple(line.name for line in self._lines if line.user != user)
 
 

@@ -15,7 +15,6 @@ from frostagent.types.speech import SENT
 
 
 def any_pattern(words: Iterable[str]) -> str:
-    """A pattern that matches any of these words."""
     return "|".join(map(re.escape, words))
 
 

@@ -46,7 +46,6 @@ class Participants(Struct, frozen=True, dict=True):
         return mentions_codes(next(said, ""))
 
     def called(self, number: str) -> Collection[str]:
-        """The names of the person with this number."""
         return self._called.get(number, ())
 
     def has_said(self, name: str, words: str) -> bool:
@@ -144,7 +143,7 @@ def speakers_in(
 def _heard_in(text: str) -> frozenset[int]:
     said = (SPEAKER, REPLIED, QUOTED)
     found = {int(number) for pattern in said for _, number in pattern.findall(text)}
-    # A mention without a name contains nobody's words.
+    # A nameless mention holds no text that a person chose.
     found |= {int(number) for name, number in MENTIONED.findall(text) if name != NAMELESS}
     if PASSED_ON.search(text):
         found.add(NOBODY_KNOWS)

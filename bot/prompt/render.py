@@ -196,7 +196,7 @@ def account(sender: Sender) -> str:
 
 
 def author(message: MessageReceived, view: View) -> str:
-    """The sender: the bot alone has no number, so nobody else can look like it."""
+    """The sender; only the bot has no number, so no person can look like it."""
     return view.words.own if message.is_own else speaker(message.sender, view)
 
 
@@ -212,8 +212,7 @@ def line(
     """Render one message as a line, with the beginning of the message it quotes, or `about`, a note
     on an unreadable quote. `reply` follows the speaker's name instead (`replying`).
 
-    A quoted text cannot end its own quotation, and nobody can write a quotation that looks like
-    ours.
+    A quoted text cannot end its own quotation, and no person's text can look like our quotation.
     """
     text = plain(message.segments, view, self_id=message.self_id)
     if "[" in text:
@@ -342,7 +341,6 @@ ALL_SAID = "(已用 send_message 回答)"
 
 
 def history_note(words: Wording, what: str) -> UserMessage:
-    """The note that ends a round."""
     return UserMessage(f"{words.heading(words.notes)}\n  {what}")
 
 

@@ -128,8 +128,6 @@ class SpeakerHeading(NamedTuple):
 
 
 class JsonLine(NamedTuple):
-    """The speaker and text of a JSON object."""
-
     name: str
     number: str
     text: str

@@ -101,7 +101,6 @@ def summary_request(rounds: Sequence[Sequence[Message]], before: str = "") -> Mo
 
 
 def _words_of(messages: Iterable[Message]) -> Wording:
-    """The language of the people in these messages."""
     said = "\n".join(message.text for message in messages if isinstance(message, UserMessage))
     return ZH if is_chinese(said) else EN
 
@@ -169,7 +168,6 @@ def with_outside_tools(summary: str, tools: Iterable[str]) -> str:
 
 
 def _beginning(texts: Sequence[str]) -> str:
-    """The beginning of the last text."""
     text = " ".join(texts[-1].split()) if texts else "…"
     return text if len(text) <= MAX_HALF else text[: MAX_HALF - 1] + "…"
 

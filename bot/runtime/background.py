@@ -70,7 +70,6 @@ class StartupLoader:
         self._clock = clock
 
     async def start(self) -> None:
-        """Try each once."""
         self._left = tuple([load for load in self._left if not await load()])
 
     async def run(self) -> None:

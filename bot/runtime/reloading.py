@@ -27,7 +27,6 @@ class ReloadResult:
     whole: bool = True
 
     def and_then(self, level: int, line: str) -> ReloadResult:
-        """Log one more line and append it."""
         logger.log(level, line)
         return ReloadResult((*self.lines, line), self.whole and level < logging.WARNING)
 

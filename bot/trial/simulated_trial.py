@@ -199,7 +199,6 @@ class SimulatedTrial:
         service.app.forgetting.follow(lambda _: self.erase())
 
     def close(self) -> None:
-        """The journal is closed."""
         self._is_over = True
 
     @property
@@ -295,7 +294,6 @@ class SimulatedTrial:
         return self._guests.may_have_words_of(user, group)
 
     def erase(self) -> None:
-        """Delete everything said here."""
         self.draft = None
         self._lines.clear()
         self._album.clear()

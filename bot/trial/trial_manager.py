@@ -155,7 +155,6 @@ class TrialManager(TrialRuns):
                 request.answer("failed")
 
     async def _hold(self, request: _Request) -> None:
-        """Run one trial until it is over."""
         wanted = request.wanted
         model = "the bot's own model" if wanted.is_real else "the demo model"
         logger.info("Try it on the console: a simulated group with %s is open", model)

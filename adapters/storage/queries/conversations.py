@@ -383,7 +383,6 @@ def busiest(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
 
 
 def choices(connection: Connection) -> dict[Conversation, str]:
-    """The persona chosen in each conversation."""
     query = select(chosen.c.conversation, chosen.c.persona)
     return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
 

@@ -64,7 +64,6 @@ def spent(
     asker: int | None = None,
     turn_id: str | None = None,
 ) -> UsageSum:
-    """Usage since then."""
     query = select(*totals(usage)).where(usage.c.at >= since, usage.c.step != PAYER)
     if where is not None:
         query = query.where(usage.c.conversation == str(where))
