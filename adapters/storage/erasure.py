@@ -393,8 +393,8 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
 
 def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -> set[int]:
     """The sends without a turn that are about the erased: messages to owners, answers to commands.
-    Their ids name a person or turn (`bot/core/actions`); others contain a person's or group's
-    number, or `name#2` in that conversation.
+    Some ids name a person or turn (`bot/core/actions`); the text of others contains the person's
+    or group's number, or `name#2` of that conversation.
     """
     wanted = {send_prefix_of_turn(turn_id) for turn_id in connection.scalars(turn_ids)}
     wanted |= {send_prefix_of_person(whose.user)} if whose.user else set()

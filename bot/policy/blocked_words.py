@@ -140,8 +140,8 @@ def screen_continuation(
 
 
 class _Behind:
-    """Whether a sentence is withheld together with the text before it, of which the length of the
-    longest word is checked.
+    """Whether a sentence is withheld together with the end of the text before it, as far as a word
+    may reach.
     """
 
     def __init__(self, tail: str, withholds: Callable[[str], object]) -> None:

@@ -17,7 +17,8 @@ def relax_collector() -> None:
     walks through all pending work. With Python's defaults that took a third of the time under load
     (measured; 1.3 times the messages without it). Two hundred questions at once hold some 25,000
     objects, so a threshold of 20,000 collects on each such wave (43 us of a message's 810; 6.5 us
-    at 100,000) and stalls them all for 9 to 23 ms. 3,400 messages left 151 objects that only a collection frees.
+    at 100,000) and stalls them all for 9 to 23 ms. 3,400 messages left 151 objects that only a
+    collection frees.
     """
     gc.collect()
     gc.freeze()
