@@ -34,7 +34,7 @@ class Incidents:
         await self._push(self._world.recall(message_id, operator_id=operator_id))
 
     async def strike(self, armed: Armed, said: int) -> None:
-        """Recall the message `said`, reconnect or drop. The fault's value is in seconds: the delay of
+        """Recall the message `said`, reconnect or drop. The value is in seconds: the delay of
         a recall, or the time away.
 
         Raises CallRefused if there is nothing to recall.
