@@ -124,9 +124,7 @@ def _attendance(peers: PeerRegistry, gateway: Gateway) -> Attendance:
 
 @asynccontextmanager
 async def _open_web(settings: Settings, held: RunningGateway) -> AsyncIterator[None]:
-    """Serve /healthz, /readyz and /metrics, unless the process is also a worker, which serves
-    them.
-    """
+    """Serve /healthz, /readyz and /metrics, unless the process is also a worker, which does."""
     if settings.bot_role != "gateway" or not settings.web_port:
         yield
         return

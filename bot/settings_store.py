@@ -107,9 +107,7 @@ class SettingsStore:
         return self._kept[setting.name].values
 
     def follow(self, setting: AnySetting, changed: Callable[[], None]) -> None:
-        """Call `changed` whenever values of the setting may have changed, here or at another
-        bot.
-        """
+        """Call `changed` whenever values of the setting may have changed, here or elsewhere."""
         self._kept[setting.name].followers.append(changed)
 
     async def load(self, *settings: AnySetting) -> bool:

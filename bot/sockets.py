@@ -9,9 +9,7 @@ from frostagent.types.ports import Clock, Ids
 def build_sockets(
     settings: Settings, offers: FileOffers | None = None, *, clock: Clock, ids: Ids
 ) -> Sockets:
-    """Build sockets that are not open yet. Media too large for a frame goes to `offers`, if
-    given.
-    """
+    """Build sockets, not open yet. Media too large for a frame goes to `offers`, if given."""
     return Sockets(
         host=settings.onebot_host,
         port=settings.onebot_port,

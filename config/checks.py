@@ -47,9 +47,7 @@ HOW_TO_MAKE_ONE = Bilingual(
 def cross_check(
     settings: Settings, given: Mapping[str, sources.Typed], *, wrong: frozenset[str], service: bool
 ) -> Iterator[Problem]:
-    """Yield the problems of settings in combination; those of `wrong` variables are already
-    known.
-    """
+    """Yield the problems of settings in combination; `wrong` variables are known already."""
     yield from _check_placeholders(given)
     yield from _check_model(settings, service=service and not _is_gateway(settings))
     if service and wrong.isdisjoint({"BOT_ROLE", "BROKER_URL", "STORE_URL"}):

@@ -1,6 +1,4 @@
-"""The description of a setting at its declaration; docs/settings.md is generated from it (`make
-docs`).
-"""
+"""The description of a setting, at its declaration; `make docs` builds docs/settings.md from it."""
 
 from __future__ import annotations
 

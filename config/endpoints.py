@@ -43,9 +43,7 @@ NAMES = tuple(field.name for field in fields(Endpoint))
 
 
 def fallbacks(value: object) -> list[Endpoint]:
-    """Read a JSON list of fallback models, each with base_url, api_key and model. Raises
-    `Wrong`.
-    """
+    """Read a JSON list of fallback models with base_url, api_key and model. Raises `Wrong`."""
     entry = '[{"base_url": "https://api.example.com/v1", "api_key": "sk-...", "model": "name"}]'
     mend = Bilingual(f"Write it as {entry}", f"写成 {entry}")
     if isinstance(value, str):

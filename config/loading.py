@@ -87,9 +87,7 @@ def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
 
 
 def is_chinese(*, environ: Mapping[str, str], env_file: Path | None) -> bool:
-    """Whether commands speak Chinese: by BOT_LANGUAGE, whatever else is wrong, else by the
-    locale.
-    """
+    """Whether commands speak Chinese: by BOT_LANGUAGE, despite other errors, or the locale."""
     try:
         lines, _ = sources.read_legible_lines(env_file)
     except ConfigError:

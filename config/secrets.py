@@ -61,9 +61,7 @@ def secrets_of(settings: BaseModel) -> frozenset[str]:
 
 
 def secret_names(settings: BaseModel) -> frozenset[str]:
-    """The variables that hold secrets, under every name they may have, including keys of
-    subagents.
-    """
+    """The variables that hold secrets, under every name they may have, subagents' keys too."""
     ours = {
         name
         for name in type(settings).model_fields

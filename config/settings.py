@@ -43,9 +43,7 @@ DIALECTS = (
     "plain", "anthropic", "dashscope", "deepseek", "gemini", "glm", "groq", "kimi", "mimo",
     "mistral", "openai", "openrouter", "stepfun",
 )  # fmt: skip
-"""The values of LLM_DIALECT: the rows of `frostagent/models/openai/dialects.py` (a test compares
-them).
-"""
+"""The values of LLM_DIALECT, as in `frostagent/models/openai/dialects.py` (a test compares)."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(values.names)]
 QQNumbers = Annotated[frozenset[int], BeforeValidator(values.qq_numbers)]
@@ -1050,9 +1048,7 @@ class Settings(BaseSettings):
 
     @property
     def vision_models(self) -> tuple[Endpoint, ...]:
-        """The models for requests with images, in order; empty if they are the same as for
-        others.
-        """
+        """The models for requests with images, in order; empty if they are the usual ones."""
         if self.llm_vision_model in {"", self.llm_model}:
             return ()
         seeing = replace(self.main_model, model=self.llm_vision_model, context=0)
@@ -1078,9 +1074,7 @@ class Settings(BaseSettings):
 
     @property
     def coder_endpoint(self) -> Endpoint:
-        """The Coder's model, by default the main one. Key and dialect apply to the main base URL
-        only.
-        """
+        """The Coder's model, by default the main one. Key and dialect keep to their base URL."""
         elsewhere = self.coder_base_url not in {"", self.llm_base_url}
         key = (
             self.coder_api_key

@@ -1,6 +1,4 @@
-"""The sources of settings: the environment and the lines of a `.env` file, merged into one table of
-texts.
-"""
+"""The sources of settings: the environment and a `.env` file, merged into a table of texts."""
 
 from __future__ import annotations
 
@@ -38,9 +36,7 @@ ALIASES = {
     "MODEL_NAME": "LLM_MODEL",
     "BOT_RUN_SENDS": "BOT_MAX_SENDS",
 }
-"""Names of the Go FrostAgent, and older ones of ours, that are still accepted; the current name
-wins.
-"""
+"""Names of the Go FrostAgent, and our former ones, that still work; the current one wins."""
 
 MADE = Path("data", "tokens.env")
 """Beside `.env`: the tokens made by `init` that `.env` leaves out. In a container it exists without
@@ -123,9 +119,7 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
 
 
 def read_example() -> str:
-    """The text of this version's `.env.example`: in the package (setup.py puts it there), or in the
-    checkout.
-    """
+    """The text of this version's `.env.example`, in the package (by setup.py) or the checkout."""
     packaged = Path(__file__).with_name(EXAMPLE)
     file = packaged if packaged.is_file() else packaged.parents[1] / EXAMPLE
     return file.read_text("utf-8")
@@ -189,9 +183,7 @@ def meant(text: str, *, of_file: bool = False) -> str:
 
 
 def strange_in_file(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Problem]:
-    """A problem for each name of ours in the file that is not a variable, since it was meant as
-    one.
-    """
+    """A problem for each name in the file that seems to be ours but is not a variable."""
     for line in lines:
         if _is_strange(line.name, known) or _looks_like_one(line.name, known):
             what = Bilingual(

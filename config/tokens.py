@@ -37,9 +37,7 @@ MEND = Bilingual(
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """`common` is for accounts not in `accounts`; empty if every account needs its own, or none is
-    needed.
-    """
+    """`common` is for accounts not in `accounts`; empty if each has its own, or none is needed."""
 
     common: str = field(default="", repr=False)
     accounts: Mapping[int, str] = field(default_factory=dict, repr=False)
@@ -62,9 +60,7 @@ class AccessTokens:
         return next(iter(self.accounts.items()), (0, self.common))
 
     def token_for(self, account: int) -> str:
-        """The token of this account; for account 0 (unknown), the one that most accounts may
-        use.
-        """
+        """The token of this account; for 0 (unknown), the one that most accounts may use."""
         return self.accounts.get(account) or self.common or next(iter(self.accounts.values()), "")
 
 

@@ -187,9 +187,7 @@ def wide_marks(text: str) -> Bilingual:
 
 
 def base_url(value: str) -> str:
-    """The base of an OpenAI-compatible API without a trailing slash; a full chat/completions URL is
-    shortened.
-    """
+    """The base of an OpenAI-compatible API, without a trailing slash or /chat/completions."""
     mend = Bilingual("Write it as https://api.example.com/v1", "写成 https://api.example.com/v1")
     text = to_half_width(value).rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
     if text:
@@ -238,9 +236,7 @@ def origin(value: str) -> str:
 
 
 def mirrors(value: object) -> dict[str, str]:
-    """A JSON object of host -> base URL, as in {"api.example.com":
-    "https://mirror.example.net/api"}.
-    """
+    """A JSON object of host -> base URL: {"api.example.com": "https://mirror.example.net/api"}."""
     mend = Bilingual(
         'Write it as {"api.example.com": "https://mirror.example.net"}',
         '写成 {"api.example.com": "https://mirror.example.net"}',
@@ -280,9 +276,7 @@ def audiences(value: object) -> dict[str, str]:
 
 
 def host(value: str) -> str:
-    """A name or an address to listen on, without scheme and port; brackets of an IPv6 address are
-    removed.
-    """
+    """A name or an address to listen on, without scheme, port and brackets of IPv6."""
     text = bare(to_half_width(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = Bilingual(
@@ -366,9 +360,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
 
 
 def database(value: SecretStr) -> SecretStr:
-    """The URL of a database. It may hold a password, so it is never shown; the storage checks the
-    details.
-    """
+    """A database's URL, checked further by the storage. Never shown: it may hold a password."""
     if not DATABASE.fullmatch(value.get_secret_value()):
         mend = Bilingual(
             "Write it as sqlite+aiosqlite:///data/frostagent.db or "
@@ -432,9 +424,7 @@ def secret(value: SecretStr) -> SecretStr:
 
 
 def ed25519_key(value: SecretStr) -> SecretStr:
-    """An Ed25519 private key (PKCS #8), from PEM with or without its first and last line, as
-    base64.
-    """
+    """An Ed25519 private key (PKCS #8), from PEM with or without its outer lines, as base64."""
     lines = re.sub(r"-----[A-Z ]+-----", "", value.get_secret_value().replace("\\n", "\n"))
     text = "".join(lines.split())
     try:
@@ -538,9 +528,7 @@ def rate(value: object) -> tuple[int, float] | None:
 
 
 class OneOf:
-    """Reads one of these words, ignoring case ("" if it may be omitted); `spellings` are
-    alternatives.
-    """
+    """Reads one of these words in any case ("": may be omitted); `spellings` are alternatives."""
 
     def __init__(self, *choices: str, **spellings: str) -> None:
         self.choices = tuple(filter(None, choices))
@@ -634,9 +622,7 @@ EVERYBODY: Final = IPv4Address("255.255.255.255")
 
 
 def proxy_address(value: str) -> str:
-    """The address of one machine in its shortest form, IPv4-mapped IPv6 as IPv4; empty if there is
-    none.
-    """
+    """One machine's address in its shortest form, mapped IPv4 as IPv4; empty if there is none."""
     text = bare(to_half_width(value))
     if not text:
         return text

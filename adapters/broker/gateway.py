@@ -119,9 +119,7 @@ class EventPublisher:
         self._are_settled(number)
 
     def pop_lost_requests(self) -> tuple[MessageReceived, ...]:
-        """The messages to the bot among the events lost since the last call, at most one per
-        chat.
-        """
+        """The messages to the bot among newly lost events, at most one per chat."""
         asked, self._asked = tuple(self._asked.values()), {}
         return asked
 

@@ -93,9 +93,7 @@ class BrokerLink:
     """Keeps a connection to the broker and runs a session on each. `url` is never shown."""
 
     def __init__(self, url: str, *, clock: Clock, trouble: NotifyOwners) -> None:
-        """`trouble` is called when the broker becomes unreachable or stops accepting, and when that
-        ends.
-        """
+        """`trouble` reports that the broker is unreachable or accepts nothing, and the end."""
         self._url = url
         self._clock = clock
         self._trouble = trouble
@@ -184,9 +182,7 @@ class BrokerLink:
             await session(connection)
 
     async def _watch(self, connection: AbstractConnection) -> NoReturn:
-        """Watch for resource alarms, whose end alone the library reports, and for overdue
-        confirmations.
-        """
+        """Watch for resource alarms (the library reports only their end) and late confirmations."""
         while (transport := connection.transport) is not None:
             await self._clock.sleep(LOOK)
             try:

@@ -10,9 +10,7 @@ from frostagent.types.conversation import Conversation
 
 
 def partition_of(account: int, partitions: int) -> int:
-    """The partition of an account: CRC-32 of its decimal number, the same in every process and
-    version.
-    """
+    """The partition of an account: CRC-32 of its decimal number, the same in every version."""
     return zlib.crc32(str(account).encode()) % partitions
 
 
@@ -39,7 +37,5 @@ class ClusterPartition(Struct, frozen=True):
         return partition_of(account, self.partitions) == self.partition
 
     def has_place(self, where: Conversation) -> bool:
-        """Whether the conversation's account is in it; a conversation without an account is in
-        each.
-        """
+        """Whether the conversation's account is in it, or the conversation has none."""
         return not where.platform_id or self.has(where.platform_id)

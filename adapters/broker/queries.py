@@ -1,6 +1,4 @@
-"""Queries from the bot with the console to the other bots, and what a worker's bot does for the
-others.
-"""
+"""Queries from the bot with the console to the others, and what a bot does for the others."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Queries between the bots of a cluster. Each bot has a queue for those to its partition and to
-all.
-"""
+"""Queries between the bots of a cluster; each has a queue for its partition's and for all."""
 
 from __future__ import annotations
 

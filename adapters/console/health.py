@@ -25,9 +25,7 @@ OK: Final = "ok"
 
 
 class Report(Struct, frozen=True):
-    """The doctor's findings and their time (seconds since 1970); None if the doctor took too
-    long.
-    """
+    """The doctor's findings and their time (seconds since 1970); None if it took too long."""
 
     at: float
     found: tuple[Finding, ...] | None

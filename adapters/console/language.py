@@ -123,9 +123,7 @@ class Language:
         return self("place.named", name=name, place=place) if name else place
 
     def place_named(self, name: str, called: str = "", *, account: bool = False) -> str:
-        """A chat, or a pending decision (`10001:A3`), by its name in the journal; anything else
-        unchanged.
-        """
+        """A chat or pending decision (`10001:A3`) by its journal name; others unchanged."""
         if found := APPROVAL_NAME.fullmatch(name):
             return self("place.account", place=found[2], account=found[1])
         try:

@@ -37,9 +37,7 @@ async def stream_news(request: web.Request) -> web.StreamResponse:
 
 
 async def follow(request: web.Request, feed: Feed) -> web.StreamResponse:
-    """Send events after the last one that the browser received, until it leaves or its login
-    ends.
-    """
+    """Send events after the browser's last one, until it leaves or its login ends."""
     streams, name = request.app[STREAMS], request[LOGIN].name
     if streams.total() >= MOST or streams[name] >= OF_ONE:
         raise RequestRefused(503, "streams")

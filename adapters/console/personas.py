@@ -1,6 +1,4 @@
-"""The page of personas: their texts, the chats that use them, the prompt as sent, and a form to
-change a text.
-"""
+"""The page of personas: texts, their chats, the prompt as sent, and a form to change a text."""
 
 from __future__ import annotations
 
@@ -65,9 +63,7 @@ async def show_text(request: web.Request) -> web.Response:
 
 
 async def change_text(request: web.Request) -> web.Response:
-    """Show what would change (`look`), use the text from now on (`apply`), or restore the previous
-    one (`back`).
-    """
+    """Show a change (`look`), use the text (`apply`), or restore the previous one (`back`)."""
     sources, fields = request.app[SOURCES], request[FIELDS]
     one = _find(request, fields.get("key", ""))
     if one is None:

@@ -93,9 +93,7 @@ class Console:
         return Origins(self._origin, port=self.port)
 
     def link(self) -> str:
-        """A single-use login link, valid for five minutes. Its code follows the `#`, which browsers
-        never send.
-        """
+        """A single-use login link, valid for five minutes. Browsers never send what follows `#`."""
         return f"{self.origins.first.url('/login')}#{self.logins.invite()}"
 
     async def __aenter__(self) -> Self:

@@ -47,9 +47,7 @@ PERSON = re.compile(r"(?:.*\()?([0-9]{1,18})\)?", re.DOTALL)
 
 
 class RowText(Struct, frozen=True):
-    """A row in words: when, who, what was said, how it ended and why, what it cost, and the address
-    of its page.
-    """
+    """A row in words: time, asker, text, ending and reason, cost, and its page's address."""
 
     when: str = ""
     who: str = ""

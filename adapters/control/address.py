@@ -43,9 +43,7 @@ class LoopbackAddress(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def dial(path: Path, seconds: float) -> socket.socket:
-    """Connect to the bot that listens at the path, with a timeout of `seconds` per answer. Raises
-    OSError.
-    """
+    """Connect to the bot at the path; each answer may take `seconds`. Raises OSError."""
     if sys.platform == "win32":
         address = LoopbackAddress.read(path)
         if address is None:

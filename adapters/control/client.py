@@ -45,9 +45,7 @@ class Answered:
 def ask_bot(
     path: Path, command: str, *, seconds: float = ANSWERED_WITHIN, **details: int
 ) -> Iterator[Answered]:
-    """Send a command with these `details`. Yields the answer with the connection. Raises NotRunning
-    and NoAnswer.
-    """
+    """Send a command. Yields the answer with the connection. Raises NotRunning and NoAnswer."""
     try:
         connection = dial(path, seconds)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):

@@ -30,9 +30,7 @@ ASKED_WITHIN = 5.0  # seconds from the connection to the command
 
 Answer: TypeAlias = Mapping[str, Any]
 Command: TypeAlias = Callable[..., Awaitable[Answer]]
-"""Receives a command's details by name. Its annotations declare them; a command with other details
-is refused.
-"""
+"""Takes a command's details by name. Details not in its annotations are refused."""
 
 
 class _Question(Struct, frozen=True):
@@ -161,9 +159,7 @@ def _details_of(name: str, command: Command) -> msgspec.json.Decoder[Struct]:
 
 
 def _bind(path: Path) -> socket.socket:
-    """Bind a socket that only this account may use, replacing that of a dead bot. Raises
-    OSError.
-    """
+    """Bind a socket that only this account may use, replacing a dead bot's. Raises OSError."""
     bound = new_socket()
     try:
         path.parent.mkdir(mode=OWN_FOLDER, parents=True, exist_ok=True)

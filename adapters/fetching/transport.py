@@ -60,9 +60,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address that accepts. Raises ToolFailed, httpcore.ConnectError,
-        ConnectTimeout.
-        """
+        """Connect to the first accepting address. Raises ToolFailed, httpcore's connect errors."""
         trusted = (host, port) in self._trusted
         addresses = [host] if trusted else (await self._checked(host, port))[:MAX_ATTEMPTS]
         share = timeout and timeout / max(1, len(addresses))
@@ -135,9 +133,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Raises ToolFailed if it is not allowed, httpx.TransportError if it
-        failed.
-        """
+        """Send a request. Raises ToolFailed if forbidden, httpx.TransportError if it failed."""
         host = request.url.raw_host.decode()
         try:
             check_host(request.url.scheme, host)

@@ -65,9 +65,7 @@ class _Formatter(logging.Formatter):
         return self._mask(self._write(told))
 
     def _describe(self, record: logging.LogRecord) -> Mapping[str, object]:
-        """Time, level, logger, message, run, and whether it is a trial; then the record's
-        extras.
-        """
+        """Time, level, logger, message, run, and whether it is a trial; then the extras."""
         told: dict[str, object] = {
             "timestamp": self._moment(record.created),
             "level": record.levelname.lower(),

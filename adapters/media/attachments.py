@@ -1,6 +1,4 @@
-"""Received attachments in the form a model takes: images, text of files, transcripts of voice
-messages.
-"""
+"""Received attachments in a model's form: images, text of files, transcripts of voice messages."""
 
 from __future__ import annotations
 
@@ -114,9 +112,7 @@ Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
 
 
 class PictureSight:
-    """The `PictureReader` port. `web` must be safe for foreign URLs; `fetching` is in seconds, for
-    one image.
-    """
+    """The `PictureReader` port. `web` must be safe for foreign URLs; `fetching` is in seconds."""
 
     def __init__(
         self,
@@ -137,9 +133,7 @@ class PictureSight:
         self._shown: LRUCache[bytes, str] = LRUCache(KEPT, getsizeof=len)
 
     async def see(self, account: int, image: Picture) -> Seen:
-        """Return the image as a data URL. Raises MediaError if it is unavailable or cannot be
-        shown.
-        """
+        """Return the image as a data URL. Raises MediaError if unavailable or undecodable."""
         self._received.check(image.size)
         why = MediaError("it has no address", Lack.OUT_OF_REACH)
         came = False

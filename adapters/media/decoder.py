@@ -192,9 +192,7 @@ def _confine_linux() -> None:
 
 
 def _allow_time() -> None:
-    """Allow CPU more seconds of processor time; then the kernel kills this process, however busy
-    the machine is.
-    """
+    """Allow CPU more seconds of processor time; beyond that the kernel kills this process."""
     if sys.platform != "win32":
         used = resource.getrusage(resource.RUSAGE_SELF)
         seconds = int(used.ru_utime + used.ru_stime) + 1 + CPU

@@ -57,9 +57,7 @@ class DecoderProcess:
         )
 
     async def decode(self, data: bytes) -> bytes:
-        """Return the image as a JPEG of moderate size. Raises MediaError if it is none, or exceeds
-        the limits.
-        """
+        """Return the image as a JPEG of moderate size. Raises MediaError if that is impossible."""
         if not picture_kind(data):
             raise MediaError(f"it is no picture but {describe(data)}")
         try:
@@ -88,9 +86,7 @@ class DecoderProcess:
         return body
 
     async def _ask(self, data: bytes) -> tuple[int, bytes] | None:
-        """Return the process's answer; None if it ended by itself. Raises MediaError if it
-        failed.
-        """
+        """Return the process's answer; None if it ended by itself. Raises MediaError."""
         is_well = False
         try:
             async with asyncio.timeout(self._seconds):

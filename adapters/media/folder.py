@@ -188,9 +188,7 @@ class MediaFolder:
     async def attach(
         self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
     ) -> Attachment:
-        """Return the file, or the content of the URL, as an attachment; `path` takes precedence.
-        Raises MediaError.
-        """
+        """Return the file (or else the URL's content) as an attachment. Raises MediaError."""
         if path.strip():
             return await asyncio.to_thread(self._attach_file, kind, path.strip(), name)
         checked = check_url(url.strip())

@@ -85,9 +85,7 @@ def format_of(data: bytes) -> Format | None:
 
 
 def picture_kind(data: bytes) -> str:
-    """Pillow's name of an image in a supported format (JPEG, PNG, GIF, WEBP, BMP); empty for
-    others.
-    """
+    """Pillow's name of a supported image (JPEG, PNG, GIF, WEBP, BMP); empty for others."""
     found = format_of(data)
     return found.name if found is not None and found.kind == "image" else ""
 
@@ -101,9 +99,7 @@ def describe(data: bytes) -> str:
 
 
 def fits(kind: MediaKind, data: bytes) -> bool:
-    """Whether the bytes may be sent as this kind. Anything may be a file, and an MP4's sound may be
-    a voice message.
-    """
+    """Whether the bytes may be sent as this kind: anything as a file, an MP4 also as a voice."""
     found = format_of(data)
     return (
         kind == "file"
@@ -113,9 +109,7 @@ def fits(kind: MediaKind, data: bytes) -> bool:
 
 
 def name_for(name: str, data: bytes) -> str:
-    """Clean the name. If its ending is missing or belongs to another medium, it is set by the
-    bytes.
-    """
+    """Clean the name, and set its ending by the bytes if it is missing or of another medium."""
     clean = clean_name(name)
     stem, ending = split_ending(clean)
     found = format_of(data)

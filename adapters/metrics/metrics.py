@@ -267,9 +267,7 @@ class Metrics:
         self._by_event[kind].inc()
 
     def asked(self, attempt: Attempt) -> None:
-        """A model request ended; for an answer, count its usage and the seconds to its first
-        token.
-        """
+        """A model request ended; count an answer's usage and seconds to its first token."""
         self._requests.labels(attempt.endpoint, attempt.outcome).inc()
         if (completion := attempt.completion) is None:
             return

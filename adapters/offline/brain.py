@@ -186,9 +186,7 @@ class _Mind:
         )
 
     def ask_coder(self, task: str) -> Thought:
-        """Announce Coder, ask it, pass on its answer: a step each, so that the text is out before
-        the work starts.
-        """
+        """Announce Coder, ask it, pass on its answer: a step each, so the text is out first."""
         if results := self.results_of("use_subagent"):
             return self.conclude(results[-1], phrases.CODER_SAID, phrases.CODER_FAILED)
         if {"send_message", "use_subagent"} <= self.tools and not self.results_of("send_message"):

@@ -1,6 +1,4 @@
-"""Recognizes the intent of a question, and the cities or the game it names, by rules for Chinese
-and English. Pure.
-"""
+"""Recognizes a question's intent, and its cities or game, by Chinese and English rules. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The demo's texts in Chinese and English, polite texts for tool failures, and Coder's sample
-programs.
-"""
+"""The demo's texts in Chinese and English, texts for tool failures, and Coder's sample programs."""
 
 from __future__ import annotations
 
@@ -272,7 +270,5 @@ NO_RESULT = Phrase(
 
 
 def reason(code: str, language: Language) -> str:
-    """Why a tool failed, by the code in its error result; the result's own text is for the
-    model.
-    """
+    """Why a tool failed, by the code in its error; the error's text is for the model."""
     return REASONS.get(code, NO_RESULT).say(language)

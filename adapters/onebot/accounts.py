@@ -101,9 +101,7 @@ class Handshake:
 
 
 class Identity:
-    """The account of one connection, 0 while unknown. Final once an event or the token has named
-    it.
-    """
+    """A connection's account, 0 while unknown. Final once an event or the token has named it."""
 
     def __init__(self) -> None:
         self.account = 0
@@ -124,9 +122,7 @@ class Identity:
 
 
 class DuplicatePolicy:
-    """Decides which of two connections for one account and role stays, and limits the log of each
-    conflict.
-    """
+    """Decides which of two connections for an account and role stays, and limits logging."""
 
     def __init__(self) -> None:
         self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
@@ -198,9 +194,7 @@ class PeerRegistry:
         )
 
     def join(self, peer: Peer) -> Peer | None:
-        """Register a connection whose account is known. Returns the one it replaces, which the
-        caller closes.
-        """
+        """Register a connection with a known account. Returns a replaced one, for closing."""
         key = (peer.account, peer.role)
         self.refused = ""
         self.reconnects += key in self._met
@@ -221,9 +215,7 @@ class PeerRegistry:
             self._servers.pop(peer.account, None)
 
     def note_speaking(self, peer: Peer) -> None:
-        """This connection delivered an event of its account, and only its server knows the ids in
-        it.
-        """
+        """This connection delivered an event of its account; only its server knows the ids."""
         if self._peers.get((peer.account, peer.role)) is peer:
             self._speaking[peer.account] = peer
 
@@ -248,9 +240,7 @@ class PeerRegistry:
         )
 
     def set_online(self, account: int, *, online: bool) -> bool:
-        """Store whether the account is online. Returns whether that changed; unknown counts as
-        online.
-        """
+        """Store whether the account is online (unknown: online). Returns whether that changed."""
         news = self._online.get(account, True) is not online
         self._online[account] = online
         return news

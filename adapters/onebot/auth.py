@@ -67,9 +67,7 @@ def header(request: Request | None, name: str) -> str:
 
 
 def _offered_tokens(request: Request) -> Iterator[bytes]:
-    """The offered tokens: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`. `Bearer ` alone
-    offers none.
-    """
+    """The offered tokens: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`; not `Bearer `."""
     value = header(request, "Authorization").strip()
     scheme, _, rest = value.partition(" ")
     bare = rest.strip() if scheme.lower() in ("bearer", "token") else value

@@ -96,9 +96,7 @@ class OneBotCalls:
                 call.limit.reschedule(soon)
 
     def answer(self, reply: ActionReply, *, by: Peer) -> None:
-        """Pass a reply that arrived over `by` to its call. Late replies and those of other accounts
-        are ignored.
-        """
+        """Pass a reply that came over `by` to its call; ignore late ones and other accounts'."""
         call = self._waiting.get(reply.echo)
         if call is None:
             logger.debug(

@@ -236,9 +236,7 @@ class Connection:
 
 
 class HeartbeatTimeout:
-    """How long a connection may go without a heartbeat; `seconds` is 0 until the server announces
-    an interval.
-    """
+    """A connection's limit between heartbeats; `seconds` is 0 until an interval is known."""
 
     def __init__(self) -> None:
         self._interval = 0.0
@@ -256,9 +254,7 @@ class HeartbeatTimeout:
         return interval > 0
 
     def missed(self) -> None:
-        """Double the timeout, so that a live server slower than announced is not asked each
-        time.
-        """
+        """Double the timeout, so that a live but slow server is not asked each time."""
         self._slack = min(2 * self._slack, MOST_SLACK)
 
 

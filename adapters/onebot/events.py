@@ -111,9 +111,7 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
 
 
 def read_said(frame: Fields, about: About) -> MessageReceived:
-    """Read a message of an event or answer, including the bot's own; missing fields are empty
-    or 0.
-    """
+    """Read a message of an event or answer, the bot's too; missing fields are empty or 0."""
     who = mapping(frame.get("sender"))
     user_id = number(frame.get("user_id")) or number(who.get("user_id"))
     mask = mapping(frame.get("anonymous")) if user_id in (0, ANONYMOUS) else {}
@@ -179,9 +177,7 @@ def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
 
 
 def _group_of_temporary_session(frame: Fields) -> int:
-    """NapCat names the group at the top, older versions in temp_source, LLBot in the sender,
-    Lagrange nowhere.
-    """
+    """The group: in NapCat at the top, once in temp_source; in LLBot's sender; not in Lagrange."""
     in_sender = mapping(frame.get("sender")).get("group_id")
     return _group(frame.get("group_id")) or _group(in_sender) or _group(frame.get("temp_source"))
 

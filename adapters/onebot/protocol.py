@@ -56,9 +56,7 @@ class ActionReply(Struct, frozen=True):
         return self.retcode == BAD_TOKEN and not self.echo
 
     def may_be_done(self, action: str) -> bool:
-        """Whether this action may have reached QQ although the answer is a failure; such messages
-        often arrive.
-        """
+        """Whether this action may have reached QQ despite the failure; messages often do."""
         return not self.ok and judge_refusal(self.wording, self.retcode, action).may_be_done
 
 

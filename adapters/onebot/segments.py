@@ -61,9 +61,7 @@ def split_cq(message: str) -> Iterator[Fields]:
 
 
 def unescape(text: str) -> str:
-    """Undo the escapes, `&amp;` last: otherwise `&amp;#91;` (a typed `&#91;`) would become a
-    bracket.
-    """
+    """Undo the escapes, `&amp;` last: else `&amp;#91;` (a typed `&#91;`) would become a bracket."""
     if "&" not in text:
         return text
     return (

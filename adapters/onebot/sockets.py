@@ -297,9 +297,7 @@ class ForwardClient:
         self._ids = ids
 
     async def run(self) -> None:
-        """Connect, read until the connection is lost, and reconnect, until cancelled. Never
-        raises.
-        """
+        """Connect, read until the connection is lost, and again, until cancelled. Never raises."""
         failures = 0
         told = False
         while True:

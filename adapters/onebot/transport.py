@@ -1,6 +1,4 @@
-"""The `Transport` port over every connected OneBot account. Media too large for a frame is offered
-at URLs.
-"""
+"""The `Transport` port over all connected OneBot accounts. Offers large media at URLs."""
 
 from __future__ import annotations
 
@@ -223,9 +221,7 @@ class OneBotTransport(Generic[Callee]):
         return read_answered_message(data, account=account)
 
     async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
-        """The messages inside a merged forward. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """A merged forward's messages. Raises NotConnected, ActionRefused, ActionUnanswered."""
         if forward.content:
             with suppress(ValueError):
                 return read_forward(load(forward.content), account=account)
@@ -259,22 +255,16 @@ class OneBotTransport(Generic[Callee]):
         return read_groups(await self.call(account, "get_group_list", {}), account=account)
 
     async def get_member(self, group: Conversation, user_id: int) -> Member:
-        """A group member, bypassing the server's cache. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """An uncached group member. Raises NotConnected, ActionRefused, ActionUnanswered."""
         params = {"group_id": group.session_id, "user_id": user_id, "no_cache": True}
         return read_member(await self.call(group.platform_id, "get_group_member_info", params))
 
     async def get_image(self, account: int, file: str) -> KeptFile:
-        """A received image by its `file` name. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """A received image by `file` name. Raises NotConnected, ActionRefused, ActionUnanswered."""
         return read_kept_file(await self.call(account, "get_image", {"file": file}))
 
     async def get_record(self, account: int, file: str) -> KeptFile:
-        """A received voice message by its `file` name, as wav. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """A received voice, as wav. Raises NotConnected, ActionRefused, ActionUnanswered."""
         params = {"file": file, "out_format": "wav"}
         return read_kept_file(await self.call(account, "get_record", params))
 

@@ -220,9 +220,7 @@ def perform(world: World, call: Call) -> CallAnswer:
 
 
 def message_in(call: Call) -> SentMessage | None:
-    """The message that a call would send, without an id; None if there is none or it is
-    unreadable.
-    """
+    """The message that a call would send, without an id; None if there is none to read."""
     with suppress(CallRefused):
         return SENDS[call.action](call.params) if call.action in SENDS else None
     return None
@@ -270,9 +268,7 @@ def _message(params: Params, name: str) -> tuple[Json, ...]:
 
 
 def _send(world: World, message: SentMessage) -> Done:
-    """Deliver a message. Raises CallRefused if there is no receiver, or the account may not speak
-    there.
-    """
+    """Deliver a message. Raises CallRefused without a receiver, and if muted or offline."""
     group_id, user_id = message.group_id, message.user_id or 0
     if not world.online:
         raise CallRefused(NOT_DONE, wire.unconfirmed())
@@ -304,9 +300,7 @@ def _send(world: World, message: SentMessage) -> Done:
 
 
 def _inner(world: World, node: Json) -> Json:
-    """A message of a merged forward, as get_forward_msg shows it: without its own group, by the
-    named author.
-    """
+    """A message of a merged forward, as get_forward_msg shows it: by the named author."""
     data = node["data"]
     author = Params(data).number("user_id" if "user_id" in data else "uin", world.self_id)
     name = str(data.get("nickname") or data.get("name") or "")
@@ -359,9 +353,7 @@ def get_friend_msg_history(world: World, params: Params) -> Done:
 
 
 def _history(world: World, stored: list[Stored], params: Params) -> Done:
-    """The last `count` up to the message of `message_seq` (0: the latest), oldest first unless
-    reversed.
-    """
+    """The last `count` up to `message_seq` (0: the latest), oldest first unless reversed."""
     last, count = params.number("message_seq", 0), params.number("count", 20)
     if last and world.renumbers and not world.messages.knows(last):
         last = other_id(last)

@@ -66,9 +66,7 @@ class Gesture:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An action's result: the data for the bot, the events it causes, and the sent message or
-    gesture, if any.
-    """
+    """An action's result: data for the bot, caused events, and the sent message or gesture."""
 
     data: Any = None
     events: tuple[Json, ...] = ()
@@ -85,9 +83,7 @@ class CallAnswer:
 
 
 class Params:
-    """A call's parameters, read as the server does; every method raises CallRefused for an invalid
-    one.
-    """
+    """A call's parameters, read as the server does; methods raise CallRefused."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values

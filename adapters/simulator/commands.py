@@ -17,9 +17,7 @@ TALK = ("周六去爬山吗", "去，几点", "八点，山门口见")
 
 
 async def act(simulator: Simulator, words: str) -> str:
-    """Run a command. Returns the text for the person; empty if it is no such command. Raises
-    CallRefused.
-    """
+    """Run a command. Returns text for the person, or an empty one. Raises CallRefused."""
     world = simulator.world
     group = world.group()
     user_id = next(number for number in group.members if number != world.self_id)

@@ -1,6 +1,4 @@
-"""The chat on a terminal: a typed line becomes a group message, a message of the bot becomes lines.
-Pure.
-"""
+"""The chat on a terminal: typed lines become group messages, the bot's messages lines. Pure."""
 
 from __future__ import annotations
 
@@ -52,9 +50,7 @@ def spoken(
 
 
 def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[Json]:
-    """Turn every `@name` of a member into a mention, and `@bot` into one of the account; the rest
-    is text.
-    """
+    """Turn every `@name` of a member into a mention, `@bot` into the account's; rest is text."""
     names = (
         dict.fromkeys(EVERYBODY, "all")
         | {ALIAS: str(self_id)}
@@ -73,9 +69,7 @@ def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[J
 
 
 def _at_one_of(names: list[str]) -> re.Pattern[str]:
-    """`@` and a name, one group each; not inside an address (a@bot.net) or a longer word
-    (@bottle).
-    """
+    """`@` and a name, a group each; not inside an address (a@bot.net) or a word (@bottle)."""
     ends = (
         f"({re.escape(name)})" + (r"(?![A-Za-z0-9_])" if name[-1:].isascii() else "")
         for name in names

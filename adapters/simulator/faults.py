@@ -182,9 +182,7 @@ class Faults:
         self._armed.clear()
 
     def use(self, *faults: Fault, segments: Iterable[Json] = ()) -> Armed | None:
-        """Use one hit of the first armed fault of these that applies to the segments; None if there
-        is none.
-        """
+        """Use a hit of the first armed fault that applies to the segments, if any."""
         armed = next(
             (one for one in self._armed.values() if one.fault in faults and one.hits(segments)),
             None,

@@ -1,6 +1,4 @@
-"""Incidents of the account and its messages: recalls, pokes, requests, mutes, lost logins, lost
-sockets.
-"""
+"""Incidents of account and messages: recalls, pokes, requests, mutes, lost logins and sockets."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ class Incidents:
         self._push = push
 
     async def recall(self, message_id: int, *, operator_id: int | None = None) -> None:
-        """Recall a message, as its author unless an operator is named. Raises CallRefused for an
-        unknown one.
-        """
+        """Recall a message, by default as its author. Raises CallRefused for an unknown one."""
         await self._push(self._world.recall(message_id, operator_id=operator_id))
 
     async def strike(self, armed: Armed, said: int) -> None:
@@ -79,9 +75,7 @@ class Incidents:
         return self._world.group(group_id).group_id
 
     async def go_offline(self, reason: str = "你的账号在其他设备登录，你已被迫下线。") -> None:
-        """Kick the account: sockets stay, sends are refused, events are lost, heartbeats report
-        it.
-        """
+        """Kick the account: sockets stay, sends fail, events are lost, heartbeats report it."""
         world = self._world
         notice = wire.notice(
             world.self_id,

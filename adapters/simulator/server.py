@@ -352,9 +352,7 @@ class Simulator:
     async def say_private(
         self, message: str | Sequence[Json], *, user_id: int, via_group: int = 0
     ) -> int:
-        """Say something in private as a friend, or a stranger through a group. Returns the message
-        id.
-        """
+        """Say something in private, as a friend or through a group. Returns the message id."""
         segments = [wire.text(message)] if isinstance(message, str) else message
         stored = self.world.post(segments, author=user_id, peer_id=user_id, via_group=via_group)
         return await self._spread(stored)
@@ -395,9 +393,7 @@ class Simulator:
         self._changed = asyncio.Event()
 
     async def wait_until(self, condition: Callable[[], bool], *, timeout: float = DEADLINE) -> None:
-        """Wait until the condition holds; it is checked on every change here. Raises
-        TimeoutError.
-        """
+        """Wait until the condition holds, checking on every change. Raises TimeoutError."""
         async with asyncio.timeout(timeout):
             while not condition():
                 await self._changed.wait()
@@ -407,16 +403,12 @@ class Simulator:
         await self.wait_until(lambda: self.connected >= count, timeout=timeout)
 
     async def wait_sent(self, count: int, *, timeout: float = DEADLINE) -> list[SentMessage]:
-        """Wait for this many messages of the bot, and return all since the start. Raises
-        TimeoutError.
-        """
+        """Wait for this many messages of the bot, and return all. Raises TimeoutError."""
         await self.wait_until(lambda: len(self.sent) >= count, timeout=timeout)
         return list(self.sent)
 
     async def wait_delivered(self, count: int, *, timeout: float = DEADLINE) -> list[SentMessage]:
-        """Wait for this many delivered messages, and return all since the start. Raises
-        TimeoutError.
-        """
+        """Wait for this many delivered messages, and return all. Raises TimeoutError."""
         await self.wait_until(lambda: len(self.delivered) >= count, timeout=timeout)
         return list(self.delivered)
 

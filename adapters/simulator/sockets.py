@@ -86,9 +86,7 @@ class ConnectedBot:
             )
 
     async def close(self) -> None:
-        """Close as a restarting server does: with a close frame (1001), so that everything sent
-        before is read.
-        """
+        """Close as a restarting server does (1001), so that everything sent before is read."""
         await self._connection.close(CloseCode.GOING_AWAY)
 
     async def cut(self) -> None:
@@ -210,9 +208,7 @@ class SimulatedSockets:
         await self._keep(peer)
 
     def _admits(self, request: Request) -> bool:
-        """A non-empty query wins over the header; `Bearer x` and a bare `x` are accepted, `Token x`
-        is not.
-        """
+        """A non-empty query wins over the header; `Bearer x` and `x` pass, `Token x` does not."""
         asked = parse_qs(urlsplit(request.path).query).get("access_token", [""])[0]
         shown = asked or request.headers.get("Authorization", "").rpartition("Bearer ")[2]
         return not self._token or hmac.compare_digest(shown.encode(), self._token.encode())

@@ -47,9 +47,7 @@ def unconfirmed(**returned: Any) -> str:
 
 
 def rejected(result: int, reason: str) -> str:
-    """NapCat's text on a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600,
-    901).
-    """
+    """NapCat's text on a message that QQ refused at once (NapNeko/NapCatQQ issues 600, 901)."""
     return (
         "EventChecker Failed: "
         f"{SENDING}\n{_as_napcat_prints({'result': result, 'errMsg': reason})}\n"
@@ -81,9 +79,7 @@ def lifecycle(self_id: int, now: float) -> Json:
 
 
 def heartbeat(self_id: int, now: float, *, online: bool, interval: float) -> Json:
-    """`interval` is in seconds, sent in milliseconds; a kicked account continues with `online`
-    false.
-    """
+    """`interval` is in seconds, sent in milliseconds; a kicked account sends `online` false."""
     status = {"online": online, "good": True}
     return _meta(self_id, now, "heartbeat", status=status, interval=round(interval * 1000))
 

@@ -1,6 +1,4 @@
-"""The simulated account's world: its groups, their members, and the messages. Pure state, no
-I/O.
-"""
+"""The simulated account's world: its groups, their members, and messages. Pure state, no I/O."""
 
 from __future__ import annotations
 
@@ -283,9 +281,7 @@ class World:
         return person
 
     def group(self, group_id: int | None = None) -> Group:
-        """Return the group, by default the first. Raises CallRefused if the account is not in
-        it.
-        """
+        """Return a group, by default the first. Raises CallRefused for an unknown one."""
         if group_id is None:
             group_id = next(iter(self.groups), 0)
         if group_id not in self.groups:
@@ -300,9 +296,7 @@ class World:
         return members[user_id]
 
     def join(self, group_id: int, name: str, *, user_id: int | None = None) -> Person:
-        """Return the member of that name or number; an unknown one joins, with a new number if
-        needed.
-        """
+        """Return the member of that name or number; an unknown one joins, with a new number."""
         members = self.group(group_id).members
         if user_id is None:
             known = (
@@ -327,15 +321,11 @@ class World:
         )
 
     def reaches(self, user_id: int, *, via_group: int = 0) -> bool:
-        """Whether the account can write to them: it knows them, or they wrote to it through that
-        group.
-        """
+        """Whether the account knows them, or they wrote to it through that group."""
         return self.person(user_id) is not None or (user_id, via_group) in self._sessions
 
     def people(self, group_id: int) -> dict[str, int]:
-        """The members' numbers by every name they have in the group, including the account's
-        nickname.
-        """
+        """Numbers by every name that members have in the group, the account's included."""
         names: dict[str, int] = {}
         for person in self.group(group_id).members.values():
             names |= {name: person.user_id for name in (person.nickname, person.card) if name}
@@ -386,9 +376,7 @@ class World:
         )
 
     def add_forward(self, messages: list[Json]) -> str:
-        """Store the messages of a merged forward, as events. Returns the id for a `forward`
-        segment.
-        """
+        """Store a merged forward's messages, as events. Returns the id for a `forward`."""
         # 19 digits, more than a double can hold
         forward_id = str(7_000_000_000_000_000_000 + len(self.forwards))
         self.forwards[forward_id] = messages
@@ -416,9 +404,7 @@ def demo_world(*, nickname: str = "bot", now: Callable[[], float] = time.time) -
 
 
 def event_of(world: World, stored: Stored) -> Json:
-    """The message as an event, `message_sent` if it is the account's own (onebot.md 3.1 and
-    3.3).
-    """
+    """The message as an event, `message_sent` if it is the account's (onebot.md 3.1 and 3.3)."""
     own = stored.author == world.self_id
     segments = list(stored.segments)
     return {

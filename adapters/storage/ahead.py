@@ -79,9 +79,7 @@ class Ahead:
         return not self._ready and time.monotonic() > self._tried + MINUTE
 
     def open(self) -> None:
-        """Lock the file; writing begins once `left` was read. Does nothing if another process has
-        it.
-        """
+        """Lock the file, unless another process has it. Writing begins once `left` was read."""
         self._tried = time.monotonic()
         if self._descriptor >= 0 and not self._is_there(self._descriptor):
             self.abandon()
@@ -276,9 +274,7 @@ class AheadBatches(EntryBatches):
         self._transactions = AheadTransactions(database, self.ahead)
 
     def write_at_once(self, puts: Sequence[Put], /) -> bool:
-        """Write these ahead. Returns False, with nothing written, if that is not possible at
-        once.
-        """
+        """Write these ahead. Returns False, with nothing written, if that is impossible now."""
         return self.ahead.write(puts)
 
     def write(self, batch: Sequence[Put]) -> Written:

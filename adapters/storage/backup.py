@@ -169,9 +169,7 @@ def back_up(
 
 
 def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], version: str) -> Made:
-    """Like `back_up`, into a buffered stream; the last file tells its reader whether it is
-    complete.
-    """
+    """Like `back_up`, into a buffered stream; its last file shows that it is complete."""
     journal = journal.resolve()
     _check_there(journal)
     with _told(STANDARD_OUTPUT.fill()), _work_in(journal.parent, f".{journal.name}.") as work:
@@ -240,9 +238,7 @@ def _read_only(file: Path) -> sqlite3.Connection:
 
 
 def _schema_of(connection: sqlite3.Connection, file: Path) -> str:
-    """Return the revision of a journal. Raises BackupError for one that this version cannot
-    read.
-    """
+    """Return a journal's revision. Raises BackupError for one that this version cannot read."""
     revision = file_revision(connection)
     if revision is None:
         raise BackupError(BACKUP_NOT_OURS.fill(file=file))
@@ -387,9 +383,7 @@ def complete(journal: Path) -> None:
 
 
 def refuse_unfinished(journal: Path) -> None:
-    """Raise BackupError if a restore was interrupted: only the process that has the journal may
-    complete it.
-    """
+    """Raise BackupError if a restore was interrupted: only the journal's owner may complete it."""
     if _is_pending(journal):
         raise BackupError(_unfinished(journal))
 
@@ -469,9 +463,7 @@ def _unpack(
 def _read_manifest(
     archive: tarfile.TarFile, member: tarfile.TarInfo | None, version: str, shown: str
 ) -> tuple[Manifest, str]:
-    """Return the manifest and its sum. Raises BackupError if this version cannot read what
-    follows.
-    """
+    """Return the manifest and its sum. Raises BackupError if the rest is unreadable here."""
     if member is None or member.name != MANIFEST or member.size > LARGEST:
         raise ValueError("it has no manifest")
     content = archive.extractfile(member)
@@ -502,9 +494,7 @@ def _check_name(member: tarfile.TarInfo, found: Mapping[str, str]) -> None:
 
 
 def _is_portable(name: str) -> bool:
-    """Whether this is a relative path that means the same on every system, and fits a line of the
-    sums.
-    """
+    """Whether this is a relative path, the same on every system, that fits a line of the sums."""
     parts = PurePosixPath(name).parts
     is_plain = name == "/".join(parts) and not {"", ".", "..", "/"} & set(parts)
     return is_plain and name.isprintable() and not {"\\", ":"} & set(name)
@@ -670,9 +660,7 @@ def _work_in(parent: Path, beginning: str) -> Iterator[Path]:
 
 
 def _room_on(work: Path, journal: Path) -> Progress:
-    """Return a check that raises OSError, as a full disk would, before the bot's own disk is
-    full.
-    """
+    """Return a check that raises OSError, as a full disk would, before the bot's disk is full."""
     if work.stat().st_dev != journal.stat().st_dev:
         return lambda: None
 

@@ -35,9 +35,7 @@ Ask: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
 
 
 class OlderJournal(ConfigError):
-    """The journal is older than the baseline or contains older forms: `what`, and its remedy
-    `mend`.
-    """
+    """The journal is older than the baseline or has older forms: `what`, and its remedy `mend`."""
 
     def __init__(self, what: Bilingual, mend: Bilingual) -> None:
         self.what, self.mend = what, mend
@@ -148,9 +146,7 @@ ROUNDS: Final = f"""
     LEFT JOIN begins b ON b.conversation = t.conversation
     WHERE t.round IS NOT NULL AND (coalesce(b.first_turn, 0) = 0 OR t.closed >= b.since)
         AND (t.round NOT LIKE '%"sources":["%' OR {_BEGINNINGS})"""  # noqa: S608  # our own words
-"""The rounds still in prompts, as `conversations.rounds_of` selects them, that may be in an older
-form.
-"""
+"""Rounds still in prompts (as in `conversations.rounds_of`) that may be in an older form."""
 _ACCOUNT_IN_SUMMARY: Final = "w.summary LIKE '%(' || CAST({} AS TEXT) || ')%'"
 SUMMARIES: Final = f"""
     SELECT w.conversation FROM windows w WHERE w.summary LIKE '%(%)%' AND (

@@ -44,9 +44,7 @@ class Put(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A transaction whose commit got no response: its number on the server, and its number of
-    entries.
-    """
+    """A transaction whose commit got no response: its number on the server, its entry count."""
 
     number: str
     entries: int
@@ -93,9 +91,7 @@ class Transactions:
         self._database.note()
 
     def _begin(self, cursor: Any, _batch: Sequence[Put], /) -> Collection[int]:
-        """Begin the transaction. Returns the numbers of entries that are already in their
-        tables.
-        """
+        """Begin the transaction. Returns the numbers of entries that are in their tables."""
         if self._database.is_sqlite:
             cursor.execute("BEGIN IMMEDIATE")
         return ()
@@ -200,9 +196,7 @@ class EntryBatches:
         return ""
 
     def settle(self) -> None:
-        """Bring everything durable into its tables. Raises ConfigError, Unusable, the driver's
-        errors.
-        """
+        """Bring everything into its tables. Raises ConfigError, Unusable, driver's errors."""
         self._connected()
         self.end()
 
@@ -299,9 +293,7 @@ class EntryBatches:
         return self._connection
 
     def _failed(self, error: Exception) -> str:
-        """Close the connection, and put a damaged file aside. Returns the failure for the
-        operator.
-        """
+        """Close the connection; put a damaged file aside. Returns why, for the operator."""
         try:
             self.close()
             if self._damage or fault(error) is Blame.DAMAGE:

@@ -157,9 +157,7 @@ class FileClaim:
         return self._descriptor >= 0 and not self.is_held
 
     def follow(self) -> int:
-        """The database is open: from here on record how far its log goes. Returns its number of
-        valid pages.
-        """
+        """From here on record how far the open log goes. Returns its number of valid pages."""
         self._close_index()
         self._changed, self._noted = -1, None
         self.note()
@@ -183,9 +181,7 @@ class FileClaim:
                 os.pwrite(self._descriptor, line, 0)
 
     def _pages(self) -> int:
-        """The number of valid pages in the log, from its index
-        (https://www.sqlite.org/walformat.html).
-        """
+        """The valid pages in the log, by its index (https://www.sqlite.org/walformat.html)."""
         if sys.platform == "win32":  # nothing is recorded there
             return 0
         if self._index < 0:  # a new database creates it with its first page
@@ -263,9 +259,7 @@ def holder_of(database: Path) -> str | None:
 
 
 def take_session(connection: Connection, place: str) -> None:
-    """Lock the journal for as long as this connection lasts. Raises JournalTaken, and the driver's
-    errors.
-    """
+    """Lock the journal for this connection. Raises JournalTaken, and the driver's errors."""
     name = f"frostagent {os.getpid()}@{socket.gethostname()}"[:NAME]
     deadline = time.monotonic() + PATIENCE
     with connection.begin():
@@ -330,9 +324,7 @@ LONGEST = 30.0  # seconds a check may read
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A journal before it is opened: the database's last change (ns), and bytes in its log, -1
-    without one.
-    """
+    """A journal before opening: the database's last change (ns), and bytes in its log or -1."""
 
     changed: int
     log: int
@@ -345,9 +337,7 @@ def inspect_file(file: Path) -> FoundFile:
 
 
 def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Bilingual | None:
-    """Describe what was lost; None if nothing was. `good` is how many pages SQLite took from the
-    log.
-    """
+    """Describe what was lost, if anything. `good` is how many pages SQLite took from the log."""
     if (
         good >= left.pages or found.changed != left.changed
     ):  # another process may have moved them into the database

@@ -205,9 +205,7 @@ class Database:
         return aside
 
     def copies(self) -> list[Path]:
-        """Older copies beside an SQLite database: backups of migrations, damaged files, a folder
-        per restore.
-        """
+        """Older copies beside an SQLite database: backups, damaged files, a folder per restore."""
         if self.file is None:
             return []
         name = self.file.name

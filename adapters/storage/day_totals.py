@@ -76,9 +76,7 @@ class _Change(NamedTuple):
 
 
 class CountingTransactions(Transactions):
-    """A worker's transactions. `tell` receives the totals that reservations found, after the
-    commit.
-    """
+    """A worker's transactions. `tell` receives totals found by reservations, once committed."""
 
     def __init__(
         self,

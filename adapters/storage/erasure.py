@@ -160,9 +160,7 @@ WITHOUT_ROUND = (
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
-    """The rows to erase: all of these conversations, and these rows elsewhere, except what is
-    `newer`.
-    """
+    """The rows to erase: these conversations, and these rows elsewhere, but nothing `newer`."""
 
     conversations: str
     messages: tuple[ColumnElement[bool], ...] = ()
@@ -213,9 +211,7 @@ def has_turn(database: Database, turn_id: str) -> bool:
 def erase_user(
     connection: Connection, user: int, *, now: float, newer: Newer = NOTHING
 ) -> dict[str, int]:
-    """Delete a person's rows, except newer ones, in the open transaction. Returns the number per
-    table.
-    """
+    """Delete a person's rows, but newer ones, in this transaction. Returns counts per table."""
     named = f"%({user})%"
     _note_payers(connection, now)
     _claim_turns(connection, user, newer)
@@ -243,9 +239,7 @@ def erase_user(
 def erase_group(
     connection: Connection, group: int, *, now: float, newer: Newer = NOTHING
 ) -> dict[str, int]:
-    """Delete a group's rows, except newer ones, in the open transaction. Returns the number per
-    table.
-    """
+    """Delete a group's rows, but newer ones, in this transaction. Returns counts per table."""
     _note_payers(connection, now)
     return _erase(connection, _Whose(f"%:group:{group}", newer=newer, group=group), now)
 
@@ -318,9 +312,7 @@ def _claim_turns(connection: Connection, user: int, newer: Newer) -> None:
 
 
 def _name_of(connection: Connection, user: int) -> str:
-    """A pattern for what precedes the person's number: a letter, or the last character of a known
-    name.
-    """
+    """A pattern for what precedes the person's number: a letter, or a known name's end."""
     called = select(messages.c.nickname, messages.c.card).where(messages.c.sender == user)
     names = {name for row in connection.execute(called.distinct()) for name in row}
     names.update(connection.scalars(select(speakers.c.name).where(speakers.c.user_id == user)))
@@ -330,9 +322,7 @@ def _name_of(connection: Connection, user: int) -> str:
 
 
 def _erase_member(connection: Connection, user: int, newer: Newer) -> None:
-    """Remove the owner of their numbers and of the attachments they sent; the numbers stay
-    taken.
-    """
+    """Remove the owner of their numbers and attachments; the numbers stay taken."""
     whose = update(speakers).where(speakers.c.user_id == user, ~newer.has(speakers))
     connection.execute(whose.values(user_id=0, name=""))
     shown = update(things).where(things.c.sender == user, ~newer.has(things))
@@ -469,9 +459,7 @@ def empty_log(connection: Connection) -> None:
 
 
 def _compact(connection: Connection) -> None:
-    """Rewrite the tables so that nothing of deleted rows is left in free space or in the
-    write-ahead log.
-    """
+    """Rewrite the tables, so that no deleted rows are left in free space or in the log."""
     if connection.dialect.name == "sqlite":
         driver: Any = connection.connection.driver_connection
         driver.execute("VACUUM").close()

@@ -29,9 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder and its parents if missing; an existing one is not changed. Raises
-    OSError.
-    """
+    """Create the folder and its parents; existing ones stay unchanged. Raises OSError."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=FOLDER_MODE, exist_ok=True)
     if not folder.is_dir():

@@ -79,9 +79,7 @@ class Lease:
     epoch: int = 0
 
     def take(self, connection: Connection, place: str) -> None:
-        """Take or renew the lease. Raises JournalTaken if another process has it, and the driver's
-        errors.
-        """
+        """Take or renew it. Raises JournalTaken if another has it, and the driver's errors."""
         with connection.begin():
             if not connection.scalar(text(TRY_SHARED), {"claim": CLAIM}):
                 raise JournalTaken(place, "")
@@ -131,9 +129,7 @@ HAD: Final = "SELECT name, holder FROM leases WHERE until > clock_timestamp()"
 
 
 class Board(Struct, frozen=True):
-    """The number of workers, including this one if it signs in, and the owner of each lease by its
-    name.
-    """
+    """The number of workers, this one included if it signs in, and each lease's owner by name."""
 
     workers: int
     had: dict[str, str]

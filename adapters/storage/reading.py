@@ -180,9 +180,7 @@ def reads(
 
 
 class SqlJournalQueries:
-    """The `JournalQueries` and `Choices` ports. Settings are returned only for conversations in the
-    `scope`.
-    """
+    """The `JournalQueries` and `Choices` ports; settings only of conversations in `scope`."""
 
     def __init__(self, reader: Reader, scope: AccountScope) -> None:
         self.reader = reader
@@ -259,9 +257,7 @@ class SqlMemories:
         return await self._reader.peek(recall, where, asker, terms, now) or ()
 
     async def has_any(self, where: Conversation, asker: int) -> bool:
-        """Whether there may be facts for the asker there. If nothing is remembered, as usual,
-        nothing is read.
-        """
+        """Whether there may be facts for the asker there. Usually there are none: no read."""
         if self._shelves is None:
             self._shelves = await self._reader.peek(shelves)
         asked = {str(where), shelf_of(asker), EVERYWHERE}
@@ -272,7 +268,5 @@ class SqlMemories:
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
     ) -> tuple[StoredFact, ...] | None:
-        """The facts of a conversation, about a person, or both, latest first; None if they cannot
-        be read.
-        """
+        """The facts of a conversation or person, or both, latest first; None if unreadable."""
         return await self._reader.read(listed, scope, subject, self._clock.now())

@@ -156,9 +156,7 @@ def _as_they_are(parameters: Parameters) -> Parameters:
 
 
 def _new(table: Table, *but: str) -> ClauseElement:
-    """Insert a row: each column is a parameter of its name, except these, which keep their
-    defaults.
-    """
+    """Insert a row: each column is a parameter, except these, which keep their defaults."""
     return (
         table.insert()
         .inline()

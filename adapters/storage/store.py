@@ -1,6 +1,4 @@
-"""The `Store` port on an SQL database: one task and one thread for writing, two threads for
-reading.
-"""
+"""The `Store` port on an SQL database: a task and a thread for writing, two threads for reading."""
 
 from __future__ import annotations
 
@@ -204,9 +202,7 @@ class SqlStore:
         }
 
     async def tidy(self, retention: Retention) -> None:
-        """Add up past days and delete surplus rows, for ever, in small batches between other
-        writes.
-        """
+        """Add up past days and delete surplus rows, for ever, in batches between writes."""
         pause = FIRST_SWEEP
         while True:
             await self._clock.sleep(pause)

@@ -34,9 +34,7 @@ metadata = MetaData()
 
 
 def table(name: str, *columns: Any, marked: bool = False) -> Table:
-    """A new table. `marked`: another table points to its rows, so ids of deleted rows are not
-    reused.
-    """
+    """A new table. `marked`: another one points to its rows, so ids are never reused."""
     row_id = Column(
         "id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
@@ -427,9 +425,7 @@ applied = Table(
         autoincrement=False,
     ),
 )
-"""One row: the number up to which lines written ahead are applied (`ahead.py`); unused on
-PostgreSQL.
-"""
+"""One row: the number of the last applied line (`ahead.py`); unused on PostgreSQL."""
 
 # --- the conversation of a row --------------------------------------------------------------------
 

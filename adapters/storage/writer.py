@@ -62,9 +62,7 @@ class Backlog:
         return len(self.queue) + len(self.writing)
 
     def promise(self, entries: int) -> asyncio.Future[bool]:
-        """Return a future: whether everything put until now was written, for the last `entries` of
-        it.
-        """
+        """Return a future: whether the last `entries` put until now were written."""
         promise = _Promise(entries, asyncio.get_running_loop().create_future())
         self.queue.append(promise)
         self._asked += 1

@@ -29,9 +29,7 @@ LAST_SPANS = 2.0  # seconds at the end to send the remaining spans
 
 
 def find_exporter(environ: Mapping[str, str]) -> SpanExporter | None:
-    """Return an exporter of spans; None if none is wanted. Raises LookupError if it is not
-    installed.
-    """
+    """Return the wanted exporter of spans, or None. Raises LookupError if not installed."""
     wanted = environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
     if wanted == "none" or environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None

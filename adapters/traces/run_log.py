@@ -57,9 +57,7 @@ class Delivery(Struct, frozen=True):
 
 
 class RunLog:
-    """A `TurnFollower`. `mask` removes secrets from text; `content` includes the text of people and
-    models.
-    """
+    """A `TurnFollower`. `mask` removes secrets; `content` includes text of people and models."""
 
     sees: Final = frozenset({TurnClosed})
 
@@ -251,9 +249,7 @@ def summaries(lines: Iterable[Line]) -> list[RunSummary]:
 
 
 def interrupted(run: RunSummary) -> RunSummary:
-    """The run after the end of its process; one that waits for an approval continues in the
-    next.
-    """
+    """The run after its process ended; one waiting for an approval continues in the next."""
     return replace(run, outcome=INTERRUPTED) if run.outcome == RUNNING else run
 
 

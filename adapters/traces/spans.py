@@ -16,9 +16,7 @@ class TurnSpans(SpanObserver):
     sees: Final = frozenset({TurnClosed})
 
     def see(self, entry: Entry) -> None:
-        """Handle the end of a turn: whether its answer arrived is known, or follows in
-        `settled`.
-        """
+        """The end of a turn: its answer's fate is known, or follows in `settled`."""
         if not isinstance(entry, TurnClosed):
             return
         if entry.undelivered is None:

@@ -106,9 +106,7 @@ class Suspects:
         self._begun: dict[str, int] | None = None  # how often each was begun without an end
 
     async def begin(self, event: str, /) -> int:
-        """Journal that the event is begun. Returns how often it was begun before; 0 if the journal
-        is away.
-        """
+        """Journal an event's start. Returns the number of earlier ones; 0 without a journal."""
         if self._begun is None:
             if (stored := await self._choices.settings(self._name)) is None:
                 return 0

@@ -1,6 +1,4 @@
-"""A bot's membership in a cluster: its partition of the accounts, and its connection over the
-broker.
-"""
+"""A bot's membership in a cluster: its partition of the accounts, and its broker connection."""
 
 from __future__ import annotations
 
@@ -114,9 +112,7 @@ class BrokerLine:
     def open_for(
         self, app: App, sink: EventSink, at_work: Callable[[], Awaitable[None]]
     ) -> AbstractAsyncContextManager[int]:
-        """Like `open`, for this bot, which also answers the others; `at_work` returns once it takes
-        events.
-        """
+        """Like `open`, for this bot and its answers; `at_work` returns once it takes events."""
         return self.open(sink, app.store.commit, build_handlers(app, at_work))
 
 
@@ -145,9 +141,7 @@ class Membership:
     def build_line(
         self, settings: Settings, *, clock: Clock, ids: Ids, alerts: StartupAlerts
     ) -> BrokerLine:
-        """Build this bot's line, not open yet. Gateways find the bot of a partition by its
-        lease.
-        """
+        """Build this bot's line, not open yet. Gateways find a partition's bot by its lease."""
         scope, lease = self.scope, self.lease
         where = AccountLocations(share=scope, clock=clock)
         link = BrokerLink(

@@ -123,9 +123,7 @@ def merge_statuses(statuses: Sequence[BotStatus], *, absent: int = 0) -> BotStat
 
 
 def _merge_personas(statuses: Sequence[BotStatus]) -> Mapping[str, tuple[str, ...]]:
-    """The chats of each persona. Every bot knows those of the files, but chosen ones only for its
-    own accounts.
-    """
+    """The chats of each persona. Only a bot with the account knows chats that chose one."""
     keys = dict.fromkeys(chain.from_iterable(one.personas for one in statuses))
     return {
         key: tuple(

@@ -1,6 +1,4 @@
-"""Runs a worker's share of the partitions, takes over those of lost workers, and gives away a
-surplus.
-"""
+"""Runs a worker's share of the partitions, takes over lost workers', and gives away a surplus."""
 
 from __future__ import annotations
 
@@ -163,18 +161,14 @@ class PartitionManager(Generic[Service]):
         self._log_standby("other workers have all accounts")
 
     def _step_back(self) -> None:
-        """Only other workers can reach the broker: take no partition, and after STEPS_BACK seconds
-        give all away.
-        """
+        """Only others reach the broker: take no partition; give all away after STEPS_BACK."""
         if self._cut_off_for >= STEPS_BACK:
             for leaving in self._leaving.values():
                 leaving.set()
         self._log_standby("the broker cannot be reached from here")
 
     def _not_here(self) -> list[int]:
-        """The partitions that are not here, shuffled so that workers that start together want
-        different ones.
-        """
+        """The partitions elsewhere, shuffled so that new workers want different ones."""
         others = [number for number in range(self._work.partitions) if number not in self._leaving]
         random.shuffle(others)
         return others

@@ -1,6 +1,4 @@
-"""Data of the console's pages, for one bot or all bots of a cluster, and decisions made on a
-page.
-"""
+"""Data of the console's pages, for one bot or a whole cluster, and decisions made on a page."""
 
 from __future__ import annotations
 

@@ -38,9 +38,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def list_limits(settings: Settings, overrides: OwnLimits) -> tuple[LimitState, ...]:
-    """The limits of the settings, then those of groups in GROUPS_FILE, then those set by
-    command.
-    """
+    """The limits of the settings, of groups in GROUPS_FILE, and of commands, in this order."""
     usual = [
         LimitState(name.upper(), _format(name, getattr(settings, name))) for name in LIMIT_SETTINGS
     ]

@@ -220,9 +220,7 @@ class Drafts:
         return _unpacked(content)
 
     def forget(self) -> None:
-        """Someone's data was erased: `sift` will find the drafts that lost their text. Other drafts
-        stay.
-        """
+        """Someone's data was erased: `sift` will find drafts that lost their text. Others stay."""
         self._is_doubted = True
         self._news.set()
 
@@ -298,9 +296,7 @@ def _size(actions: tuple[SendMessage, ...]) -> int:
 
 
 def _name(one: KeptDraft) -> str:
-    """File name on the shelf. It includes the turn, because a new journal starts its numbers
-    again.
-    """
+    """File name on the shelf. It includes the turn, because a new journal restarts its numbers."""
     return f"{one.number}-{one.turn_id}"
 
 
@@ -322,18 +318,14 @@ def draft_number_in(text: str) -> int | None:
 
 
 def shadow_notice(group: str, calls: tuple[str, ...], *, tongue: Language) -> str:
-    """Return the owners' notice about calls that a shadow group did not run, if there is no
-    text.
-    """
+    """Return the owners' notice about calls that a shadow group did not run, without a text."""
     return "\n".join([SHADOW.format(tongue, group=_group_name(group)), *_not_run(calls, tongue)])
 
 
 def draft_text(
     number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, tongue: Language
 ) -> str:
-    """Return what an owner sees of a draft: group, question, text, and the calls that were not
-    run.
-    """
+    """Return what an owner sees of a draft: group, question, text, and calls not run."""
     lines = [HEAD.format(tongue, number=number, group=_group_name(group))]
     if asked:
         lines.append(in_one_line(asked, MAX_QUESTION).translate(INNER_QUOTES))

@@ -272,9 +272,7 @@ class History:
     def take_overheard(
         self, conversation: Conversation, reader: int = 0
     ) -> tuple[MessageReceived, ...]:
-        """Take what was overheard since the last run (with `by_member`: since this person's last
-        run).
-        """
+        """Take what was overheard since the last run (`by_member`: since this person's last)."""
         return self._memories[conversation].overheard.take(reader if self._by_member else None)
 
     def unread(self, conversation: Conversation) -> Overheard:
@@ -318,9 +316,7 @@ class History:
         answer: Sequence[Message],
         prefix: Prefix | None = None,
     ) -> tuple[Message, ...]:
-        """Keep a finished round, whose requests began with `prefix`. Returns the round as it is
-        stored.
-        """
+        """Keep a finished round, whose requests began with `prefix`. Returns the stored round."""
         # Images were for this run only; messages recalled meanwhile are removed.
         messages = tuple(map(_kept, (user, *answer)))
         read = {id_ for message in messages for id_ in sources_of(message)}

@@ -102,9 +102,7 @@ def shown_first(store: Store, witness: JournalObserver) -> ObservedStore:
 
 
 class ContentLog:
-    """Logs the question and the answer or error of each turn at INFO. Used only with
-    LOG_CONTENT=1.
-    """
+    """Logs the question and the answer or error of each turn at INFO, with LOG_CONTENT=1 only."""
 
     sees: Final = frozenset({TurnOpened, TurnClosed})
 

@@ -82,9 +82,7 @@ class Modes:
         return self._is_read
 
     async def load(self) -> bool:
-        """Load decisions and known groups. Returns False if they cannot be read now; call again
-        later.
-        """
+        """Load decisions and known groups. Returns False if unreadable now; call again later."""
         if self._is_read:
             return True
         if not await self._settings.load(MODE):
@@ -129,9 +127,7 @@ class Modes:
         self._settings.put(MODE, where, mode)
 
     async def keep(self, where: Conversation, mode: Mode) -> bool:
-        """Set the mode once it is durable. Returns False, without a change, if it cannot be
-        stored.
-        """
+        """Set the mode once it is stored. Returns False, without a change, if that fails."""
         is_kept = await self._settings.set(MODE, where, mode)
         if is_kept:
             self._dropped.discard(where)

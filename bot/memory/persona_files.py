@@ -20,9 +20,7 @@ from frostagent.types.traits import Audience
 
 @dataclass(frozen=True, slots=True)
 class PersonaFiles:
-    """Reads the files that the settings name. `model_of` makes a model by name, at the base URL of
-    the settings.
-    """
+    """Reads the files in the settings. `model_of` makes a model by name, at their base URL."""
 
     settings: Settings
     model_of: Callable[[str], ChatModel]

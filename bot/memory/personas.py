@@ -26,9 +26,7 @@ PERSONA_TEXTS: Final = TableSetting[str, tuple[str, ...]](
     key=str,
     lasts=lambda texts, _now: bool(texts),
 )
-"""Texts given to a persona on a page, by its key; empty is the default persona. The last text is
-used.
-"""
+"""Texts given to a persona on a page, by its key (empty: the default); the last is used."""
 
 MAX_PLACES = 2000
 
@@ -126,9 +124,7 @@ class Personas:
         return self._settings.all(PERSONA)
 
     def follow_day_limits(self, changed: Callable[[Mapping[int, LimitOverride]], None]) -> None:
-        """Call this function with the daily limits of GROUPS_FILE by group number: now, and after
-        each reload.
-        """
+        """Call this with the daily limits of GROUPS_FILE by group: now, and after each reload."""
         self._day_limits = changed
         changed(_days_of(self._cast))
 
@@ -156,9 +152,7 @@ class Personas:
         return self._changed_text(key) is not None
 
     async def change(self, key: str, text: str) -> bool:
-        """Replace the text of a persona, across restarts. Returns False if it cannot be stored or
-        the key is unknown.
-        """
+        """Replace a persona's text for good. Returns False if not stored or for an unknown key."""
         if key and key not in self._cast.others:
             return False
         return await self._settings.update(
@@ -172,9 +166,7 @@ class Personas:
         )
 
     def key(self, where: Conversation) -> str:
-        """Return the persona's key, empty for the default one. Keys of removed personas are
-        ignored.
-        """
+        """Return the persona's key, empty for the default. Keys of removed ones are ignored."""
         return self._here(where).key
 
     def of(self, where: Conversation) -> Persona:

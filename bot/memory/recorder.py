@@ -25,9 +25,7 @@ from frostagent.types.runs import (
 
 
 class Recorder:
-    """An `Observer`. Start and end of a run are entries of its turn; of nested runs only the
-    requests are kept.
-    """
+    """An `Observer`. Start and end of a run are its turn's entries; nested runs keep requests."""
 
     notices: Final = frozenset({StepFinished, ToolStarted, ToolFinished})
 

@@ -82,9 +82,7 @@ NOTHING_RECALLED = Recalled()
 
 
 def _stands_for(memory: StoredFact, known: StoredFact) -> bool:
-    """Whether the new fact replaces a known one; only facts that its author may erase are
-    replaced.
-    """
+    """Whether the new fact replaces a known one; its author must be allowed to erase that."""
     is_theirs = memory.subject != 0 or memory.author == known.author
     is_own = memory.subject == memory.author == known.author
     narrow = {memory.visibility, known.visibility} <= {Visibility.HERE, Visibility.PERSON}
@@ -198,9 +196,7 @@ class Remembering:
         return self._lines(self._told(found, where, asker), where)
 
     async def listed(self, context: ToolContext, *, about: str) -> Noted:
-        """Return all facts about a person or this conversation, a line each. Raises
-        InvalidArguments.
-        """
+        """Return all facts about a person or this conversation. Raises InvalidArguments."""
         where, asker = context.conversation, context.asker.user_id
         subject = self._subject(context, about)
         scope = None if subject == asker else where

@@ -32,9 +32,7 @@ LINES, SHARE = 400.0, 0.1  # tokens for rounds kept as lines: maximum, and share
 
 
 class ToldRound(Struct, frozen=True):
-    """A round as prompts show it, its estimated tokens, and the last date in it, or an empty
-    string.
-    """
+    """A round as prompts show it, its estimated tokens, and the last date in it, or empty."""
 
     turn_id: str
     messages: tuple[Message, ...]
@@ -128,9 +126,7 @@ class Window:
         return True
 
     def drop(self, room: float) -> bool:
-        """Turn the oldest rounds into lines, because no summary was ready. Returns False if nothing
-        changes.
-        """
+        """Turn the oldest rounds into lines, as no summary is ready. False if nothing changes."""
         lighter, most = _lighter(self.rounds), min(LINES, SHARE * room)
         surplus = _surplus(lighter, EMPTIED * room - estimate_text(self.summary) - most)
         if not surplus and lighter == self.rounds:

@@ -54,9 +54,7 @@ def answered_ids(
 def quoted_ids(
     history: Sequence[MessageReceived], *, accounted: Collection[str] = ()
 ) -> frozenset[str]:
-    """Return the ids quoted by own messages that are not accounted for: another process answered
-    them.
-    """
+    """Return the ids quoted by unaccounted own messages: another process answered them."""
     own = (message for message in history if message.is_own and message.message_id not in accounted)
     return frozenset[str]().union(*map(quotes_of, own))
 

@@ -1,6 +1,4 @@
-"""Applies the operator's word list: which questions are not answered, and which sentences are
-withheld. Pure.
-"""
+"""Applies the operator's word list: questions not answered, and sentences withheld. Pure."""
 
 from __future__ import annotations
 
@@ -140,9 +138,7 @@ def screen_continuation(
 
 
 class _Behind:
-    """Whether a sentence is withheld together with the end of the text before it, as far as a word
-    may reach.
-    """
+    """Whether a sentence is withheld with the text before it, as far as a word may reach."""
 
     def __init__(self, tail: str, withholds: Callable[[str], object]) -> None:
         self._before = tail

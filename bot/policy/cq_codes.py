@@ -45,9 +45,7 @@ def strip_meaningless_codes(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, Code | None]]:
-    """Yield the text, and each code outside of Markdown code with its meaning; meaningless codes
-    are left out.
-    """
+    """Yield text, and codes with their meaning; drops meaningless ones, keeps Markdown code."""
     end = 0
     for spoken_of in (*IN_CODE.finditer(text), None):
         start, stop = spoken_of.span() if spoken_of else (len(text), len(text))

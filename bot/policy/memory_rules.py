@@ -57,9 +57,7 @@ NUMBER = re.compile(
     rf"{DIGIT}(?:[ \-._/,、]?{DIGIT}){{4,}}|[\w.+-]+@[\w-]+\.\w|(?:微信|qq|手机|帐|账)号",
     re.IGNORECASE,
 )
-"""Five or more digits in any script or as words: accounts, phone and card numbers; and account
-names.
-"""
+"""Five or more digits or digit words: accounts, phone and card numbers; and account names."""
 QUESTION = re.compile(
     r"\?|[吗呢]\W*$|(?:谁|哪里|哪儿|多少|多长|多久|几点)(?!都|也)"
     r"|^(?:who|whose|what|where|when|why|how|which|does|do|is|are|can)\b",

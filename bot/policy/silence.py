@@ -156,9 +156,7 @@ def _kind_of(text: str) -> Silent | None:
 
 
 def _undressed(text: str) -> tuple[str, str]:
-    """The text without marks, and the marks' meaning: "code" takes precedence over "stage" over
-    "".
-    """
+    """The text without marks, and their meaning: "code" before "stage" before ""."""
     dress, words = "", text
     for _ in range(DEEPEST):
         before, words = words, words.strip(ENDS).removesuffix("/")

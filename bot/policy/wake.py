@@ -121,9 +121,7 @@ class Wake(Struct, frozen=True):
 
     @property
     def is_uncalled(self) -> bool:
-        """Whether the bot was not addressed in particular; then failures are not reported
-        either.
-        """
+        """Whether the bot was not addressed in particular; then failures are not reported."""
         return self.reason in ("all", "chance")
 
     def payer(self, who: int) -> int:
@@ -195,9 +193,7 @@ def sender_veto(
     accounts: Collection[int] = (),
     robots: Collection[int] = (),
 ) -> Why:
-    """Return why messages of this sender are not answered there, whatever they say, or an empty
-    string.
-    """
+    """Return why messages of this sender are never answered there, or an empty string."""
     sender, where = message.sender.user_id, message.conversation
     owner, account = sender in rules.owners, account_of(sender)
     if not owner and account in rules.blocked:

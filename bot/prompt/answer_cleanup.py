@@ -101,9 +101,7 @@ def _tidy_call(
 
 
 def _tidy_parts(parts: Any, tidied: Callable[[str], str]) -> Any:
-    """Apply `tidied` to the texts of the parts: a list, one part, or JSON of either
-    (`tools/send_message.py`).
-    """
+    """Apply `tidied` to the parts: list, one part, or JSON of either (`tools/send_message.py`)."""
     match parts:
         case str():
             try:

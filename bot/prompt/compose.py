@@ -38,9 +38,7 @@ class ForwardedMessage(Struct, frozen=True):
 
 
 class Forwarded(Struct, frozen=True):
-    """Messages of a merged forward, each before those nested in it, and the number of omitted
-    ones.
-    """
+    """Messages of a merged forward, each before those nested in it; number of omitted ones."""
 
     lines: tuple[ForwardedMessage, ...] = ()
     left_out: int = 0
@@ -342,9 +340,7 @@ MAX_LOOKED = 9000  # characters; above the limit of any single attachment
 
 
 def opened_line(message: MessageReceived, forwarded: Forwarded, view: View) -> str:
-    """Render an opened attachment as a line of its sender. The sender of content in a forward is
-    unknown.
-    """
+    """Render an opened attachment as its sender's line; in a forward, the sender is unknown."""
     if message.sender.user_id:
         return "\n".join((line(message, view, limit=MAX_LOOKED), *forwarded_lines(forwarded, view)))
     inner = indented(plain(message.segments, view, self_id=message.self_id), MAX_LOOKED)

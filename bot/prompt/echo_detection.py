@@ -54,9 +54,7 @@ GREETING = re.compile(
 
 
 def repeats_whole(text: str, told: str) -> bool:
-    """Whether the text repeats all of `told` almost literally. A part of it, such as the date, is a
-    real answer.
-    """
+    """Whether the text repeats nearly all of `told`. A part, such as the date, is an answer."""
     if not told or len(text) > 2 * len(told) or len(told) > 2 * len(text):
         return False  # the usual case
     words = cached_letters(told)
@@ -64,9 +62,7 @@ def repeats_whole(text: str, told: str) -> bool:
 
 
 def is_echo(text: str, question: str) -> bool:
-    """Whether the text only repeats the question. A greeting, or a request to repeat, is no
-    echo.
-    """
+    """Whether the text only repeats the question, and is no greeting or wanted repetition."""
     if len(text) > 2 * len(question) or len(question) > 2 * len(text):
         return False
     if not is_similar(text.casefold(), question.casefold(), least=ALIKE):
@@ -157,9 +153,7 @@ class PromptEcho(Struct, frozen=True):
         force_setattr(self, "told", "\n".join(said))
 
     def has(self, text: str) -> bool:
-        """Whether the answer may be only a part of the prompt, or repeats the answer given twice
-        before.
-        """
+        """Whether the answer may be part of the prompt, or repeats the one given twice before."""
         words = text.strip()
         if not words or len(words) > LONGEST:
             return False
@@ -214,9 +208,7 @@ class PromptEcho(Struct, frozen=True):
         return any(map(letters.__contains__, ROLES)) and not ASKS_WHO.search(self.asked)
 
     def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
-        """Whether every line is the beginning of a line that a person wrote, with or without a
-        name.
-        """
+        """Whether every line begins a line that a person wrote, with or without a name."""
         return all(any(begun in self.told for begun in line_beginnings(*line)) for line in lines)
 
     def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:

@@ -57,9 +57,7 @@ PERSON = re.compile(
 
 
 def is_grounded(fact: str, said: Sequence[str], *, others: Collection[str] = ()) -> bool:
-    """Whether these lines of one person state the fact; `others` are the names of the other
-    speakers.
-    """
+    """Whether these lines of one person state the fact; `others` names the other speakers."""
     words, text = set(terms(fact)), _folded("\n".join(said))
     if not words or len(words & set(terms(text))) < SHARE * len(words):
         return False

@@ -1,6 +1,4 @@
-"""Patterns of the prompt's frame, as `render` and `compose` write it in every language, and as
-models imitate it.
-"""
+"""Patterns of the prompt's frame, as `render` and `compose` write it and as models imitate it."""
 
 from __future__ import annotations
 
@@ -75,9 +73,7 @@ BESIDE = re.compile(
     rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]"
     rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_pattern(ROLES)})[^\n]{{0,2}}"
 )
-"""Lines that are entirely ours: images, the facts of the moment (with or without heading), a
-date.
-"""
+"""Lines that are ours: images, the facts of the moment (with or without heading), a date."""
 
 
 def _quotation(words: Wording) -> str:

@@ -267,9 +267,7 @@ class FrameRemover(Struct, frozen=True):
         return frame_patterns.ALL_SAID.sub("", frame_patterns.QUOTE_INSIDE.sub(r"\1", line))
 
     def _without_heading(self, line: str) -> str:
-        """Remove another bot's kind of heading: all of it if it names the bot; otherwise the name
-        stays.
-        """
+        """Remove another bot's kind of heading; if it does not name the bot, the name stays."""
         found = self._heading_of(line)
         if found is None or not (found.sure is Sure.CERTAIN or self._names_us(found)):
             return line
@@ -291,9 +289,7 @@ class FrameRemover(Struct, frozen=True):
         return self._is_others(line) or is_certain
 
     def _is_dialogue(self, lines: list[str]) -> bool:
-        """Whether every line has a speaker, as in a dialogue or list, and is not copied from the
-        log.
-        """
+        """Whether every line has a speaker, as in a dialogue, and is not copied from the log."""
         speakers = set[str]()
         for line in lines:
             if not line.strip() or frame_patterns.STAGE.match(line):
@@ -338,9 +334,7 @@ class FrameRemover(Struct, frozen=True):
         return match is not None and self._is_own(match)
 
     def _is_others(self, line: str) -> bool:
-        """Whether the line is in another person's name. With an @, only if the @ is part of the
-        name.
-        """
+        """Whether the line is in another person's name; with an @ only if that is in the name."""
         match = frame_patterns.LINE.match(line)
         if match is None or self._is_own(match):
             return False
@@ -386,9 +380,7 @@ class FrameRemover(Struct, frozen=True):
 
 
 def is_short_name(name: str, names: Collection[str]) -> bool:
-    """Whether it may be a short form of one of the names, as 澈澈 of 阿澈. ASCII letters do not
-    count.
-    """
+    """Whether it may be a short form of a name, as 澈澈 of 阿澈. ASCII letters do not count."""
     return any(char in known for known in names for char in name if not char.isascii())
 
 

@@ -134,9 +134,7 @@ def in_one_line(round_: Sequence[Message]) -> str:
 
 
 def continue_summary(summary: str, lines: Iterable[str], *, tokens: float) -> str:
-    """Append lines of rounds to the summary. If they exceed `tokens`, the oldest are replaced by
-    their number.
-    """
+    """Append rounds as lines. Beyond `tokens`, the oldest are replaced by their number."""
     before = summary.splitlines()
     words = [line for line in before if not line.startswith("·")]
     older = [line for line in before if line.startswith("·")]

@@ -38,9 +38,7 @@ class SegmentWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoteWords:
-    """Notes on the delivery of answers; `refused` takes a reason, `part` and `drafted` take a
-    number.
-    """
+    """Notes on deliveries; `refused` takes a reason, `part` and `drafted` take a number."""
 
     unanswered: str
     stopped: str

@@ -23,9 +23,7 @@ BY_SIGNAL = 128  # added by shells to the number of a terminating signal
 
 
 def run_as_init() -> None:
-    """Return once, in a child. This process forwards signals, reaps, and exits with the child's
-    code.
-    """
+    """Return once, in a child. This process forwards signals, reaps, and exits like the child."""
     hide_process()
     signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
     child = os.fork()

@@ -26,7 +26,5 @@ def relax_collector() -> None:
 
 
 def collect_seldom() -> None:
-    """Collect cycles less often. Saves a tenth of the start, as loading modules creates hardly any
-    cycles.
-    """
+    """Collect cycles less often. Loading modules makes hardly any: saves a tenth of the start."""
     gc.set_threshold(NEW, *OFTEN)

@@ -19,9 +19,7 @@ BAD_CONFIGURATION = 2  # exit code for an invalid configuration
 
 
 def on_signal(name: signal.Signals, do: Callable[[], object]) -> None:
-    """Call `do` in the running loop on each such signal. Does nothing in a thread that receives no
-    signals.
-    """
+    """Call `do` in the running loop on each signal. No effect in a thread without signals."""
     loop, context = asyncio.get_running_loop(), contextvars.copy_context()
 
     def pass_on(_number: int, _frame: FrameType | None) -> None:

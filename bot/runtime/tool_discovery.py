@@ -62,9 +62,7 @@ class Discovered:
 
 class ToolSource(Protocol):
     def find(self) -> FoundTools:
-        """Return everything found. Never raises for an unusable tool, which is a problem in the
-        result.
-        """
+        """Return everything found. Never raises for an unusable tool: that is a problem."""
         ...
 
 
@@ -122,9 +120,7 @@ class ToolFolder:
         return PACKAGE + hashlib.sha256(str(self.folder.absolute()).encode()).hexdigest()[:8]
 
     def find(self) -> FoundTools:
-        """Return its tools. A folder writable by others is a problem, since they could run code as
-        the bot.
-        """
+        """Return its tools. If others can write to the folder, they control the bot: a problem."""
         try:
             inside = sorted(
                 path for path in self.folder.iterdir() if path.suffix == ".py" or path.is_dir()
@@ -244,9 +240,7 @@ def _all_of(kind: type[T], module: ModuleType) -> Iterator[T]:
 
 
 def _broken(error: BaseException, place: str, folders: list[str], label: str) -> Problem:
-    """Describe the error, with the innermost line that is in these folders rather than in a
-    library.
-    """
+    """Describe the error, with the innermost line in these folders, not in a library."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     what = str(error)
     if isinstance(error, SyntaxError):

@@ -167,9 +167,7 @@ class LineWatcher:
 
 
 class SimulatedTrial:
-    """Fits `Trial`. The simulator reports to it what the bot says; `connect` it with simulator and
-    service.
-    """
+    """A `Trial`. `connect` it to simulator and service; the simulator reports messages."""
 
     def __init__(
         self, world: World, *, wanted: TrialOptions, account: TrialAccount | None = None
@@ -340,9 +338,7 @@ class SimulatedTrial:
             self._add(TrialLine("", f"!{fault}: {reply}", happened=fault))
 
     async def picture(self, number: int) -> bytes:
-        """Return the image of a line as JPEG. Images from the bot are untrusted and decoded in
-        their own process.
-        """
+        """Return the image of a line as JPEG. The bot's images are untrusted, so decoded apart."""
         data = self._album.get(number)
         if number not in self._decoded:
             data = await self._running.app.decoder.decode(data)

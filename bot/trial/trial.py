@@ -105,9 +105,7 @@ async def open_trial(
 async def use_persona(
     personas: Personas, where: Conversation, wanted: TrialOptions, texts: Mapping[str, str]
 ) -> bool:
-    """Set the personas' texts, and choose the wanted persona with its wanted text. Returns False if
-    that fails.
-    """
+    """Set the personas' texts, and choose the wanted persona and text. False if that fails."""
     for key, text in texts.items():
         await personas.change(key, text)
     if wanted.text and not await personas.change(wanted.key, wanted.text):

@@ -127,9 +127,7 @@ class TrialManager(TrialRuns):
         await self._gone.wait()
 
     def forget(self, note: SubjectErased) -> None:
-        """After an erasure, end a trial with messages of this person or group, or do not open
-        it.
-        """
+        """After an erasure, end or do not open a trial with messages of this person or group."""
         for request in self._waiting:
             request.forget(note)
         if self._trial is not None and self._trial.has_words_of(note.user, note.group):

@@ -1,6 +1,4 @@
-"""Conversations, for prompts and for the console: messages, settings made there, and the console's
-audit.
-"""
+"""Conversations: messages, settings made there, and the console's audit."""
 
 from __future__ import annotations
 
@@ -534,9 +532,7 @@ def _line(row: Row[Any], judged: dict[str, Row[Any]], first: str | None) -> Chat
 def _sent(
     connection: Connection, conversation: str, rows: Sequence[Row[Any]], until: float | None
 ) -> list[ChatLine]:
-    """The bot's messages among these, by the turns asked there: sends have no order within a
-    conversation.
-    """
+    """The bot's messages among these, by the turns asked there: sends have no order here."""
     read = [row.turn_id for row in rows if row.turn_id]
     first = id_at(connection, turns.c.opened, rows[0].taken - SLACK)
     asked = select(turns.c.turn_id).where(

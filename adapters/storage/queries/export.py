@@ -60,9 +60,7 @@ TYPES = {
 
 
 def export(connection: Connection, conversation: Conversation) -> Iterator[str]:
-    """One JSON object per row: `type` and its columns, JSON columns as values; oldest first within
-    a type.
-    """
+    """One JSON object per row: `type` and columns, JSON as values; oldest first per type."""
     here = str(conversation)
     for kind, table in TYPES.items():
         if "conversation" in table.c:
@@ -86,9 +84,7 @@ NOBODY_KNOWS = {"prompt": None, "completion": None, "cached": None, "cost": None
 
 
 def run_lines(connection: Connection, *, limit: int, content: bool) -> Iterator[dict[str, Any]]:
-    """The lines of the latest `limit` runs, oldest first. Without `content`, no arguments and no
-    texts.
-    """
+    """The latest `limit` runs, oldest first. Without `content`, no arguments and texts."""
     latest = connection.execute(select(turns).order_by(turns.c.id.desc()).limit(limit)).all()
     for turn in reversed(latest):
         yield from _lines(connection, turn, content=content)

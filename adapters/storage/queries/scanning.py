@@ -62,9 +62,7 @@ def conversation_names(table: Table) -> CTE:
 
 
 def ids(connection: Connection, table: FromClause) -> tuple[int, int]:
-    """The first id, and one above the last. Two queries, because SQLite scans all rows for both at
-    once.
-    """
+    """The first id, and the last plus one. For both at once SQLite scans all rows."""
     first = connection.scalar(select(func.min(table.c.id)))
     last = connection.scalar(select(func.max(table.c.id)))
     return int(first or 1), int(last or 0) + 1

@@ -1,6 +1,4 @@
-"""Sums for people: usage of requests to models, and events of some hours. `retention.py` adds up
-past days.
-"""
+"""Sums for people: usage of models, and events of some hours. `retention.py` sums up past days."""
 
 from __future__ import annotations
 

@@ -225,9 +225,7 @@ def _each(query: Select[Any]) -> ScalarSelect[Any]:
 
 
 def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Select[Any]:
-    """Verdicts without an answer, with the message if it is kept; few that are older than the
-    horizon.
-    """
+    """Verdicts without an answer, with any kept message; few older than the horizon."""
     found = select(verdicts).where(unanswered())
     found = found.where(*between(connection, verdicts.c.at, query.since, query.until))
     if horizon:
