@@ -56,12 +56,12 @@ from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
 from frostagent.words import use_words
 
-if TYPE_CHECKING:  # of clusters alone
+if TYPE_CHECKING:  # clusters only
     from bot.cluster.membership import BrokerLine, Membership
 
 logger = logging.getLogger(__name__)
 
-LAST_ANSWERS = 1.0  # seconds that sends on the wire have for their answers, once no run goes on
+LAST_ANSWERS = 1.0  # seconds after the last run for sends on the wire to be confirmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Service:
     console_link: Link | None = None
 
     async def reload(self) -> ReloadResult:
-        """Read the files and the journal once more; runs that go on keep what they began with."""
+        """Read the files and the journal again; runs under way keep what they began with."""
         told = reload_all(self.app.reloads)
         if await self.app.history.reread():
             return told.and_then(logging.INFO, "the journal is read again as it is needed")
@@ -85,23 +85,21 @@ class Service:
         )
 
     async def wait_idle(self) -> None:
-        """Return once nothing is being answered, nothing is left to be sent, and nothing is being
-        summarised.
-        """
+        """Return once nothing is being answered, sent or summarized."""
         await self.app.lanes.wait_idle()
         await self.app.commands.wait_idle()
         await self.app.outbox.wait_idle()
         await self.app.summaries.wait_idle()
 
     async def wait_settled(self, identity: Identity) -> None:
-        """Return once the message of this identity was taken and no lane has anything to do."""
+        """Return once this message was received and all lanes are idle."""
         await self.app.seen.wait(identity)
         await self.app.lanes.wait_idle()
 
 
 def leave_to_another(error: ConfigError) -> None:
-    """Another process has the journal now and settles what is open here: anything this one
-    still did would be done twice.
+    """Another process has the journal now and settles its open work. Anything this process still
+    did would be done twice.
     """
     logger.critical("this process ends at once: %s", "; ".join(map(str, error.problems)))
     exit_process(BAD_CONFIGURATION)
@@ -125,15 +123,18 @@ async def open_service(
 ) -> AsyncIterator[Service]:
     """Run the service while the block runs; at its end, close everything in reverse order.
 
-    Runs that go on at the end have `grace` seconds before they are cut off. `wrap` may put
-    something around each port: tests count and break there. `mask` hides secrets in messages to
-    owners; by default those of the settings. `ousted` is called if another process takes over the
-    journal. Whoever reads the `terminal` is asked instead of the owners about calls that need an
-    approval. `trying` is the trial that this bot belongs to: it gets a console in any case. The
-    console asks the `doctor`. A bot of a cluster is a `member`: it serves no pages of health and
-    metrics, and only the first one runs the console and the daily digest. A bot beside another one
-    has the tools of `aside` and no others, and is never followed or shown; if it asks the other
-    one's model, that one's `account` pays.
+    - `grace`: seconds that runs under way have at the end before they are cut off.
+    - `wrap` may wrap each port: tests count and inject faults there.
+    - `mask` hides secrets in messages to owners; by default those of the settings.
+    - `ousted` is called if another process takes over the journal.
+    - `terminal` is asked instead of the owners about calls that need an approval.
+    - `trying` is the trial that this bot belongs to; it always has a console.
+    - `doctor` serves the console's checks.
+    - `member` is set in a cluster: the bot then serves no pages of health and metrics, and only
+      the first one runs the console and the daily digest.
+    - `aside` is set for a bot beside another one: these are its only tools, and it is never
+      followed or shown. If it asks the other one's model, that one's `account` pays.
+
     Raises ConfigError, inside a group, for a port or a journal that is taken.
     """
     use_words(ENGINE_WORDS)
@@ -157,7 +158,7 @@ async def open_service(
             )
         )
         followers: list[TurnFollower] = []
-        if aside is None:  # nobody follows the turns of a trial
+        if aside is None:  # the turns of a trial are not followed
             followers.append(TurnSpans(clock=clock))  # does nothing without an SDK
             if settings.log_runs is not None:
                 run_log = RunLog(
@@ -214,10 +215,9 @@ async def open_service(
         try:
             yield Service(app, port, link)
         finally:
-            # While everything is still open: no new run, no new send. Questions that wait, and
-            # those that still come, stay in the journal as unanswered ones: the next start answers
-            # them while they are young. A run that is cut off leaves its turn open: the next start
-            # settles it.
+            # Everything is still open: start no run and no send. Waiting and newly arriving
+            # questions stay unanswered in the journal, and the next start answers them while they
+            # are recent. A run that is cut off leaves its turn open; the next start settles it.
             await app.lanes.finish(within=grace)
             await app.outbox.finish(within=LAST_ANSWERS)
 
@@ -231,11 +231,11 @@ async def running(
     *,
     is_shown: bool,
 ) -> AsyncIterator[int]:
-    """Run all loops while the block runs, and the pages of health and metrics of a bot that
-    `is_shown`; the port listened on, 0 in forward mode.
+    """Run all loops while the block runs and, if `is_shown`, the pages of health and metrics.
+    Yields the port listened on, 0 in forward mode.
 
-    What an earlier process left is settled when every port is ours: if one is not, that process may
-    be alive. Events that come before that wait.
+    The work of an earlier process is settled once all ports are bound: if one is taken, that
+    process may be alive. Earlier events wait.
     """
     startup_barrier = StartupBarrier(app.dispatcher)
     sink = CountedSink(startup_barrier, metrics=app.metrics)
@@ -278,7 +278,7 @@ async def running(
 def list_background(
     settings: Settings, app: App, loader: StartupLoader, alerts: StartupAlerts
 ) -> tuple[Background, ...]:
-    """Every loop that runs for as long as the bot does, beside its turns and its connections."""
+    """All loops of the bot beside its turns and connections."""
     return (
         Background("what the start could not load", loader.run),
         Background("decisions of owners", app.decisions.run),
@@ -296,9 +296,9 @@ def list_background(
 
 
 def list_daily_tasks(settings: Settings, app: App) -> tuple[Background, ...]:
-    """The loops that send owners the daily digest, and alarms about a disk that fills up, a model
-    that became dearer, a stuck lane, people near their limits and new groups. A bot that is
-    not the first one sends only the alarms about its own accounts.
+    """The loops that send owners the daily digest and alarms: a disk that fills up, a more
+    expensive model, a stuck lane, people near their limits, new groups. In a cluster, bots other
+    than the first only send alarms about their own accounts.
     """
     books, is_first = app.journal.books, app.journal.scope.is_first
     alarms = AlarmMonitor(
@@ -330,9 +330,7 @@ def list_daily_tasks(settings: Settings, app: App) -> tuple[Background, ...]:
 
 
 def migrate(connection: Connection) -> None:
-    """Bring the database's schema up to date; Alembic is large, and an up-to-date database never
-    needs it.
-    """
+    """Update the database's schema. Alembic is large, and an up-to-date database never needs it."""
     from adapters.storage.migrations import migrate as up
 
     up(connection)

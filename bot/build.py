@@ -1,7 +1,7 @@
 """Builds the objects of a bot from its settings, top to bottom. `bot/app.py` opens and closes them.
 
-Every object with state that others use, that is lifetimes, pages, commands of the terminal, other
-bots of a cluster and tests, is a field of `App`.
+Every stateful object that others use (lifetimes, pages, terminal commands, other bots of a cluster,
+tests) is a field of `App`.
 """
 
 from __future__ import annotations
@@ -161,16 +161,16 @@ from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
 
 CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
-DESCRIBING = 25.0  # seconds until all pictures of a question are described
-LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
-MAX_LOGGED = 200  # characters of a line that is looked up
+DESCRIBING = 25.0  # seconds to describe all images of a question
+LONGEST_FIRST_TOKEN = 3600.0  # seconds; the maximum, for LLM_FIRST_TOKEN=0
+MAX_LOGGED = 200  # characters of a line in lookups
 KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK)
-"""What `SettingsStore` keeps over restarts."""
+"""What `SettingsStore` keeps across restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
 
 class Connections(Protocol):
-    """Who is connected, as the pages and commands show it."""
+    """The connected accounts, for pages and commands."""
 
     @property
     def reconnects(self) -> int: ...
@@ -183,8 +183,6 @@ class Connections(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The objects of a bot, connected with each other."""
-
     # the edge
     journal: SqlStore
     transport: AnyTransport
@@ -267,19 +265,20 @@ def build_app(
     clock: Clock,
     ids: Ids,
 ) -> App:
-    """Build a bot; nothing of it is open yet. `wrap` may put something around each port. The
-    `account` pays for a bot on trial.
+    """Build a bot; nothing of it is open yet. `wrap` may wrap each port. The `account` pays for a
+    bot on trial.
 
-    `announcer` tells the other bots of a cluster, `others` asks them. `is_watched`: there may be a
-    console. Whoever reads the `terminal` is asked instead of
-    the owners about calls that need an approval. `alerts` keeps what owners should know until it
-    can be sent. Raises ConfigError for a file that cannot be used.
+    `announcer` announces to the other bots of a cluster, `others` queries them. `is_watched`: there
+    may be a console. The `terminal` is asked instead of the owners about calls that need an
+    approval. `alerts` keeps messages to owners until they can be sent. Raises ConfigError for a
+    file that cannot be used.
     """
     tongue = owners_language(settings)
     owners = settings.bot_owners
     books = journal.books
 
-    # --- the journal, and what a day may take -----------------------------------------------------
+    # --- the journal, and daily limits
+    # ---------------------------------------------------------------
 
     journaled = wrap(journal) if wrap else journal
     settings_store = SettingsStore(
@@ -305,7 +304,7 @@ def build_app(
             tell=alerts.tell,
         )
     else:
-        # Only a cluster needs these.
+        # for clusters only
         from adapters.storage.day_totals import counting
         from bot.budget.shared_spending import SharedSpending
 
@@ -318,7 +317,7 @@ def build_app(
             tell=alerts.tell,
             announcer=announcer,
         )
-        journal.write_by(counting(shared, clock.now))  # the journal counts what all bots take
+        journal.write_by(counting(shared, clock.now))  # the journal adds up the usage of all bots
     newest = Newest()
     journal_observers: list[JournalObserver] = [metrics]
     if settings.log_content:
@@ -352,8 +351,8 @@ def build_app(
     )
     agent = user_agent(settings.tools_contact)
     web = LazyWeb(clock=clock, user_agent=agent, base_urls=settings.tools_mirrors)
-    # Two clients for urls that others name: what people send is small and wanted at once, what the
-    # bot sends may be large.
+    # Two clients for URLs from outside: received files are small and urgent, sent files may be
+    # large.
     received = LazyWeb(
         clock=clock, user_agent=agent, base_urls=settings.tools_mirrors, foreign=True
     )
@@ -397,10 +396,11 @@ def build_app(
         )
     wire = wrap(transport) if wrap else transport
 
-    # --- what is taken in besides words -----------------------------------------------------------
+    # --- media that is received
+    # -----------------------------------------------------------------------
 
-    # Pictures go to the main model if it is known to see, else LLM_VISION_MODEL describes them,
-    # else nobody looks.
+    # Images go to the main model if it is known to see them, else LLM_VISION_MODEL describes them,
+    # else they are ignored.
     sight: PictureReader | None = None
     ear: VoiceListener | None = None
     looking = LOOKING
@@ -444,7 +444,7 @@ def build_app(
             is_spent=spending.is_spent,
             patience=PICKED_WITHIN + first_token,
         )
-        # From here on, facts are picked from what is written.
+        # from here on, extraction sees what is written
         store = shown_first(store, extraction)
     summaries = Summaries(
         model=models.cheap,
@@ -490,7 +490,7 @@ def build_app(
             has_owners=bool(owners),
             has_listed_groups=bool(settings.bot_groups),
         ),
-        # Owners who listed no groups hear of new ones.
+        # Owners who listed no groups are told of new ones.
         told=bool(owners) and not settings.bot_groups,
     )
     perception = Perception(transport=wire, history=history, senses=senses)
@@ -547,7 +547,7 @@ def build_app(
     )
     gestures = Gestures(transport=wire, clock=clock, unseen=shadow.is_active_in)
     postbox = Postbox(outbox=outbox, history=history, clock=clock)
-    # What an owner asked is said in a shadow too.
+    # An owner's question is answered in a shadow group too.
     open_postbox = Postbox(outbox=outbox, history=history, clock=clock, openly=True)
 
     # --- the engine, and the ports of a run in a chat ---------------------------------------------
@@ -590,7 +590,7 @@ def build_app(
         toolset=toolset,
         clock=clock,
         observer=Observers(run_observers),
-        # Each step is written down; a call that may change something waits for that.
+        # Steps are journalled; a call with side effects waits for that.
         executor=CallExecutor(toolset, max_calls=settings.tools_max_calls, recorded=store.commit),
         max_steps=settings.bot_max_steps,
     )
@@ -600,7 +600,7 @@ def build_app(
     def due(work: Work) -> float:
         return due_of(work, muted_until=mutes.until)
 
-    # People take turns; with BOT_SCOPE=member some are answered side by side.
+    # People take turns; BOT_SCOPE=member answers several at once.
     order = Order(person_of, due, SIDE_BY_SIDE if settings.bot_scope == "member" else 1)
     lanes = Lanes[Work](clock=clock, order=order, max_waiting=settings.bot_lane)
     server_clock = ServerClock(clock)
@@ -889,9 +889,9 @@ def build_app(
         wake_classifier=wake_classifier,
         message_log=message_log,
         stages=(
-            Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
-            Stage(decisions.take_reply, erases=True),  # an owner's word on what waits?
-            Stage(stop_handler.take, answers=True),  # is somebody to stop?
+            Stage(self_messages.claim, erases=True),  # our own file, reported as a person's?
+            Stage(decisions.take_reply, erases=True),  # an owner's decision?
+            Stage(stop_handler.take, answers=True),  # a request to stop?
             Stage(commands.start_command, answers=True, erases=True),  # answered without a model?
         ),
         judged_stages=(
@@ -1073,7 +1073,6 @@ def build_app(
 
 
 def build_rules(settings: Settings) -> Rules:
-    """Whom the bot listens to."""
     return Rules(
         names=(settings.bot_name, *settings.bot_aliases),
         owners=settings.bot_owners,
@@ -1098,13 +1097,13 @@ def owners_language(settings: Settings) -> Language:
 
 
 def data_folder(settings: Settings) -> Path:
-    """The folder of the journal; that of the media if the journal is on a database server."""
+    """The journal's folder, or the media folder if the journal is on a database server."""
     file = file_of(read_url(settings.store_url.get_secret_value()))
     return settings.media_dir if file is None else file.parent
 
 
 def sent_media_client(settings: Settings, *, clock: Clock) -> LazyWeb:
-    """The client for files that the bot sends by their url."""
+    """The client for files that the bot sends by URL."""
     return LazyWeb(
         clock=clock,
         user_agent=user_agent(settings.tools_contact),
@@ -1117,7 +1116,7 @@ def sent_media_client(settings: Settings, *, clock: Clock) -> LazyWeb:
 
 
 def build_media_folder(settings: Settings, *, client: Web) -> MediaFolder:
-    """What the bot sends besides words: files of MEDIA_DIR, and urls fetched by the `client`."""
+    """The files that the bot sends: from MEDIA_DIR, and from URLs fetched by the `client`."""
     return MediaFolder(
         settings.media_dir,
         web=client if settings.media_urls == "fetch" else None,
@@ -1127,5 +1126,5 @@ def build_media_folder(settings: Settings, *, client: Web) -> MediaFolder:
 
 
 def largest_file(settings: Settings) -> int:
-    """The bytes of the largest file that can be sent."""
+    """Size in bytes of the largest file that can be sent."""
     return CARRIED if settings.has_broker and not settings.media_url else MAX_BASE64

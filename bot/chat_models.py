@@ -1,4 +1,4 @@
-"""The models that the settings name: who is asked for what, in which order, by which keys."""
+"""The models of the settings: their order, keys and purposes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ T = TypeVar("T")
 
 
 class Wrap(Protocol):
-    """Puts something around a port."""
-
     def __call__(self, port: T, /) -> T: ...
 
 
 class ChatModels:
-    """The models that answer and the Coder's; what is learnt of an endpoint counts for all.
+    """The models for answers and for the Coder. Knowledge of an endpoint is shared by all of them.
 
-    `cheap` is asked for what nobody waits for, summaries and facts: the main one if none is named.
-    `main_sees`: the main one is known to take pictures; `vision` is one that does if it is another.
-    Raises ConfigError for a table of prices with a mistake.
+    `cheap` makes summaries and facts; it is the main one if none is named. `main_sees`: the main
+    one is known to accept images; `vision` is another one that does. Raises ConfigError for an
+    invalid price table.
     """
 
     def __init__(
@@ -62,7 +60,7 @@ class ChatModels:
         self.vision = self.at(settings.vision_models) if settings.vision_models else None
 
     def at(self, endpoints: tuple[Endpoint, ...], vision: tuple[Endpoint, ...] = ()) -> Failover:
-        """A model that asks these endpoints in order, and `vision` for what has pictures."""
+        """A model that asks these endpoints in order, and `vision` for requests with images."""
         return Failover(
             tuple(map(self._upstream, endpoints)),
             vision=tuple(map(self._upstream, vision)),
@@ -73,15 +71,12 @@ class ChatModels:
         )
 
     def named(self, name: str) -> Failover:
-        """A model that asks the one of this name first."""
         return self._answering(name, self._settings.models_named(name))
 
     def price(self, model: str, base_url: str) -> Price | None:
-        """The price of a model there; None if it is unknown."""
         return self._known.price(model, join_url(base_url).host or "")
 
     def upstreams(self) -> tuple[Upstream, ...]:
-        """All that are asked."""
         return (*self.main.upstreams, *self.cheap.upstreams, *self.coder.upstreams)
 
     def _answering(self, name: str, endpoints: tuple[Endpoint, ...]) -> Failover:
@@ -114,8 +109,8 @@ class ChatModels:
 
 
 def prices_asked(settings: Settings, *more: Endpoint) -> tuple[tuple[str, Price | None], ...]:
-    """Each model that is asked for answers, and these, with its price if that is known. Raises
-    ConfigError for a table of prices with a mistake.
+    """The models asked for answers and the `more` ones, each with its price, if known. Raises
+    ConfigError for an invalid price table.
     """
     known = read_known(settings.llm_prices)
     main, cheap = settings.main_models, settings.cheap_models

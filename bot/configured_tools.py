@@ -1,4 +1,4 @@
-"""The tools as the settings have them: which there are, who may call them, what they can use."""
+"""The tools as the settings allow them, and the ports they can use."""
 
 from __future__ import annotations
 
@@ -40,20 +40,18 @@ TOOL_PORTS: frozenset[type] = frozenset(
         Web,
     }
 )
-"""The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP.
-"""
+"""The ports that a run can have: `Chair` and `Topic` in a group, with TOOLS_GROUP."""
 
 
 class GroupTools:
-    """Finds the tools that do things in a group: there are none unless the operator wants them."""
+    """The tools for group administration, with TOOLS_GROUP only."""
 
     def find(self) -> FoundTools:
-        """All of them."""
         return FoundTools(tuple((tool, "tools/_group.py") for tool in _group.ALL))
 
 
 def find_tools(settings: Settings) -> Discovered:
-    """The bot's own tools, and the operator's in TOOLS_DIR. Imports them."""
+    """Import the packaged tools, and the operator's in TOOLS_DIR."""
     return discover(
         PackagedTools(tools),
         *([GroupTools()] if settings.tools_group else []),
@@ -62,7 +60,7 @@ def find_tools(settings: Settings) -> Discovered:
 
 
 def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:
-    """The tools as the settings allow them; names in the settings that no tool has are logged."""
+    """Apply the settings to the tools; names in the settings that no tool has are logged."""
     toolset = Toolset(
         found,
         clock=clock,
@@ -96,7 +94,7 @@ def build_ports(
     games: Games,
     clock: Clock,
 ) -> dict[type, object]:
-    """What tools can use in any run. No subagents if there is no model for them."""
+    """The ports of any run; without a model for subagents there is no port for them."""
     ports: dict[type, object] = {
         Media: media,
         Web: web,
@@ -109,7 +107,6 @@ def build_ports(
 
 
 def weather_keys(settings: Settings) -> WeatherKeys:
-    """The keys of weather services among the settings."""
     return WeatherKeys(
         qweather_host=settings.qweather_host,
         qweather_key=settings.qweather_key.get_secret_value(),

@@ -29,15 +29,15 @@ from frostagent.clock import RandomIds, SystemClock
 from frostagent.text.masking import text_for_log
 from frostagent.types.ports import Clock, Ids
 
-LAST_EVENTS: Final = 5.0  # seconds at the end for what the broker has not confirmed
+LAST_EVENTS: Final = 5.0  # seconds at the end for events that the broker has not confirmed
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
-    """`peers` are its accounts, and `gateway` publishes its events. `port` is the one it listens
-    on, 0 in forward mode.
+    """`peers` are its accounts; `gateway` publishes their events. `port` is the one it listens on,
+    0 in forward mode.
     """
 
     port: int
@@ -50,8 +50,8 @@ class RunningGateway:
 async def open_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
     """Hold sockets while the block runs.
 
-    At the end the sockets close first; then events that came over them are published, for 5 s at
-    most. Raises ConfigError, inside a group, for a port that is taken and for a broker of another
+    At the end the sockets close first; then their last events are published, for at most 5 s.
+    Raises ConfigError, inside a group, for a port that is taken and for a broker of another
     cluster.
     """
     clock, ids = SystemClock(), RandomIds()
@@ -72,7 +72,7 @@ async def open_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
 def build_gateway(
     settings: Settings, sockets: Sockets, *, clock: Clock, ids: Ids, trouble: NotifyOwners
 ) -> Gateway:
-    """A gateway between these sockets and the broker. `trouble` is told if the broker is away."""
+    """Connect the sockets with the broker. `trouble` is called if the broker is away."""
 
     async def make_call(call: GatewayCall) -> CallEnd:
         try:
@@ -124,7 +124,7 @@ def _attendance(peers: PeerRegistry, gateway: Gateway) -> Attendance:
 
 @asynccontextmanager
 async def _open_web(settings: Settings, held: RunningGateway) -> AsyncIterator[None]:
-    """Serve /healthz, /readyz and /metrics, unless the process is a worker as well, which does."""
+    """Serve /healthz, /readyz and /metrics, unless the process is also a worker, which does."""
     if settings.bot_role != "gateway" or not settings.web_port:
         yield
         return

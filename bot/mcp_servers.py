@@ -1,8 +1,8 @@
-"""The MCP servers that MCP_FILE names: connected beside everything else, their tools in the
-registry as they come and go.
+"""The MCP servers of MCP_FILE: connected in the background, their tools in the registry while they
+are there.
 
-`frostagent.mcp` and the SDK under it are imported with the first server, in a thread: they take as
-long as all the rest of the start.
+`frostagent.mcp` and its SDK are imported with the first server, in a thread, because that takes as
+long as the rest of the start.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """A server as people see it. `reason` is why it is away, empty while it is connected;
-    `tokens` is about what the schemas of its tools take in a request; `changed` are the tools that
-    it describes differently than when it connected first.
+    """A server's status. `reason` is why it is away, empty while it is connected; `tokens`
+    estimates the size of its tools' schemas in a request. `changed` are the tools whose
+    description is not the first one.
     """
 
     name: str
@@ -70,11 +70,11 @@ class ServerStatus:
 
 
 class McpServers:
-    """Reads MCP_FILE, and reads it again; a server whose row is as it was stays connected.
+    """Reads MCP_FILE, and reads it again; a server whose row is unchanged stays connected.
 
-    `masks` learn the secrets of rows that come later. Owners are notified once of each server that
-    describes its tools differently, if it is not trusted in full. Raises ConfigError for a file
-    that cannot be used.
+    `masks` learn the secrets of rows added later. Owners are notified once of each server that
+    changes the descriptions of its tools, unless it is trusted in full. Raises ConfigError for a
+    file that cannot be used.
     """
 
     def __init__(
@@ -126,9 +126,7 @@ class McpServers:
         self._changed.set()
 
     async def run(self) -> None:
-        """Keep the servers connected, whatever they do; one that is gone from the file is let
-        go.
-        """
+        """Keep the servers connected until cancelled; one removed from the file is disconnected."""
         tasks: dict[MCPServer, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             while True:
@@ -172,9 +170,7 @@ class McpServers:
     # --- where its tools are there ----------------------------------------------------------------
 
     def withheld(self, where: Conversation) -> frozenset[str]:
-        """The servers whose tools are not for this conversation: those for other groups. An owner's
-        private chat has them all.
-        """
+        """The servers limited to other groups. An owner's private chat has all servers."""
         if not self._rows or (not where.is_group and where.session_id in self._owners):
             return frozenset()
         return frozenset(
@@ -184,7 +180,7 @@ class McpServers:
         )
 
     def tokens_in(self, where: Conversation) -> tuple[tuple[str, int], ...]:
-        """The servers whose tools may be in a request there, and what all of those take."""
+        """The connected servers with tools there, and the estimated tokens of their schemas."""
         withheld = self.withheld(where)
         return tuple(
             (one.name, one.tokens)
@@ -212,7 +208,6 @@ class McpServers:
 
 
 def belongs_to_server(name: str, servers: Iterable[str]) -> bool:
-    """Whether a tool of this name may be one of these servers'."""
     return any(name.startswith(f"{our_name(server)}_") for server in servers)
 
 
@@ -238,7 +233,7 @@ def build_server(name: str, row: ServerRow, *, clock: Clock, ids: Ids) -> MCPSer
 
 
 def describe_unbuilt(name: str, row: ServerRow) -> ServerStatus:
-    """A server that nobody has tried to reach yet."""
+    """The status of a server that has not been contacted yet."""
     return ServerStatus(
         name=name,
         trust=row.trust,
@@ -255,7 +250,6 @@ def describe_unbuilt(name: str, row: ServerRow) -> ServerStatus:
 
 
 def describe(name: str, row: ServerRow, server: MCPServer, tools: ServerTools) -> ServerStatus:
-    """The server as people see it."""
     state = server.state
     specs = tuple(tool.spec for tool in state.tools)
     return ServerStatus(

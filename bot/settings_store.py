@@ -1,8 +1,8 @@
 """Values that people set at run time and that outlive the process: by command, on a page of the
-console, or by an answer to a question of the bot's.
+console, or by an answer to the bot.
 
-A frozen descriptor names each value and says how the journal holds it. Everything else is here:
-reading at the start, writing, and what other bots of the service set.
+A frozen descriptor names each value and its form in the journal. This module loads them at the
+start, writes changes, and applies what other bots of the service set.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from frostagent.types.ports import Clock
 K = TypeVar("K")
 V = TypeVar("V")
 
-"""Where a value is kept that belongs to no conversation."""
-
 
 @dataclass(frozen=True, eq=False)
 class Setting(Generic[K, V]):
@@ -35,8 +33,9 @@ class Setting(Generic[K, V]):
 
 @dataclass(frozen=True, eq=False)
 class PlaceSetting(Setting[Conversation, V]):
-    """A value for each conversation, kept there as the text that `write` makes of it. A text that
-    `read` returns None for counts as unset. Other bots hear of one that `is_shared`.
+    """A value per conversation, stored as the text that `write` makes of it. A text that `read`
+    returns None for counts as unset. Changes of a value that `is_shared` are announced to other
+    bots.
     """
 
     read: Callable[[str], V | None]
@@ -46,9 +45,9 @@ class PlaceSetting(Setting[Conversation, V]):
 
 @dataclass(frozen=True, eq=False)
 class TableSetting(Setting[K, V]):
-    """Values by key, kept together in one row that belongs to no conversation. Keys are written by
-    str() and read by `key`; a value that does not `last` at that time (seconds since 1970) is left
-    out when the row is written next. Other bots hear of changes.
+    """Values by key, stored together in one row that belongs to no conversation. Keys are written
+    by str() and read by `key`; a value that does not `last` at that time (seconds since 1970) is
+    dropped at the next write. Changes are announced to other bots.
     """
 
     kind: type[dict[str, V]]
@@ -97,21 +96,20 @@ class SettingsStore:
     # --- reading ------------------------------------------------------------------------------
 
     def get(self, setting: Setting[K, V], key: K) -> V | None:
-        """The value of that key; None if it is unset, or not known yet."""
+        """Return the value; None if it is unset or not loaded yet."""
         values: dict[K, V] = self._kept[setting.name].values
         return values.get(key) if values else None
 
     def all(self, setting: Setting[K, V]) -> Mapping[K, V]:
-        """The values that are set, by key."""
         return self._kept[setting.name].values
 
     def follow(self, setting: AnySetting, changed: Callable[[], None]) -> None:
-        """Call this whenever values of the setting may have changed, here or by another bot."""
+        """Call `changed` whenever values of the setting may have changed, here or elsewhere."""
         self._kept[setting.name].followers.append(changed)
 
     async def load(self, *settings: AnySetting) -> bool:
-        """Read what was set before this process: of these settings, of all if none are named.
-        Returns False if the journal cannot be read now; call again then.
+        """Load these settings, or all if none are named. Returns False if the journal cannot be
+        read now; call again then.
         """
         names = [setting.name for setting in settings] or list(self._kept)
         return all([await self._load(self._kept[name]) for name in names])
@@ -121,7 +119,7 @@ class SettingsStore:
             return True
         if (stored := await self._fetch(kept.setting)) is None:
             return False
-        if kept.is_read:  # somebody else has loaded it meanwhile, and values may have changed since
+        if kept.is_read:  # another task loaded it, and values may have changed since
             return True
         before = kept.values
         kept.values = _parse(kept.setting, stored)
@@ -135,8 +133,8 @@ class SettingsStore:
         return True
 
     async def reload(self) -> None:
-        """Read the shared settings again if the journal can be read now: changes by other
-        bots may have been missed.
+        """Read the shared settings again if the journal can be read now: changes by other bots may
+        have been missed.
         """
         for kept in self._kept.values():
             if _is_shared(kept.setting):
@@ -158,9 +156,7 @@ class SettingsStore:
     # --- changing -----------------------------------------------------------------------------
 
     async def set(self, setting: PlaceSetting[V], where: Conversation, value: V | None) -> bool:
-        """Set the value there, or unset it. Returns False, and changes nothing, if that cannot be
-        written now.
-        """
+        """Set or unset the value. Returns False, without a change, if it cannot be written now."""
         text = "" if value is None else setting.write(value)
         if not await self._store.commit(_entry(setting, where, text)):
             return False
@@ -170,15 +166,15 @@ class SettingsStore:
         return True
 
     def put(self, setting: PlaceSetting[V], where: Conversation, value: V | None) -> None:
-        """The same, without waiting: it is written before everything that is written later."""
+        """Like `set`, without waiting: it is written before all later entries."""
         self._keep(setting, where, value)
         self._store.put(_entry(setting, where, "" if value is None else setting.write(value)))
 
     async def update(
         self, setting: TableSetting[K, V], key: K, change: Callable[[V | None], V | None]
     ) -> bool:
-        """Replace a value by what `change` makes of it, which gets None if it is unset and returns
-        None to change nothing. Returns False if nothing was changed, also because the journal
+        """Replace a value by the result of `change`, which gets None if it is unset and returns
+        None to change nothing. Returns False if nothing was changed, including if the journal
         cannot be read or written now.
         """
         kept = self._kept[setting.name]
@@ -198,8 +194,8 @@ class SettingsStore:
             return True
 
     def apply(self, note: PlaceChanged | RowChanged) -> None:
-        """Take over what another bot has set. An unknown setting is ignored: the
-        other bot may run another version.
+        """Apply a change by another bot. An unknown setting is ignored, because the other bot may
+        run another version.
         """
         match note, self._kept.get(note.name):
             case PlaceChanged(where, _, text), _Kept(setting=PlaceSetting(is_shared=True) as place):

@@ -1,5 +1,3 @@
-"""The OneBot sockets of a process, as the settings want them."""
-
 from __future__ import annotations
 
 from adapters.onebot.sockets import Sockets
@@ -11,7 +9,7 @@ from frostagent.types.ports import Clock, Ids
 def build_sockets(
     settings: Settings, offers: FileOffers | None = None, *, clock: Clock, ids: Ids
 ) -> Sockets:
-    """Sockets that are not open yet. Media too large for a frame are put on `offers`, if given."""
+    """Build sockets, not open yet. Media too large for a frame goes to `offers`, if given."""
     return Sockets(
         host=settings.onebot_host,
         port=settings.onebot_port,

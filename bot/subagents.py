@@ -44,12 +44,12 @@ of the task. Never invent a library."""
 
 
 class SubagentRegistry:
-    """Reads the subagents, and reads them again. `subagents` is the port of runs; the tool that
-    asks them, in `toolset`, lists who they are. `model_at` makes the model that asks these
-    endpoints in order.
+    """Reads the subagents, and reads them again. `subagents` is the port of runs; the tool in
+    `toolset` that asks them lists them. `model_at` makes a model that asks these endpoints in
+    order.
 
-    Raises ConfigError for a file that cannot be used. A name in an allow-list that no tool has (its
-    file may be broken) is logged and ignored.
+    Raises ConfigError for a file that cannot be used. A name in an allow-list that no tool has is
+    logged and ignored, because the tool's file may be broken.
     """
 
     def __init__(
@@ -82,13 +82,13 @@ class SubagentRegistry:
         return problems
 
     def refresh(self) -> None:
-        """Give each the tools of its list that there are now: those of servers come and go."""
+        """Assign the tools that exist now: those of servers come and go."""
         servers, _ = read_servers(self._settings.mcp_file, self._settings.mcp_keys)
         if any(belongs_to_server(name, servers) for row in self._rows for name in row.tools):
             self._replace_all(self._rows)
 
     def _strange_tools(self, rows: tuple[SubagentRow, ...]) -> tuple[Problem, ...]:
-        """The problems of names that no tool has; one of a server may come later."""
+        """The problems of names that no tool has; tools of servers may come later."""
         servers, _ = read_servers(self._settings.mcp_file, self._settings.mcp_keys)
         known = [
             row.model_copy(
@@ -157,10 +157,9 @@ def strange_tools(rows: Iterable[SubagentRow], toolset: Toolset) -> Iterator[Pro
 
 
 def endpoints_of(row: SubagentRow, settings: Settings) -> tuple[Endpoint, ...]:
-    """Whose model it is, in order: its own, else the Coder's or the main one; then those that stand
-    in for that.
+    """The row's endpoints in order: its own, else the Coder's or the main one; then the fallbacks.
 
-    A key is never sent to another base url than the one it was set for.
+    A key is never sent to another base URL than the one it was set for.
     """
     base = settings.coder_endpoint if row.is_coder else settings.main_model
     if not (row.base_url or row.model or row.api_key):

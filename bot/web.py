@@ -1,4 +1,4 @@
-"""The web pages of a process for its operators: /healthz, /readyz, /metrics, and offered files."""
+"""The operators' web pages of a process: /healthz, /readyz, /metrics, and offered files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ STANDING_BY: Final = "standing by: other workers have all accounts"
 
 
 def build_metrics(tools: Collection[str], clock: Clock) -> Metrics:
-    """The metrics of a process whose bots have these tools."""
     return Metrics(tools=tools, reasons=REASONS, clock=clock)
 
 
@@ -61,8 +60,8 @@ async def open_web(
     offers: FileOffers | None = None,
 ) -> AsyncIterator[None]:
     """Serve the pages of these bots and the files on `offers` while the block runs, unless WEB_PORT
-    is 0. `cut_off` tells why the process has no bot; empty if it has one. `collectors` are of
-    further metrics.
+    is 0. `cut_off` returns why the process has no bot, or an empty string. `collectors` add
+    metrics.
     """
 
     async def render_metrics() -> bytes:
@@ -78,8 +77,8 @@ async def open_web(
         case port:
             from adapters.web.server import WebServer
 
-            # A bot serves QQ also if the default port is taken, but not without a port that the
-            # operator chose.
+            # A bot runs even if the default port is taken, but not without a port that the operator
+            # chose.
             asked_for = "web_port" in settings.model_fields_set or offers is not None
             ready = build_attendance(bots, cut_off)
             async with WebServer(
@@ -96,7 +95,7 @@ async def open_web(
 def build_attendance(
     bots: Callable[[], Sequence[App]], cut_off: Callable[[], str] = str
 ) -> Attendance:
-    """Tells whether any account of these bots is connected and online."""
+    """Whether any account of these bots is connected and online."""
 
     def stopping() -> bool:  # all of them: one alone may hand its accounts to another worker
         return bool(ends := [one.lanes.finishing for one in bots()]) and all(ends)
@@ -111,7 +110,7 @@ def build_attendance(
 
 
 def read_vitals(app: App) -> Vitals:
-    """The figures of a bot that are read when its metrics are asked for."""
+    """A bot's figures, read when its metrics are requested."""
     online = [account.online is not False for account in app.peers.accounts()]
     lanes, screen = app.lanes, app.outbox.screen
     return Vitals(
@@ -132,7 +131,7 @@ def read_vitals(app: App) -> Vitals:
 
 
 def read_today(spending: Spending) -> Today | None:
-    """What all requests took today; None until it is known."""
+    """The usage of all requests today; None until it is known."""
     if not spending.is_known:
         return None
     taken, cap = spending.taken(ALL), spending.cap(ALL)

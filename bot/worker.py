@@ -42,8 +42,8 @@ async def open_worker(
     mask: Mask | None = None,
     doctor: Doctor | None = None,
 ) -> AsyncIterator[PartitionManager[Service]]:
-    """Run this process's part of the partitions while the block runs; runs that go on at the end
-    have `grace` seconds. Raises ConfigError, inside a group.
+    """Run this process's share of the partitions while the block runs; at the end, runs have
+    `grace` seconds. Raises ConfigError, inside a group.
     """
     clock, ids, holder = SystemClock(), RandomIds(), holder_of_process()
     metrics, work = (

@@ -1,1 +1,1 @@
-"""Settings, and the data tables that ship with the bot; knows nothing of ours but the errors."""
+"""Settings, and the data tables that ship with the bot."""

@@ -1,4 +1,4 @@
-"""Checks of the settings together: what is wrong, and what works but is probably not meant."""
+"""Checks of the settings in combination: errors, and what works but is probably unintended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from config.tokens import parts_of
 from frostagent.types.errors import ConfigError, Problem
 
 WEAK_TOKEN = 16  # characters
-SHORTEST_TOKEN = 8  # of one that others than this machine can try
+SHORTEST_TOKEN = 8  # of one that other machines can try
 CONTAINERS = Path("/.dockerenv"), Path("/run/.containerenv")
 
 PLACEHOLDER = re.compile(
@@ -32,7 +32,7 @@ PLACEHOLDER = re.compile(
     r"|.*[-_]here|你的.*)|<.*>",
     re.IGNORECASE,
 )
-"""What examples and guides write where a person should put something of their own."""
+"""Placeholders of examples and guides."""
 
 EXAMPLE_HOST = re.compile(r"[/.]example(\.(com|org|net))?(?=[:/]|$)", re.IGNORECASE)
 
@@ -47,9 +47,7 @@ HOW_TO_MAKE_ONE = Bilingual(
 def cross_check(
     settings: Settings, given: Mapping[str, sources.Typed], *, wrong: frozenset[str], service: bool
 ) -> Iterator[Problem]:
-    """The problems that only the settings together have; those of `wrong` variables are known
-    already.
-    """
+    """Yield the problems of settings in combination; `wrong` variables are known already."""
     yield from _check_placeholders(given)
     yield from _check_model(settings, service=service and not _is_gateway(settings))
     if service and wrong.isdisjoint({"BOT_ROLE", "BROKER_URL", "STORE_URL"}):
@@ -261,9 +259,7 @@ def _check_persona(settings: Settings) -> Iterator[Problem]:
 
 
 def _check_media(settings: Settings) -> Iterator[Problem]:
-    """Only what it is: whether the folders can be written, the doctor tells of all of them
-    alike.
-    """
+    """Only whether it is a folder: the doctor checks that all folders are writable."""
     folder = settings.media_dir.absolute()
     while not os.access(folder, os.F_OK) and folder != folder.parent:
         folder = folder.parent
@@ -288,7 +284,7 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
 
 
 def _check_file(name: str, file: Path | None, description: str) -> Iterator[Problem]:
-    """Only whether it can be read at all: what its rows say, its reader knows."""
+    """Only whether it is readable: its reader checks the rows."""
     if file is not None and not (file.is_file() and os.access(file, os.R_OK)):
         shown, is_there = values.shown_path(file), file.exists()
         what = Bilingual(
@@ -319,7 +315,7 @@ def _check_servers(settings: Settings) -> Iterator[Problem]:
 
 
 def _in_one(problems: Sequence[Problem]) -> Problem:
-    """All that is wrong with one file, under the name and remedy of the first."""
+    """All problems of one file, under the name and remedy of the first."""
     what = Bilingual(
         "; ".join(problem.what for problem in problems),
         "；".join(text_in(Language.CHINESE, problem.what) for problem in problems),
@@ -328,7 +324,7 @@ def _in_one(problems: Sequence[Problem]) -> Problem:
 
 
 def _check_folder(name: str, folder: Path | None, description: str) -> Iterator[Problem]:
-    """Only whether it can be read at all: what is wrong inside costs one tool, not the start."""
+    """Only whether it is readable: a problem inside costs one tool, not the start."""
     if folder is not None and not (folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)):
         shown, is_there = values.shown_path(folder), folder.exists()
         what = Bilingual(
@@ -343,9 +339,9 @@ def _check_folder(name: str, folder: Path | None, description: str) -> Iterator[
 
 
 def _check_tools(folder: Path | None) -> Iterator[Problem]:
-    """Whoever can write a tool is the bot: none but its own account and root may.
+    """Write access to a tool is control of the bot, so only its account and root may have it.
 
-    On a read-only mount, as docker-compose.yml has it, nobody here can; whose it is outside is the
+    On a read-only mount, as in docker-compose.yml, no account here has it; its owner outside is the
     operator's choice.
     """
     if (
@@ -375,8 +371,8 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
 
 
 def writers_of(path: Path) -> Bilingual:
-    """Who else than we and root can write there, for people; empty where nobody can, and where it
-    is not there. On Windows nobody looks.
+    """Who besides this account and root can write there, for people; empty if no one can, or if it
+    is missing. Always empty on Windows.
     """
     nobody = Bilingual("", "")
     if sys.platform == "win32":
@@ -389,19 +385,19 @@ def writers_of(path: Path) -> Bilingual:
         return Bilingual(f"the account {status.st_uid}", f"用户 {status.st_uid}")
     if status.st_mode & stat.S_IWOTH:
         return Bilingual("everybody", "所有人")
-    # A group of our own has our number (useradd); any other may have members.
+    # a private group has its user's number (useradd); others may have members
     if status.st_mode & stat.S_IWGRP and status.st_gid and status.st_gid != os.geteuid():
         return Bilingual(f"the group {status.st_gid}", f"用户组 {status.st_gid}")
     return nobody
 
 
 def is_contained() -> bool:
-    """Whether this is a container: who can reach its ports is said outside."""
+    """Whether this is a container, whose reachable ports are configured outside."""
     return any(file.exists() for file in CONTAINERS)
 
 
 def _check_qweather(settings: Settings) -> Iterator[Problem]:
-    """A host and one way to prove who asks; the three parts of a token only together."""
+    """A host and one way to authenticate; the three parts of a token only together."""
     parts = {
         "QWEATHER_JWT_PROJECT": settings.qweather_jwt_project,
         "QWEATHER_JWT_KEY_ID": settings.qweather_jwt_key_id,
@@ -459,9 +455,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
 
 
 def _is_weakly_guarded(settings: Settings, *, than: int = WEAK_TOKEN) -> bool:
-    """Whether others than this machine could guess a token of the OneBot servers: it is shorter
-    `than` that.
-    """
+    """Whether other machines could guess a OneBot token because it is shorter than `than`."""
     reverse = settings.onebot_mode == "reverse"
     onebot = (
         settings.onebot_host if reverse else urlsplit(settings.onebot_url).hostname or "localhost"
@@ -472,7 +466,7 @@ def _is_weakly_guarded(settings: Settings, *, than: int = WEAK_TOKEN) -> bool:
 
 def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
     web_is_local = values.is_loopback(settings.web_host)
-    # In a container 0.0.0.0 is what is meant: the ports that are published are the guard.
+    # in a container 0.0.0.0 is intended: the published ports are the protection
     if settings.web_port and not web_is_local and not is_contained():
         what = Bilingual(
             f"is {settings.web_host}: others than this machine can read /metrics, which has no "
@@ -520,7 +514,7 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
 
 
 def find_doubts(settings: Settings, *, service: bool) -> Iterator[Problem]:
-    """A problem for each thing that works, but is probably not meant."""
+    """A problem for each thing that works but is probably unintended."""
     if service and _has_sockets(settings) and _is_weakly_guarded(settings):
         yield Problem(
             "ONEBOT_ACCESS_TOKEN",

@@ -1,4 +1,4 @@
-"""What a setting does, beside its declaration: docs/settings.md is made of it (`make docs`)."""
+"""The description of a setting, at its declaration; `make docs` builds docs/settings.md from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where models are, as settings say it."""
+"""The endpoints of models in the settings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from config import values
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is: base url without a slash at its end, key (may be empty) and model name.
+    """A model's base URL without a trailing slash, key (may be empty) and name.
 
-    `api_key` may be several, separated by commas. `dialect` is how it wants to be spoken to; empty
-    where the base url and the model's name tell. `context` is its window in tokens, 0 where the
-    table of models is to tell.
+    `api_key` may hold several, separated by commas. `dialect` is the variant of the protocol;
+    empty: determined by base URL and name. `context` is its window in tokens, 0: as in the table of
+    models.
     """
 
     base_url: str
@@ -30,12 +30,12 @@ class Endpoint:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Each key; one empty text where there is none."""
+        """The keys; one empty string if there is none."""
         return tuple(self.api_key.get_secret_value().split(","))
 
 
 def in_order(*endpoints: Endpoint) -> tuple[Endpoint, ...]:
-    """Each of them once, where it stands first."""
+    """Remove duplicates, keeping the first."""
     return tuple(dict.fromkeys(endpoints))
 
 
@@ -43,16 +43,14 @@ NAMES = tuple(field.name for field in fields(Endpoint))
 
 
 def fallbacks(value: object) -> list[Endpoint]:
-    """A JSON list of models to ask where the first does not answer, each with base_url, api_key and
-    model. Raises `Wrong`.
-    """
+    """Read a JSON list of fallback models with base_url, api_key and model. Raises `Wrong`."""
     entry = '[{"base_url": "https://api.example.com/v1", "api_key": "sk-...", "model": "name"}]'
     mend = Bilingual(f"Write it as {entry}", f"写成 {entry}")
     if isinstance(value, str):
         marks = values.wide_marks(value)
         try:
             value = json.loads(value)
-        except ValueError:  # its words may quote half a key
+        except ValueError:  # its text may quote part of a key
             raise values.Wrong(
                 Bilingual(f"is not good JSON{marks}", f"不是正确的 JSON{marks.zh}"), mend
             ) from None

@@ -1,5 +1,5 @@
-"""Reads the settings once, at start: every problem is reported at once, each under the name that
-was typed.
+"""Reads the settings once, at the start: all problems are reported together, each under the name
+that was typed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from config.settings import DEFAULT_STORE, KNOWN, Settings
 from config.tables import field_complaint, key_names
 from frostagent.types.errors import ConfigError, Problem
 
-PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quote
+PROSE = {"SYSTEM_PROMPT"}  # may begin or end with any quotation mark
 SERVICE_FAMILIES = ("LLM_", "ONEBOT_", "UPSTREAM_", "BROKER_", "BOT_ROLE")
 
 
 def load_settings(
     *, environ: Mapping[str, str], env_file: Path | None, service: bool = True
 ) -> tuple[Settings, tuple[Problem, ...]]:
-    """The settings of this environment and `.env` file, with what to warn of. Reads no other
-    source.
+    """Return the settings of this environment and `.env` file, and the warnings. Reads nothing
+    else.
 
-    The environment wins over the file, and that over what `init` made. `service=False` (chat) asks
-    neither for a model nor for a token. Raises ConfigError with every problem at once, each under
-    the name that was typed; only a `.env` that cannot be read is told alone, since nothing is known
+    The environment wins over the file, which wins over what `init` made. `service=False` (chat)
+    requires neither a model nor a token. Raises ConfigError with all problems at once, each under
+    the name that was typed; only an unreadable `.env` is reported alone, because nothing is known
     without it.
     """
     lines = sources.read_env_file(env_file)
@@ -61,7 +61,7 @@ def load_settings(
         if stranger.name not in told  # in .env and in the environment, as with `set -a; . .env`
     )
     if found:
-        # A stranger that looks like a name we miss is most likely the reason.
+        # a misspelt variable is the likely reason for a missing one
         raise ConfigError(
             *found,
             *hidden,
@@ -76,10 +76,10 @@ def load_settings(
 
 
 def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
-    """STORE_URL as it would be used, or its default, whatever else is wrong: a password may be in
-    it.
+    """STORE_URL as it would be used, or its default, whatever else is wrong, because it may contain
+    a password.
 
-    Raises ConfigError for a `.env` that cannot be read at all.
+    Raises ConfigError for an unreadable `.env`.
     """
     lines, _ = sources.read_legible_lines(env_file)
     given = sources.gather(environ, lines, ("STORE_URL",)).get("STORE_URL")
@@ -87,9 +87,7 @@ def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
 
 
 def is_chinese(*, environ: Mapping[str, str], env_file: Path | None) -> bool:
-    """Whether commands speak Chinese: as BOT_LANGUAGE says, whatever else is wrong, else as the
-    locale does.
-    """
+    """Whether commands speak Chinese: by BOT_LANGUAGE, despite other errors, or the locale."""
     try:
         lines, _ = sources.read_legible_lines(env_file)
     except ConfigError:
@@ -101,10 +99,9 @@ def is_chinese(*, environ: Mapping[str, str], env_file: Path | None) -> bool:
 
 
 def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
-    """Whether anything of a model or a OneBot server is set: then `run` is the service, else chat.
+    """Whether a model or a OneBot server is configured: then `run` is the service, else chat.
 
-    A `.env` that cannot be read counts as configured, so that starting the service tells what is
-    wrong with it.
+    An unreadable `.env` counts as configured, so that starting the service reports its problem.
     """
     try:
         lines = sources.read_env_file(env_file)
@@ -115,8 +112,8 @@ def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:
 
 
 def _validate(given: Mapping[str, sources.Typed]) -> tuple[Settings, dict[str, Problem]]:
-    """Each value on its own, problems by variable; where one is wrong, the settings have the
-    default in its place.
+    """Validate each value separately. Returns problems by variable; the settings have the default
+    in place of a wrong value.
     """
     texts = {name.lower(): value.text for name, value in given.items()}
     problems = {}

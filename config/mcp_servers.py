@@ -1,5 +1,5 @@
-"""MCP_FILE: the usual JSON of MCP servers, with what we add to it (`docs/mcp.md`), and what is
-wrong with it. Nothing here starts a server or needs the SDK.
+"""MCP_FILE: the usual JSON of MCP servers, with our additions (`docs/mcp.md`), and its problems.
+Starts no server and needs no SDK.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ def _check_group(number: int) -> int:
 
 
 class ServerRow(BaseModel):
-    """A server, as the file says it. `groups` are those whose people may have its tools called, all
-    chats if it is empty; `tools` its tools that are wanted, all if it is empty; `timeout` seconds
-    for a call.
+    """A server's row in the file. `groups` are those whose members may have its tools called,
+    empty: all chats; `tools` are the wanted ones, empty: all; `timeout` is in seconds per call.
     """
 
     model_config = ConfigDict(
@@ -67,14 +66,14 @@ class ServerRow(BaseModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody may read."""
+        """Texts to mask."""
         return server_secrets(env=self.env, headers=self.headers, texts=(self.url, *self.args))
 
 
 def read_servers(
     file: Path | None, keys: Mapping[str, SecretStr]
 ) -> tuple[Mapping[str, ServerRow], tuple[Problem, ...]]:
-    """The good servers by name, and a problem for all else. `keys` are the variables that the file
+    """Return the valid servers by name, and the problems. `keys` are the variables that the file
     may name as `${NAME}`.
     """
     if file is None:
@@ -121,12 +120,12 @@ def read_servers(
 
 
 def has_sdk() -> bool:
-    """Whether the extra is installed."""
+    """Whether the extra `mcp` is installed."""
     return find_spec("mcp") is not None
 
 
 def variables_in(file: Path | None) -> tuple[str, ...]:
-    """The variables that the file names as `${NAME}`, as far as it can be read."""
+    """The variables that the file names as `${NAME}`, as far as it is readable."""
     if file is None:
         return ()
     data, _ = _read(file)
@@ -167,7 +166,6 @@ def _read(file: Path) -> tuple[dict[str, Any], list[Bilingual]]:
 
 
 def _faults(written: object, keys: Mapping[str, SecretStr]) -> Iterator[Bilingual]:
-    """All that is wrong with a server."""
     if not isinstance(written, dict):
         yield Bilingual("must be an object", "要写成对象")
         return
@@ -196,8 +194,6 @@ def _faults(written: object, keys: Mapping[str, SecretStr]) -> Iterator[Bilingua
 
 
 def _filled(written: Any, keys: Mapping[str, SecretStr]) -> Any:
-    """It with the values of its variables."""
-
     def value_of(found: re.Match[str]) -> str:
         key = keys.get(found[1])
         return found[0] if key is None else key.get_secret_value()

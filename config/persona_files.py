@@ -1,6 +1,6 @@
-"""Files of personas: who the bot is in one group or another (`docs/personas.md` has each field).
+"""Files of personas (`docs/personas.md` describes each field).
 
-A file is its prompt; TOML between two lines of `+++` may stand before it.
+A file is a prompt, optionally preceded by TOML between two lines of `+++`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Words = Annotated[str, Field(min_length=1, max_length=2000)]
 
 
 class PersonaExample(BaseModel):
-    """A question and its answer, as this persona talks."""
+    """A question, and this persona's answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
 
@@ -39,10 +39,10 @@ class PersonaExample(BaseModel):
 
 
 class PersonaHead(BaseModel):
-    """The front matter: empty name, model and groups are those of the settings.
+    """The front matter; empty name, model and groups mean those of the settings.
 
-    `temperature` is 0 to 2, none where the service's own counts; `tools_deny` are tools this
-    persona never uses.
+    `temperature` is 0 to 2, None for the service's default; `tools_deny` are tools this persona
+    never uses.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, strict=True)
@@ -57,7 +57,7 @@ class PersonaHead(BaseModel):
 
 
 class PersonaFile(BaseModel):
-    """A persona, by the `key` that its file is called: `fox` for fox.md."""
+    """A persona; `key` is its file's name: `fox` for fox.md."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,8 +67,8 @@ class PersonaFile(BaseModel):
 
 
 def find_persona(file: Path) -> Path:
-    """The file; if it is not there, the built-in persona that a checkout has under that name, as
-    config/personas/default.md.
+    """Return the file; if it is missing, the built-in persona that a checkout has under that name,
+    as config/personas/default.md.
     """
     built_in = BUILT_IN / file.name
     named = file.parent == IN_CHECKOUT and not file.exists() and built_in.is_file()
@@ -76,7 +76,7 @@ def find_persona(file: Path) -> Path:
 
 
 def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
-    """The persona in a file. Raises ConfigError with all that is wrong, by line."""
+    """Read a persona. Raises ConfigError with all problems, by line."""
     shown = values.shown_path(file)
     try:
         text = file.read_text("utf-8-sig")
@@ -113,10 +113,10 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
 def read_personas(
     folder: Path | None, *, before: Mapping[str, PersonaFile] | None = None
 ) -> tuple[Mapping[str, PersonaFile], tuple[Problem, ...]]:
-    """All personas by key, the operator's own before built-in ones, and what is wrong with files.
+    """Return all personas by key, the operator's own before built-in ones, and the problems.
 
-    A file that cannot be used is as it was `before`. Two that claim one group are a problem, and
-    neither gets it.
+    An unusable file keeps its version in `before`. If two files claim one group, that is a problem,
+    and neither gets it.
     """
     found: dict[str, PersonaFile] = {}
     problems: list[Problem] = []
@@ -148,7 +148,7 @@ def read_personas(
 
 
 def by_group(personas: Mapping[str, PersonaFile]) -> Mapping[int, str]:
-    """Whose each group is, by the front matters; none of those that several claim."""
+    """The persona of each group, by the front matters; groups claimed twice are left out."""
     claims: dict[int, set[str]] = {}
     for key, persona in personas.items():
         for group in persona.head.groups:
@@ -172,7 +172,7 @@ def _claimed_twice(personas: Mapping[str, PersonaFile]) -> Iterator[Problem]:
 
 
 def _parts(text: str) -> tuple[str | None, str, int]:
-    """The front matter (None where its end is missing), the prompt, and the prompt's line."""
+    """The front matter (None if its end is missing), the prompt, and the prompt's line number."""
     lines = text.split("\n")
     if lines[0].strip() != FENCE:
         return "", text, 1
@@ -216,7 +216,7 @@ def _at_line(number: int, what: Bilingual) -> Bilingual:
 
 
 def _not_toml(complaint: str) -> Bilingual:
-    """TOML's complaint with the line of the file: the front matter begins on the second one."""
+    """TOML's error with the line of the file: the front matter begins on line 2."""
     found = re.search(r"\s*\(at line (\d+), column \d+\)$", complaint)
     if found is None:  # "(at end of document)"
         line, words, zh = 2, complaint, "，到末尾还没写完"
@@ -227,7 +227,7 @@ def _not_toml(complaint: str) -> Bilingual:
 
 
 def _complaints(error: ValidationError, head: str) -> Iterator[Bilingual]:
-    """Each wrong field with its line; never its value."""
+    """Each invalid field with its line; never its value."""
     for detail in error.errors(include_url=False, include_input=False):
         place = ".".join(str(part) for part in detail["loc"])
         message = field_complaint(detail)
@@ -236,7 +236,7 @@ def _complaints(error: ValidationError, head: str) -> Iterator[Bilingual]:
 
 
 def _line_of(place: tuple[Any, ...], head: str) -> int:
-    """The line of the file where a field stands, as far as a look at the text tells."""
+    """The line of a field in the file, found by a text search."""
     field, more = str(place[0]), place[1:]
     key = re.compile(rf"\s*(?:\[\[?\s*)?{re.escape(field)}\b")
     lines = [number for number, line in enumerate(head.split("\n"), 2) if key.match(line)]

@@ -1,6 +1,4 @@
-"""The secrets that a log must never show, of the settings and of the environment, as the bare texts
-to mask.
-"""
+"""The secrets of settings and environment that a log must never show, as plain text to mask."""
 
 from __future__ import annotations
 
@@ -25,22 +23,21 @@ NEIGHBOURS = frozenset(
         "CLUSTER_PASSWORD",
     }
 )
-"""Secrets of the containers beside ours, which stand in the same .env."""
+"""Secrets of neighbouring containers in the same .env."""
 
 SECRET_WORDS = ("pass", "secret", "token", "key")
 
 
 def all_secrets(settings: BaseModel, environ: Mapping[str, str]) -> frozenset[str]:
-    """Those of the settings, and those of the proxies that the environment names."""
+    """The secrets of the settings, and of proxies in the environment."""
     return secrets_of(settings) | proxy_secrets(environ)
 
 
 def proxy_secrets(environ: Mapping[str, str]) -> frozenset[str]:
-    """The names and passwords in each `*_proxy` of the environment: libraries quote its whole url
-    in what they say.
+    """The names and passwords in each `*_proxy` of the environment, because libraries quote the
+    whole URL in errors.
 
-    As it stands in the url, as it is meant, and as it goes over the wire; also of a url that nobody
-    could use.
+    As in the URL, decoded, and as sent; also for an unusable URL.
     """
     urls = (url for name, url in environ.items() if name.lower().endswith("_proxy"))
     return frozenset(filter(None, (secret for url in urls for secret in _let_in_by(url))))
@@ -55,9 +52,7 @@ def _let_in_by(url: str) -> Iterator[str]:
 
 
 def secrets_of(settings: BaseModel) -> frozenset[str]:
-    """The texts of all secrets, also of those in lists and objects; of a secret url, the password
-    in it as well.
-    """
+    """All secret texts, including those in lists and objects, and passwords in secret URLs."""
     return frozenset(
         secret
         for name in type(settings).model_fields
@@ -66,9 +61,7 @@ def secrets_of(settings: BaseModel) -> frozenset[str]:
 
 
 def secret_names(settings: BaseModel) -> frozenset[str]:
-    """The variables that hold secrets, under every name they may have in an environment; keys of
-    subagents too.
-    """
+    """The variables that hold secrets, under every name they may have, subagents' keys too."""
     ours = {
         name
         for name in type(settings).model_fields
@@ -106,7 +99,7 @@ def _inside(value: object) -> Iterator[str]:
 
 
 def _spelt_out(text: str) -> Iterator[str]:
-    """The secret as a whole, and the parts of a url that libraries quote alone in what they say."""
+    """The whole secret, and the parts of a URL that libraries quote."""
     yield text
     if "://" not in text:
         for part in text.split(",") if "," in text else [text]:  # several keys
@@ -114,7 +107,7 @@ def _spelt_out(text: str) -> Iterator[str]:
             if owned := OWNED.fullmatch(part):  # account:token
                 yield owned[2]
     if found := PASSWORD.search(text):
-        # Whoever forgot to write an @ as %40 has a password that ends at the last one, or at the
+        # If an @ in a password was not written as %40, the password ends at the last @, or at the
         # first.
         first, rest = found["up_to_the_first"], found["rest"]
         for password in (first, first if rest is None else f"{first}@{rest}"):

@@ -1,8 +1,8 @@
-"""All that a person may set (design: "What users type"), frozen once it is read.
+"""All settings, frozen once read.
 
-A field is called like its variable in small letters: `LLM_BASE_URL` is `settings.llm_base_url`.
-`Settings(...)` reads nothing by itself; `config/loading.py` does, and `config/checks.py` looks at
-what is wrong only together.
+A field has its variable's name in lower case: `LLM_BASE_URL` is `settings.llm_base_url`.
+`Settings(...)` reads nothing itself; `config/loading.py` does, and `config/checks.py` checks
+combinations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DIALECTS = (
     "plain", "anthropic", "dashscope", "deepseek", "gemini", "glm", "groq", "kimi", "mimo",
     "mistral", "openai", "openrouter", "stepfun",
 )  # fmt: skip
-"""What LLM_DIALECT may be: the rows of `frostagent/models/openai/dialects.py` (a test compares)."""
+"""The values of LLM_DIALECT, as in `frostagent/models/openai/dialects.py` (a test compares)."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(values.names)]
 QQNumbers = Annotated[frozenset[int], BeforeValidator(values.qq_numbers)]
@@ -77,9 +77,7 @@ History = Annotated[int, BeforeValidator(values.Whole(500, values.MAX_CONTEXT))]
 
 
 class Settings(BaseSettings):
-    """Everything a person may set, with its default and what it does: docs/settings.md is made of
-    this.
-    """
+    """All settings with default and description; docs/settings.md is generated from this."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -1021,14 +1019,14 @@ class Settings(BaseSettings):
     def settings_customise_sources(
         cls, *_: Any, **by_name: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what is passed in: pydantic-settings' own sources know no line numbers, no strangers
-        and no name that was typed, all of which `load_settings` tells of.
+        """Use only what is passed in: pydantic-settings' own sources know neither line numbers nor
+        unknown names nor the typed names, which `load_settings` reports.
         """
         return (by_name["init_settings"],)
 
     @property
     def access_tokens(self) -> tokens.AccessTokens:
-        """The tokens by which OneBot servers and the bot know each other."""
+        """The tokens between OneBot servers and the bot."""
         return tokens.read_tokens(self.onebot_access_token.get_secret_value())
 
     @property
@@ -1038,49 +1036,45 @@ class Settings(BaseSettings):
 
     @property
     def main_model(self) -> Endpoint:
-        """The model that answers; its base url is empty where none is configured."""
+        """The model that answers; without a base URL if none is configured."""
         return Endpoint(
             self.llm_base_url, self.llm_api_key, self.llm_model, self.llm_dialect, self.llm_context
         )
 
     @property
     def main_models(self) -> tuple[Endpoint, ...]:
-        """Who is asked for an answer, in order: the main model, then those that stand in for it."""
+        """The models for answers, in order: the main model, then the fallbacks."""
         return in_order(self.main_model, *self.llm_fallbacks)
 
     @property
     def vision_models(self) -> tuple[Endpoint, ...]:
-        """Who is asked where there are pictures to be seen; empty where that is nobody else than
-        otherwise.
-        """
+        """The models for requests with images, in order; empty if they are the usual ones."""
         if self.llm_vision_model in {"", self.llm_model}:
             return ()
         seeing = replace(self.main_model, model=self.llm_vision_model, context=0)
         return in_order(seeing, *self.main_models)
 
     def models_named(self, model: str) -> tuple[Endpoint, ...]:
-        """Who is asked where this model is wanted, in order."""
+        """The endpoints for this model, in order."""
         wanted = replace(self.main_model, model=model)
         wanted = wanted if model == self.llm_model else replace(wanted, context=0)
         return in_order(wanted, *self.main_models)
 
     @property
     def cheap_models(self) -> tuple[Endpoint, ...]:
-        """Who is asked for what nobody waits for, in order: the main models where none is named."""
+        """The models for background work, in order; the main models if none is named."""
         if self.llm_cheap_model in {"", self.llm_model}:
             return self.main_models
         return self.models_named(self.llm_cheap_model)
 
     @property
     def coder_models(self) -> tuple[Endpoint, ...]:
-        """Who is asked for the Coder, in order."""
+        """The models for the Coder, in order."""
         return in_order(self.coder_endpoint, *self.main_models)
 
     @property
     def coder_endpoint(self) -> Endpoint:
-        """The Coder's model: the main one where nothing else is set. Key and dialect stay with the
-        main base url.
-        """
+        """The Coder's model, by default the main one. Key and dialect keep to their base URL."""
         elsewhere = self.coder_base_url not in {"", self.llm_base_url}
         key = (
             self.coder_api_key
@@ -1110,16 +1104,16 @@ SUBJECTS: Mapping[str, Bilingual] = {
     "broker_url": Bilingual("More than one machine", "多台机器"),
     "log_level": Bilingual("Log and time zone", "日志与时区"),
 }
-"""The first field of each subject; the fields after it belong to the same one."""
+"""The first field of each subject; those after it belong to the same one."""
 
 KNOWN = tuple(name.upper() for name, field in Settings.model_fields.items() if not field.exclude)
-"""Every variable, in the order of the fields. `subagent_keys` and `mcp_keys` are none: they hold
-those that SUBAGENTS_FILE and MCP_FILE name; `mcp_secrets` are all that stand in MCP_FILE.
+"""Every variable, in the order of the fields. Not included: `subagent_keys` and `mcp_keys`, the
+variables named in SUBAGENTS_FILE and MCP_FILE, and `mcp_secrets`, the secrets in MCP_FILE.
 """
 
 
 def read_persona(settings: Settings) -> PersonaFile:
-    """Who the bot usually is: SYSTEM_PROMPT, else the file BOT_PERSONA, else the default. Raises
+    """The default persona: SYSTEM_PROMPT, else the file BOT_PERSONA, else the built-in one. Raises
     ConfigError for the file.
     """
     if settings.system_prompt:

@@ -1,6 +1,4 @@
-"""Where settings come from: the environment and the lines of a `.env` file, read into one table of
-texts.
-"""
+"""The sources of settings: the environment and a `.env` file, merged into a table of texts."""
 
 from __future__ import annotations
 
@@ -38,20 +36,18 @@ ALIASES = {
     "MODEL_NAME": "LLM_MODEL",
     "BOT_RUN_SENDS": "BOT_MAX_SENDS",
 }
-"""The names of the Go FrostAgent, and older ones of ours, that are still understood; today's wins
-where both are given.
-"""
+"""Names of the Go FrostAgent, and our former ones, that still work; the current one wins."""
 
 MADE = Path("data", "tokens.env")
-"""Beside `.env`: the tokens that it leaves out, made by `init`. In a container it is there without
+"""Beside `.env`: the tokens made by `init` that `.env` leaves out. In a container it exists without
 a `.env`.
 """
 
 EXAMPLE = ".env.example"
 GONE = {"ONEBOT_WS_PATH": Bilingual("any path is accepted now", "现在任何路径都可以")}
-ALIKE = 0.86  # of 1: how much a name must look like one of ours to be meant for it
+ALIKE = 0.86  # similarity (0 to 1) at which a name counts as misspelt
 NEIGHBOURS = ("NAPCAT_", "LLBOT_", "GRAFANA_", "COMPOSE_", "OTEL_")
-"""Names of what runs beside us, which stand in the same .env."""
+"""Prefixes of neighbouring programs in the same .env."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +61,16 @@ class EnvLine:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A value somebody set: under which name they typed it, and its text."""
+    """A value, and the name it was typed under."""
 
     name: str
     text: str
 
 
 def read_env_file(path: Path | None) -> tuple[EnvLine, ...]:
-    """The lines of a `.env` file, none if there is no file; `$` stands for itself.
+    """The lines of a `.env` file, none if it is missing; `$` has no special meaning.
 
-    Raises ConfigError for a file that cannot be read, with one problem for each line that is not
-    NAME=value.
+    Raises ConfigError for an unreadable file, with one problem per line that is not NAME=value.
     """
     lines, problems = read_legible_lines(path)
     if problems:
@@ -84,14 +79,14 @@ def read_env_file(path: Path | None) -> tuple[EnvLine, ...]:
 
 
 def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
-    """The lines of a `.env` file that are NAME=value, and one problem for each that is not.
+    """The lines of a `.env` file that are NAME=value, and a problem for each other line.
 
-    Raises ConfigError for a file that cannot be read.
+    Raises ConfigError for an unreadable file.
     """
     if path is None or not (path.exists() or path.is_symlink()):
         return (), ()
     if path.is_dir():
-        # Docker makes an empty folder where a file to mount is missing.
+        # Docker creates an empty folder if a mounted file is missing.
         raise ConfigError(
             Problem(
                 path.name,
@@ -124,19 +119,15 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
 
 
 def read_example() -> str:
-    """The text of `.env.example` as it came with this version: in the package (setup.py puts it
-    there), or in the checkout.
-    """
+    """The text of this version's `.env.example`, in the package (by setup.py) or the checkout."""
     packaged = Path(__file__).with_name(EXAMPLE)
     file = packaged if packaged.is_file() else packaged.parents[1] / EXAMPLE
     return file.read_text("utf-8")
 
 
 def read_made_file(env_file: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Problem, ...]]:
-    """The lines that `init` made because `.env` leaves them out, and what is wrong; no lines where
-    this account may not read them.
-
-    That is no trouble as long as `.env` says everything itself.
+    """The lines made by `init` that `.env` leaves out, and the problems; no lines if this account
+    may not read them, which does not matter if `.env` is complete.
     """
     try:
         return read_env_file(env_file.parent / MADE if env_file else None), ()
@@ -148,7 +139,7 @@ def _lines(text: str, file: str) -> tuple[tuple[EnvLine, ...], tuple[Problem, ..
     lines, problems = [], []
     for binding in parse_stream(io.StringIO(text)):
         if binding.error:
-            # The text of the line stays out of the message: it may hold half a secret.
+            # The line's text stays out of the message, because it may hold half a secret.
             what = Bilingual(
                 "is not NAME=value, or a quote is not closed", "不是 NAME=value，或者引号没有闭合"
             )
@@ -170,10 +161,10 @@ def _lines(text: str, file: str) -> tuple[tuple[EnvLine, ...], tuple[Problem, ..
 def gather(
     environ: Mapping[str, str], lines: Iterable[EnvLine], known: Collection[str]
 ) -> dict[str, Typed]:
-    """The known names that are set, each with its text: the environment wins over the file, our
-    name over an alias.
+    """The known names that are set, with their texts: the environment wins over the file, our name
+    over an alias.
 
-    An empty text is as good as none.
+    An empty text counts as unset.
     """
     texts = {line.name: text for line in lines if (text := meant(line.value, of_file=True))}
     texts |= {name: text for name, raw in environ.items() if (text := meant(raw))}
@@ -183,18 +174,16 @@ def gather(
 
 
 def meant(text: str, *, of_file: bool = False) -> str:
-    """What somebody means who typed this: full-width quotes around a value are no part of it.
+    """The intended value: without full-width quotation marks around it.
 
-    Nor are plain ones, which `docker run --env-file` keeps; the reader of a `.env` has taken them
-    off already, so that those still there are meant.
+    Plain ones are removed too, because `docker run --env-file` keeps them; but not `of_file`, where
+    the reader of a `.env` has already done so.
     """
     return without_quotes(text, quotes=WIDE_QUOTES if of_file else QUOTES)
 
 
 def strange_in_file(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Problem]:
-    """One problem for each name of ours in the file that is no variable: somebody meant something
-    by it.
-    """
+    """A problem for each name in the file that seems to be ours but is not a variable."""
     for line in lines:
         if _is_strange(line.name, known) or _looks_like_one(line.name, known):
             what = Bilingual(
@@ -205,7 +194,7 @@ def strange_in_file(lines: Iterable[EnvLine], known: Collection[str]) -> Iterato
 
 
 def strange_in_environment(environ: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
-    """The same of the environment, where others (Kubernetes, a shell) may have put it."""
+    """The same for the environment, where others (Kubernetes, a shell) may have set it."""
     for name in sorted(environ):
         if _is_strange(name, known):
             yield Problem(
@@ -218,7 +207,7 @@ def strange_in_environment(environ: Iterable[str], known: Collection[str]) -> It
 
 
 def repeated(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Problem]:
-    """One problem for each variable that the file gives more than once."""
+    """A problem for each variable that the file sets more than once."""
     first: dict[str, int] = {}
     for line in lines:
         before = first.setdefault(line.name, line.number)
@@ -231,15 +220,14 @@ def repeated(lines: Iterable[EnvLine], known: Collection[str]) -> Iterator[Probl
 
 
 def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
-    """One problem for each variable that names the proxy of http or https requests and means a
-    SOCKS proxy.
+    """A problem for each proxy variable of http or https requests that is a SOCKS proxy.
 
-    Told under the name that counts, as urllib.request.getproxies reads it: small letters win,
-    `all_proxy` comes last.
+    Reported under the effective name, as urllib.request.getproxies reads it: lower case wins,
+    `all_proxy` is last.
     """
     found = {
         name.lower(): name for name in sorted(environ) if environ[name].strip()
-    }  # capitals sort first
+    }  # upper case sorts first
     counting = (
         found.get(f"{scheme}_proxy") or found.get("all_proxy") for scheme in ("https", "http")
     )
@@ -263,7 +251,7 @@ def _is_strange(name: str, known: Collection[str]) -> bool:
 
 
 def _looks_like_one(name: str, known: Collection[str]) -> bool:
-    """Whether it can be nothing but one of ours, misspelt: `TOOL_DENY`, `BOTGROUPS`."""
+    """Whether it can only be a misspelt variable of ours: `TOOL_DENY`, `BOTGROUPS`."""
     if name in known or name in ALIASES or name.startswith(NEIGHBOURS):
         return False
     bare = {other.replace("_", "") for other in known}
@@ -274,7 +262,7 @@ def _mend(name: str, known: Collection[str]) -> str:
     if name in GONE:
         return Bilingual(f"Remove it: {GONE[name]}", f"删掉它：{GONE[name].zh}")
     words = set(name.upper().split("_"))
-    # LLM_KEY means LLM_API_KEY, though LLM_MODEL has more letters in common.
+    # LLM_KEY means LLM_API_KEY, although LLM_MODEL has more letters in common.
     near = [other for other in known if words <= set(other.split("_"))] or get_close_matches(
         name.upper(), known, n=1
     )

@@ -1,5 +1,5 @@
-"""TOML files of rows, each under its [[table]]: groups (GROUPS_FILE, `docs/personas.md`) and
-subagents (SUBAGENTS_FILE, `docs/subagents.md`). What a row may say, and what is wrong with it.
+"""TOML files with rows under a [[table]]: groups (GROUPS_FILE, `docs/personas.md`) and subagents
+(SUBAGENTS_FILE, `docs/subagents.md`). Defines the fields of a row, and its problems.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ FIELD_ZH = {
     "less_than_equal": "不能大于 {le}",
     "literal_error": "只能写 {expected}",
 }
-"""What pydantic says of a field, by its type of error."""
+"""Translations of pydantic's errors, by type."""
 
 
 def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
-    """The rows under [[table]], unchecked, and what is wrong with the file itself."""
+    """The rows under [[table]], unchecked, and the problems of the file itself."""
     shown = values.shown_path(file)
     try:
         data = tomllib.loads(file.read_text("utf-8-sig"))
@@ -80,7 +80,7 @@ def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
 
 
 def complaints(error: ValidationError) -> Iterator[Bilingual]:
-    """Each wrong field with its place; never its value."""
+    """Each invalid field with its place; never its value."""
     for detail in error.errors(include_url=False, include_input=False):
         place = ".".join(str(part) for part in detail["loc"])
         message = field_complaint(detail)
@@ -88,7 +88,7 @@ def complaints(error: ValidationError) -> Iterator[Bilingual]:
 
 
 def field_complaint(detail: ErrorDetails) -> Bilingual:
-    """What is wrong with one field: never its value, unless a validator of ours repeats it."""
+    """The problem of one field; never its value, unless one of our validators quotes it."""
     message, context = detail["msg"].removeprefix("Value error, "), detail.get("ctx", {})
     match context.get("error"):
         case values.Wrong() as wrong:
@@ -107,7 +107,6 @@ def field_complaint(detail: ErrorDetails) -> Bilingual:
 
 
 def _at(place: str, what: str) -> Bilingual:
-    """It with its place in front."""
     return Bilingual(
         f"{place}: {what}", f"{text_in(Language.CHINESE, place)}：{text_in(Language.CHINESE, what)}"
     )
@@ -123,14 +122,13 @@ def _at_row(file: Path, row: int, name: str = "") -> Bilingual:
 GROUPS_SETTING = "GROUPS_FILE"
 GROUPS_MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md 改正")
 GROUPS_TABLE = "group"
-MAX_RULES = 500  # characters: they stand in front of every question
+MAX_RULES = 500  # characters; they precede every question
 
 
 class GroupRow(BaseModel):
-    """One group: who the bot is there (a key of a persona, empty for the usual one), what its house
-    rules are, how often it joins in unasked (0 to 1), for whom tools are, when it keeps quiet and
-    how (minutes of the day, as `hours` reads them), and what a day of it may take, in US dollars
-    and in tokens (0: no limit); None is as everywhere.
+    """One group: its persona's key (empty: the default), house rules, chance of joining in unasked
+    (0 to 1), audiences of tools, quiet hours and their mode (minutes of the day, as `hours` reads
+    them), and daily limits in US dollars and tokens (0: none). None means the general setting.
     """
 
     model_config = ConfigDict(
@@ -153,7 +151,7 @@ class GroupRow(BaseModel):
 def read_groups(
     file: Path | None, personas: Mapping[str, object]
 ) -> tuple[Mapping[int, GroupRow], tuple[Problem, ...]]:
-    """The good rows by group, and a problem for all else; `personas` are all there are, by key."""
+    """The valid rows by group, and the problems; `personas` are all by key."""
     if file is None:
         return {}, ()
     rows, wrong = read_rows(file, GROUPS_TABLE)
@@ -184,14 +182,14 @@ def read_groups(
 
 SUBAGENTS_SETTING = "SUBAGENTS_FILE"
 SUBAGENTS_MEND = Bilingual("Correct it as docs/subagents.md says", "按 docs/zh/subagents.md 改正")
-CODER = "Coder"  # the one that is there without a file, with a description and a prompt of its own
+CODER = "Coder"  # built in, with its own description and prompt
 NESTED = "use_subagent"
 SUBAGENTS_TABLE = "subagent"
 SUBAGENT_NAME = re.compile(r"[\w-]{1,32}")
 
 
 def _check_name(name: str) -> str:
-    # Not by a pattern of the library's: of 32 letters of any alphabet it takes 3.7 MB.
+    # not a pydantic pattern, which takes 3.7 MB for 32 letters of any alphabet
     if not SUBAGENT_NAME.fullmatch(name):
         raise ValueError(
             Bilingual(
@@ -214,7 +212,7 @@ def _check_tool(name: str) -> str:
 
 
 def _check_key(name: str) -> str:
-    # What stands there may be a key, so it is not repeated.
+    # it may be a key, so it is not repeated
     if name and not (name.isascii() and name.isidentifier()):
         raise ValueError(
             Bilingual(
@@ -226,11 +224,11 @@ def _check_key(name: str) -> str:
 
 
 class SubagentRow(BaseModel):
-    """One subagent, as the file says it. Empty model, base url and key are those of the Coder, or
-    the main model's.
+    """A subagent's row. Empty model, base URL and key mean those of the Coder, or of the main
+    model.
 
-    `max_tokens` counts what all its requests and answers take, 0 for no limit; `deadline` is in
-    seconds, less than a run has.
+    `max_tokens` counts all its requests and answers, 0 for no limit; `deadline` is in seconds, less
+    than a run's.
     """
 
     model_config = ConfigDict(
@@ -250,16 +248,14 @@ class SubagentRow(BaseModel):
 
     @property
     def is_coder(self) -> bool:
-        """Whether it stands in for the built-in one."""
+        """Whether it replaces the built-in one."""
         return self.name.casefold() == CODER.casefold()
 
 
 def read_subagents(
     file: Path | None, keys: Mapping[str, SecretStr]
 ) -> tuple[tuple[SubagentRow, ...], tuple[Problem, ...]]:
-    """The good rows, and a problem for all else that is wrong; `keys` are the variables that may be
-    named.
-    """
+    """The valid rows, and the problems; `keys` are the variables that may be named."""
     if file is None:
         return (), ()
     rows, wrong = read_rows(file, SUBAGENTS_TABLE)
@@ -284,7 +280,7 @@ def read_subagents(
 
 
 def key_names(file: Path | None) -> tuple[str, ...]:
-    """The variables that the file names, as far as it can be read."""
+    """The variables that the file names, as far as it is readable."""
     if file is None:
         return ()
     named = [

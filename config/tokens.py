@@ -1,8 +1,7 @@
-"""The tokens of OneBot servers: one for all of them, or one for each account, or both.
+"""The tokens of OneBot servers: one for all, one per account, or both.
 
-`abc` is everybody's; `10001:abc,10002:def` are each of one account; `10001:abc,ghi` is one of
-10001, and one of all others. A text without any `account:` is one token, commas and colons
-included.
+`abc` is for all; `10001:abc,10002:def` are one account's each; `10001:abc,ghi` is one of 10001, and
+one for all others. Text without an `account:` is one token, including commas and colons.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ CONSOLE_MEND = Bilingual(
     "Make one: `setup` does, or openssl rand -hex 16",
     "生成一个：`setup` 会生成，或者用 openssl rand -hex 16",
 )
-SHORTEST_TOTP = 16  # bytes, as RFC 4226 wants it
+SHORTEST_TOTP = 16  # bytes, required by RFC 4226
 SHORTEST_CONSOLE = 22  # characters of base64 that hold 128 bits
 MEND = Bilingual(
     "Write it as 10001:token,10002:token, each token once",
@@ -38,23 +37,18 @@ MEND = Bilingual(
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """`common` is everybody's who has none in `accounts`; empty where everybody must have one, or
-    nobody needs one.
-    """
+    """`common` is for accounts not in `accounts`; empty if each has its own, or none is needed."""
 
     common: str = field(default="", repr=False)
     accounts: Mapping[int, str] = field(default_factory=dict, repr=False)
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every token there is."""
         return (*filter(None, [self.common]), *self.accounts.values())
 
     @property
     def only(self) -> tuple[int, str]:
-        """The one token of a single server, and the account that it is bound to (0: none). Raises
-        Wrong for several.
-        """
+        """The only token, and its account (0: none). Raises Wrong for several."""
         if len(self.all) > 1:
             raise Wrong(
                 Bilingual("has several tokens", "有好几个令牌"),
@@ -66,21 +60,19 @@ class AccessTokens:
         return next(iter(self.accounts.items()), (0, self.common))
 
     def token_for(self, account: int) -> str:
-        """The token with which this account comes in; for account 0, nobody knows which, the one
-        most may use.
-        """
+        """The token of this account; for 0 (unknown), the one that most accounts may use."""
         return self.accounts.get(account) or self.common or next(iter(self.accounts.values()), "")
 
 
 def tokens(value: SecretStr) -> SecretStr:
-    """One token or a list of them, checked and in one spelling. No problem repeats any of them."""
+    """One token or a list, checked and normalized. No problem quotes a token."""
     found = read_tokens(value.get_secret_value())
     owned = (f"{account}:{token}" for account, token in found.accounts.items())
     return SecretStr(",".join((*owned, *filter(None, [found.common]))))
 
 
 def read_tokens(text: str) -> AccessTokens:
-    """The tokens of the text. Raises Wrong."""
+    """Raises Wrong."""
     parts = parts_of(text)
     for _, token in parts:
         values.secret(SecretStr(token))
@@ -111,7 +103,7 @@ def read_tokens(text: str) -> AccessTokens:
 
 
 def parts_of(text: str) -> list[tuple[int, str]]:
-    """Each token of the text with its account, 0 for none; nothing is checked."""
+    """The tokens with their accounts, 0 for none; unchecked."""
     items = [item for item in BETWEEN.split(COLON.sub(":", text)) if item]
     owned = [OWNED.fullmatch(item) for item in items]
     if not any(owned):
@@ -123,7 +115,7 @@ def parts_of(text: str) -> list[tuple[int, str]]:
 
 
 def console_token(value: SecretStr) -> SecretStr:
-    """The token that lets anybody into the console: nobody can guess it who has tried for years."""
+    """The console's token, which must be too long to guess in years."""
     text = value.get_secret_value()
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise Wrong(
@@ -144,7 +136,7 @@ def console_token(value: SecretStr) -> SecretStr:
 
 
 def console_totp(value: SecretStr) -> SecretStr:
-    """The secret of an authenticator app: base32, spaces and case do not matter."""
+    """The secret of an authenticator app: base32, ignoring spaces and case."""
     text = "".join(value.get_secret_value().split()).upper().rstrip("=")
     try:
         key = b32decode(text + "=" * (-len(text) % 8))

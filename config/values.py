@@ -1,7 +1,7 @@
-"""Texts that people type -> values: each function takes one (or a value already) and says what is
-wrong with it.
+"""Typed text -> values: each function takes a text (or a value already), and reports what is wrong
+with it.
 
-All raise `Wrong`. None repeats a url or a secret in its words: people paste keys anywhere.
+All raise `Wrong`. No message quotes a URL or a secret, because keys get pasted anywhere.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from bot.core.language import Bilingual
 SEPARATORS = re.compile(r"[\s,，、;；]+")
 DOUBLE, SINGLE = "“”„‟＂〝〞", "‘’‚‛＇"
 QUOTES = ('"', "'", DOUBLE, SINGLE, "「」", "『』")
-"""Marks that people put around a value, by kind: a Chinese keyboard types either one of a pair."""
+"""Quotation marks around a value, by kind: a Chinese keyboard may type either one of a pair."""
 WIDE_QUOTES = QUOTES[2:]
 ITEM = re.compile(
     rf'"[^"]*"|[{DOUBLE}][^{DOUBLE}]*[{DOUBLE}]|‘[^‘’]*’|「[^「」]*」|『[^『』]*』|[^\s,，、;；]+'
 )
 HALVES = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)} | {0x3000: " ", ord("。"): "."}
 NOT_JSON = frozenset(f"{DOUBLE}：，｛｝［］")
-# A name that can be looked up: labels of 63 characters, 253 in all (RFC 1035); Docker has _.
+# A DNS name: labels of 63 characters, 253 in all (RFC 1035); Docker allows _.
 HOST = re.compile(r"(?!-|.{254})[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*(?<!-)")
-QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # 64 bits hold any of them
+QQ_NUMBER = re.compile(r"[0-9]{1,18}")  # fits into 64 bits
 DATABASE = re.compile(r"(sqlite|postgres|postgresql)(\+[a-z0-9_]+)?://.+")
 ED25519 = bytes.fromhex("302e020100300506032b657004220420")
-"""What 32 bytes of key follow (RFC 8410 section 7)."""
+"""The prefix of a 32-byte key (RFC 8410 section 7)."""
 CHAT_PATH = "/chat/completions"
 AUDIENCES = ("everyone", "group_admin", "owner")
 MAX_CONTEXT = 100_000_000  # tokens
@@ -58,7 +58,7 @@ LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
 
 class Wrong(ValueError):
-    """A value that cannot be used: `what` is wrong with it, and how to `mend` it."""
+    """An unusable value: `what` is wrong, and the remedy `mend`."""
 
     def __init__(self, what: str, mend: str) -> None:
         self.what = what
@@ -67,21 +67,19 @@ class Wrong(ValueError):
 
 
 def why_unreadable(error: OSError) -> Bilingual:
-    """What the system says of a file that cannot be read, in brackets."""
+    """The system's reason for an unreadable file, in brackets."""
     said = str(error.strerror)
     return Bilingual(f"({said})", f"（{SYSTEM_ZH.get(error.errno or 0, f'错误号 {error.errno}')}）")
 
 
 def shown(value: object) -> str:
-    """A value as a message quotes it: at most 40 characters, and without what may be a key in the
-    wrong line.
-    """
+    """A value for messages: at most 40 characters, masking what may be a misplaced key."""
     text = LIKE_A_KEY.sub("***", str(value))
     return f"“{text if len(text) <= 40 else text[:39] + '…'}”"
 
 
 def shown_path(path: Path) -> str:
-    """A path as a message names it: whole, unless it is a bare name that may be a key."""
+    """A path for messages: whole, unless it is a bare name that may be a key."""
     is_file = len(path.parts) > 1 or path.suffix in {".md", ".toml", ".txt"}
     return str(path) if is_file else LIKE_A_KEY.sub("***", str(path))
 
@@ -90,7 +88,7 @@ def shown_path(path: Path) -> str:
 
 
 def without_quotes(text: str, *, quotes: Iterable[str] = QUOTES) -> str:
-    """A text without blanks and without one pair of quotes around all of it; quotes inside stay."""
+    """Strip spaces and one pair of quotation marks around the whole text; inner ones stay."""
     text = text.strip()
     for marks in quotes:
         is_quoted = len(text) >= 2 and text[0] in marks and text[-1] in marks
@@ -100,8 +98,8 @@ def without_quotes(text: str, *, quotes: Iterable[str] = QUOTES) -> str:
 
 
 def check_quotes(text: str) -> str:
-    """The same text. Raises `Wrong` if it begins or ends with a full-width quote that has no other
-    half: nobody could say where the value ends.
+    """Return the text. Raises `Wrong` if it begins or ends with a full-width quotation mark without
+    its other half, since the end of the value is unclear then.
     """
     for marks in WIDE_QUOTES:
         lone = [letter for letter in text if letter in marks]
@@ -117,9 +115,7 @@ def check_quotes(text: str) -> str:
 
 
 def to_half_width(text: str) -> str:
-    """Full-width digits, letters and marks as their ASCII twins, without blanks around them; for
-    values that are ASCII anyway.
-    """
+    """Convert full-width characters to ASCII and strip spaces; for values that are ASCII."""
     return text.translate(HALVES).strip()
 
 
@@ -127,14 +123,13 @@ def to_half_width(text: str) -> str:
 
 
 def names(value: object) -> tuple[str, ...]:
-    """A comma- or space-separated list (Chinese commas too, and items in quotes) or a JSON list ->
-    its items, in order, each once.
+    """The items of a list separated by commas or spaces (also Chinese commas, and quoted items), or
+    of a JSON list: in order, without duplicates.
     """
     return tuple(dict.fromkeys(text for item in _items(value) if (text := str(item).strip())))
 
 
 def qq_numbers(value: object) -> frozenset[int]:
-    """A list of QQ or group numbers."""
     texts = [to_half_width(text) for text in names(value)]
     for text in texts:
         if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
@@ -179,7 +174,7 @@ def _json(text: str, mend: Bilingual) -> list[object] | dict[str, object]:
 
 
 def wide_marks(text: str) -> Bilingual:
-    """The most likely reason why JSON cannot be read, to be added to a message; else empty."""
+    """The likely reason why JSON is invalid, to append to a message; else empty."""
     if NOT_JSON.isdisjoint(text):
         return Bilingual("", "")
     return Bilingual(
@@ -192,9 +187,7 @@ def wide_marks(text: str) -> Bilingual:
 
 
 def base_url(value: str) -> str:
-    """The base of an OpenAI-compatible API, without a slash at its end; a full chat/completions url
-    is cut back.
-    """
+    """The base of an OpenAI-compatible API, without a trailing slash or /chat/completions."""
     mend = Bilingual("Write it as https://api.example.com/v1", "写成 https://api.example.com/v1")
     text = to_half_width(value).rstrip("/").removesuffix(CHAT_PATH).rstrip("/")
     if text:
@@ -205,7 +198,6 @@ def base_url(value: str) -> str:
 
 
 def socket_url(value: str) -> str:
-    """The address of a OneBot websocket server."""
     mend = Bilingual("Write it as ws://127.0.0.1:3001", "写成 ws://127.0.0.1:3001")
     text = to_half_width(value)
     if text:
@@ -222,7 +214,7 @@ def socket_url(value: str) -> str:
 
 
 def origin(value: str) -> str:
-    """The address that browsers find the console at: scheme, host, perhaps a port and a path."""
+    """The console's address for browsers: scheme, host, optionally port and path."""
     mend = Bilingual(
         "Write it as https://bot.example.com or https://example.com/bot",
         "写成 https://bot.example.com 或 https://example.com/bot",
@@ -244,9 +236,7 @@ def origin(value: str) -> str:
 
 
 def mirrors(value: object) -> dict[str, str]:
-    """A JSON object of host -> base url, as in {"api.example.com":
-    "https://mirror.example.net/api"}.
-    """
+    """A JSON object of host -> base URL: {"api.example.com": "https://mirror.example.net/api"}."""
     mend = Bilingual(
         'Write it as {"api.example.com": "https://mirror.example.net"}',
         '写成 {"api.example.com": "https://mirror.example.net"}',
@@ -264,7 +254,7 @@ def mirrors(value: object) -> dict[str, str]:
 
 
 def audiences(value: object) -> dict[str, str]:
-    """A JSON object of tool -> for whom it is, as in {"get_weather": "group_admin"}."""
+    """A JSON object of tool -> audience, as in {"get_weather": "group_admin"}."""
     mend = Bilingual(
         'Write it as {"get_weather": "group_admin"}; there are everyone, group_admin and owner',
         '写成 {"get_weather": "group_admin"}，可以写 everyone、group_admin 和 owner',
@@ -286,9 +276,7 @@ def audiences(value: object) -> dict[str, str]:
 
 
 def host(value: str) -> str:
-    """A name or an address to listen on, without scheme and port; the brackets of an IPv6 address
-    are taken off.
-    """
+    """A name or an address to listen on, without scheme, port and brackets of IPv6."""
     text = bare(to_half_width(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = Bilingual(
@@ -306,7 +294,7 @@ def host(value: str) -> str:
 
 
 def bare(text: str) -> str:
-    """An IPv6 address without its brackets; any other text as it is."""
+    """An IPv6 address without brackets; any other text unchanged."""
     return text[1:-1] if re.fullmatch(r"\[[^\[\]]*:[^\[\]]*\]", text) else text
 
 
@@ -336,7 +324,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
         )
     try:
         url = urlsplit(text)
-        _ = url.port  # raises for a port that is no number or out of range
+        _ = url.port  # raises for an invalid port
     except ValueError:
         raise Wrong(
             Bilingual("has an address or port that cannot be", "里面的地址或端口不对"), mend
@@ -372,9 +360,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
 
 
 def database(value: SecretStr) -> SecretStr:
-    """The url of a database: it may hold a password, so it is never shown. What it means, the
-    storage knows.
-    """
+    """A database's URL, checked further by the storage. Never shown: it may hold a password."""
     if not DATABASE.fullmatch(value.get_secret_value()):
         mend = Bilingual(
             "Write it as sqlite+aiosqlite:///data/frostagent.db or "
@@ -392,9 +378,7 @@ def database(value: SecretStr) -> SecretStr:
 
 
 def api_host(value: str) -> str:
-    """The host of an API, as it stands in a url: pasted with https:// and a slash it is cut to the
-    name.
-    """
+    """The host of an API; a pasted https:// and slash are removed."""
     text = to_half_width(value).removeprefix("https://").removesuffix("/").lower()
     if text and not (HOST.fullmatch(text) and "." in text):
         raise Wrong(
@@ -407,7 +391,7 @@ def api_host(value: str) -> str:
 
 
 def contact(value: str) -> str:
-    """How whoever runs the bot can be reached: it goes into an HTTP header, inside brackets."""
+    """How to reach the operator; used in an HTTP header, inside brackets."""
     if not (value.isascii() and value.isprintable()) or set(value) & set("()") or len(value) > 100:
         raise Wrong(
             Bilingual(
@@ -426,7 +410,7 @@ def contact(value: str) -> str:
 
 
 def secret(value: SecretStr) -> SecretStr:
-    """A key or token; it goes into an HTTP header, so it is one word of ASCII."""
+    """A key or token; used in an HTTP header, so it is one word of ASCII."""
     text = value.get_secret_value()
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise Wrong(
@@ -440,9 +424,7 @@ def secret(value: SecretStr) -> SecretStr:
 
 
 def ed25519_key(value: SecretStr) -> SecretStr:
-    """An Ed25519 private key (PKCS #8), as a PEM file has it, with or without its first and last
-    line -> its base64.
-    """
+    """An Ed25519 private key (PKCS #8), from PEM with or without its outer lines, as base64."""
     lines = re.sub(r"-----[A-Z ]+-----", "", value.get_secret_value().replace("\\n", "\n"))
     text = "".join(lines.split())
     try:
@@ -460,16 +442,14 @@ def ed25519_key(value: SecretStr) -> SecretStr:
 
 
 def keys(value: SecretStr) -> SecretStr:
-    """One key, or several separated by commas, or a JSON list of them; told without blanks around
-    them.
-    """
+    """One key, several separated by commas, or a JSON list; returned without spaces."""
     text = value.get_secret_value()
     if not text.lstrip().startswith("["):
         items: Iterable[object] = re.split("[,，]", text)
     else:
         try:
             items = _items(text)
-        except Wrong as error:  # what the parser says may quote half a key
+        except Wrong as error:  # the parser may quote part of a key
             raise Wrong(
                 Bilingual("is not a good JSON list of keys", "不是正确的 JSON 密钥列表"), error.mend
             ) from None
@@ -479,7 +459,7 @@ def keys(value: SecretStr) -> SecretStr:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Reads a whole number in [low, high]."""
+    """Reads an integer in [low, high]."""
 
     low: int
     high: int
@@ -509,7 +489,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Reads a number in [low, high], with a point if it is not whole."""
+    """Reads a number in [low, high]."""
 
     low: float
     high: float
@@ -531,7 +511,7 @@ class Number:
 
 
 def rate(value: object) -> tuple[int, float] | None:
-    """So many in so many seconds, written as 6/60; None for 0, which is no limit."""
+    """N in M seconds, written as 6/60; None for 0, which is no limit."""
     if value is None or isinstance(value, tuple):
         return value
     text = to_half_width(str(value)).replace(" ", "")
@@ -548,9 +528,7 @@ def rate(value: object) -> tuple[int, float] | None:
 
 
 class OneOf:
-    """Reads one of these words, in any case ("" if it may be left out); `spellings` are other ways
-    to write one of them.
-    """
+    """Reads one of these words in any case ("": may be omitted); `spellings` are alternatives."""
 
     def __init__(self, *choices: str, **spellings: str) -> None:
         self.choices = tuple(filter(None, choices))
@@ -570,7 +548,7 @@ class OneOf:
 
 
 def switch(value: object) -> bool:
-    """On or off: 1 or 0, and the words people write for them."""
+    """On or off: 1 or 0, and common words for them."""
     match to_half_width(str(value)).casefold():
         case "1" | "true" | "yes" | "on":
             return True
@@ -599,9 +577,7 @@ def path(value: object) -> Path:
 
 
 def broker_url(value: SecretStr) -> SecretStr:
-    """The url of a RabbitMQ: it may hold a password, so it is never shown. Empty where there is
-    none.
-    """
+    """The URL of RabbitMQ. It may hold a password, so it is never shown. Empty if there is none."""
     text = value.get_secret_value()
     try:
         parts = urlsplit(text)
@@ -617,7 +593,7 @@ def broker_url(value: SecretStr) -> SecretStr:
 
 
 HERE: Final = "{hostname}"
-PAGE: Final = "/media"  # of WEB_PORT, see `adapters/web/file_route`
+PAGE: Final = "/media"  # of WEB_PORT (`adapters/web/file_route`)
 MEDIA_REMEDY: Final = Bilingual(
     "Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT",
     "写成 http://bot:8080/media，即 OneBot 服务访问 WEB_PORT 的 /media 时用的地址",
@@ -625,8 +601,8 @@ MEDIA_REMEDY: Final = Bilingual(
 
 
 def media_url(value: str) -> str:
-    """The address; `{hostname}` in it is this machine's name, so that the same line is right for
-    each of several. Empty where there is none.
+    """The address; `{hostname}` in it is this machine's name, so that one line fits several
+    machines. Empty if there is none.
     """
     text = to_half_width(value).replace(HERE, socket.gethostname()).rstrip("/")
     try:
@@ -646,9 +622,7 @@ EVERYBODY: Final = IPv4Address("255.255.255.255")
 
 
 def proxy_address(value: str) -> str:
-    """The address of one machine in its shortest form, IPv4 also where IPv6 carries it; empty where
-    there is none.
-    """
+    """One machine's address in its shortest form, mapped IPv4 as IPv4; empty if there is none."""
     text = bare(to_half_width(value))
     if not text:
         return text
@@ -659,7 +633,7 @@ def proxy_address(value: str) -> str:
             Bilingual(f"{shown(value)} is not an address", f"{shown(value)} 不是 IP 地址"),
             PROXY_REMEDY,
         ) from None
-    if "%" in text:  # a socket does not tell it of who connects
+    if "%" in text:  # sockets do not report it for a peer
         raise Wrong(
             Bilingual(f"{shown(value)} names a network interface", f"{shown(value)} 带了网卡名"),
             Bilingual("Leave out the % and what follows", "去掉 % 和后面的部分"),
@@ -682,13 +656,11 @@ AROUND_DASH = re.compile(r"\s*[-–—~～至到]\s*")  # as people type it
 TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 NEVER = frozenset({"0", "off"})
 HOURS_REMEDY = Bilingual("Write it as 23:30-07:30", "写成 23:30-07:30")
-RULE = re.compile(r"(<[^>]+>|[A-Za-z]{3,})[+-]?[0-9].*")  # CST-8: needs no table of zones
+RULE = re.compile(r"(<[^>]+>|[A-Za-z]{3,})[+-]?[0-9].*")  # CST-8: needs no time zone database
 
 
 def hours(value: object) -> tuple[tuple[int, int], ...]:
-    """Spans of the day, as in `23:30-07:30, 12:00-13:30` -> where each begins and ends, in minutes
-    since midnight.
-    """
+    """Spans of the day, `23:30-07:30, 12:00-13:30`, as start and end in minutes since midnight."""
     if isinstance(value, tuple):
         return value
     if not isinstance(value, str):
@@ -717,7 +689,7 @@ def _no_hours(value: object) -> Bilingual:
 
 
 def time_of_day(value: object) -> float | None:
-    """A time of day as in 09:00, in seconds after midnight; None for 0, which is never."""
+    """A time of day, 09:00, in seconds after midnight; None for 0, which is never."""
     if value is None or isinstance(value, float):
         return value
     text = to_half_width(str(value))
@@ -732,7 +704,7 @@ def time_of_day(value: object) -> float | None:
 
 
 def zone(value: str) -> str:
-    """A time zone as TZ names it. The C library would take any other text for UTC, silently."""
+    """A time zone in TZ's format. The C library would silently take invalid text for UTC."""
     text = to_half_width(value)
     name = text.removeprefix(":")
     is_file = name.startswith("/") and Path(name).is_file()
@@ -755,12 +727,11 @@ QUIET = ":quiet"
 
 
 class Owners(frozenset[int]):
-    """The owners' QQ numbers; `quiet` are those of them who get no alarms. Frozen."""
+    """The owners' QQ numbers; `quiet` are those who get no alarms. Frozen."""
 
     quiet: frozenset[int]
 
     def __new__(cls, owners: Iterable[int] = (), quiet: Iterable[int] = ()) -> Self:
-        """All of them, and those among them who get no alarms."""
         made = super().__new__(cls, owners)
         made.quiet = frozenset(quiet)
         return made
@@ -770,7 +741,7 @@ class Owners(frozenset[int]):
 
 
 def owners(value: object) -> Owners:
-    """QQ numbers, each with `:quiet` behind it or without."""
+    """QQ numbers, each optionally followed by `:quiet`."""
     if isinstance(value, Owners):
         return value
     texts = [to_half_width(text).casefold() for text in names(value)]

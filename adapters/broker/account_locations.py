@@ -1,4 +1,4 @@
-"""Which gateway holds the connection of which account, from what gateways announce every second."""
+"""Which gateway has the connection of which account, from gateways' announcements."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from adapters.broker.payloads import AccountPresence, Presence
 from bot.core.errors import NotConnected
 from frostagent.types.ports import Clock
 
-GONE_AFTER: Final = 3.5  # seconds without an announcement: three were missed
+GONE_AFTER: Final = 3.5  # seconds without an announcement
 HELD_UP: Final = 1.0  # seconds in transit after which an announcement is out of date
-LAST_WORDS: Final = 3  # announcements that a clock offset is taken from: one may be delayed
+LAST_WORDS: Final = 3  # announcements used for a clock offset, since one may be delayed
 MOST_CLOCKS: Final = 200
 
 
 class AccountLocations:
-    """The accounts of our `share`, by gateway. If two gateways announce an account, the one it
-    connected to last has it.
+    """The accounts of our `share`, by gateway. If two gateways announce an account, it belongs to
+    the one it connected to last.
     """
 
     def __init__(self, *, share: ClusterPartition, clock: Clock) -> None:
         self.share = share
         self._clock = clock
         self._told: dict[str, Presence] = {}
-        self._first: dict[str, int | None] = {}  # its lowest partition that has an account
-        self._ahead: dict[str, deque[float]] = {}  # seconds that our clock is ahead of a gateway's
-        self._ticks: dict[str, float] = {}  # its ticks are ours and at least so many seconds more
+        self._first: dict[str, int | None] = {}  # by gateway: its lowest partition with an account
+        self._ahead: dict[str, deque[float]] = {}  # by gateway: seconds our clock is ahead of its
+        self._ticks: dict[str, float] = {}  # by gateway: its ticks minus ours, in seconds, at least
         self._heard: dict[str, float] = {}
         self._at: dict[int, str] = {}
 
     def update(self, presence: Presence) -> tuple[int, ...]:
-        """Store a gateway's announcement. Returns the accounts that connected or reconnected. An
-        account also counts as reconnected after a delayed announcement: calls whose deadline was
-        computed from it came too late and were refused.
+        """Store a gateway's announcement. Returns the accounts that connected or reconnected. After
+        a delayed announcement an account counts as reconnected too: calls with a deadline computed
+        from it came too late and were refused.
         """
         name, accounts = presence.gateway, presence.accounts
         presence = replace(
@@ -50,7 +50,7 @@ class AccountLocations:
             ahead.append(self._clock.now() - presence.now)
         more = presence.ticks - self._clock.monotonic()
         known = self._ticks.get(name, more)
-        if presence.ticks:  # a word that was held up on its way says less than one before it
+        if presence.ticks:  # a delayed announcement is less exact than an earlier one
             self._ticks[name] = max(more, known)
         came = []
         for there in presence.accounts:
@@ -65,7 +65,7 @@ class AccountLocations:
         return tuple(came)
 
     def gateway_of(self, account: int) -> str:
-        """The gateway to call for this account. Raises NotConnected."""
+        """The gateway for calls to this account. Raises NotConnected."""
         self._tidy()
         name = self._at.get(account)
         if name is None:
@@ -73,18 +73,18 @@ class AccountLocations:
         return name
 
     def is_present(self, gateway: str) -> bool:
-        """Whether this gateway has announced itself lately."""
+        """Whether this gateway has announced itself recently."""
         self._tidy()
         return gateway in self._told
 
     def seconds_since(self, gateway: str, taken: float) -> float:
-        """Seconds since `taken`, a time by that gateway's clock; an unknown clock is taken to agree
-        with ours.
+        """Seconds since `taken`, a time by that gateway's clock, which is assumed to agree with
+        ours if unknown.
         """
         return self._clock.now() - taken - min(self._ahead.get(gateway, (0.0,)))
 
     def deadline(self, gateway: str, seconds: float) -> float:
-        """The time in this many seconds, in that gateway's ticks; 0 if it announces none."""
+        """The time in `seconds` from now, in that gateway's ticks; 0 if it announces none."""
         more = self._ticks.get(gateway)
         return 0.0 if more is None else self._clock.monotonic() + seconds + more
 
@@ -100,14 +100,14 @@ class AccountLocations:
 
     @property
     def announcing_partition(self) -> int | None:
-        """The partition whose bot sends cluster-wide alerts to owners: the first that has a
-        connected account; None if none has.
+        """The partition whose bot sends cluster-wide alerts to owners: the lowest with a connected
+        account; None if there is none.
         """
         self._tidy()
         return min((one for one in self._first.values() if one is not None), default=None)
 
     def server(self, account: int) -> str:
-        """The name and version of the account's server, empty if unknown."""
+        """The name and version of the account's server; empty if unknown."""
         return next((one.server for one in self.accounts() if one.self_id == account), "")
 
     def forget(self, gateway: str) -> None:
@@ -115,7 +115,7 @@ class AccountLocations:
         self._told.pop(gateway, None)
         self._heard.pop(gateway, None)
         self._first.pop(gateway, None)
-        for clocks in (self._ahead, self._ticks):  # events may outlive their gateway in the broker
+        for clocks in (self._ahead, self._ticks):  # events in the broker may outlive their gateway
             if len(clocks) > MOST_CLOCKS:
                 del clocks[next(iter(clocks))]
         for account in [one for one, name in self._at.items() if name == gateway]:
@@ -128,12 +128,12 @@ class AccountLocations:
 
     @property
     def refused(self) -> str:
-        """The last connection that a gateway refused, and why."""
+        """The last connection refused by a gateway, and why."""
         return next((told.refused for told in self._told.values() if told.refused), "")
 
     @property
     def reconnects(self) -> int:
-        """How many accounts reconnected, at all present gateways."""
+        """Number of reconnections at all present gateways."""
         return sum(told.reconnects for told in self._told.values())
 
     def _partition(self, account: int) -> int:

@@ -1,4 +1,4 @@
-"""Calls of a worker to accounts, over the gateways that hold their sockets."""
+"""Calls by a worker to accounts, through the gateways that have their sockets."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from frostagent.types.ports import Clock, Ids
 
 TOO_LARGE: Final = 413
-DEADLINE: Final = 36.0  # seconds; the gateway itself waits 30, and 5 once a socket is gone
+DEADLINE: Final = 36.0  # seconds; the gateway waits 30, and 5 after its socket closed
 SLOWEST: Final = 128_000  # bytes a second, added for large calls
-WRITTEN_WITHIN: Final = 5.0  # seconds a call waits for the broker, or for its gateway to take it
+WRITTEN_WITHIN: Final = 5.0  # seconds for the broker and the gateway to take a call
 LOOK: Final = 1.0  # seconds between two checks that the called gateways are present
 
 
@@ -46,33 +46,33 @@ class GatewayCalls:
         self._epoch = epoch
         self._boot = ids.trace()
         self._numbers = itertools.count(1)
-        self._under_way: dict[str, tuple[str, asyncio.Future[CallEnd]]] = {}  # to which gateway
+        self._under_way: dict[str, tuple[str, asyncio.Future[CallEnd]]] = {}  # gateway, result
         self._channel: AbstractChannel | None = None
         self._replies = ""
 
     async def connect(self, channel: AbstractChannel) -> None:
-        """Use this channel, which raises for returned messages. Raises aio-pika's errors."""
+        """Use this channel, which must raise for returned messages. Raises aio-pika's errors."""
         replies = await channel.declare_queue(exclusive=True, auto_delete=True)
         await consume(channel, replies.name, self._answered, no_ack=True)
         self._channel, self._replies = channel, replies.name
 
     def disconnect(self) -> None:
-        """The connection is gone: no answer comes any more."""
+        """The connection is lost: no answers will arrive."""
         self._channel = None
         for _, answer in self._under_way.values():
             if not answer.done():
                 answer.set_result(CallEnd("unanswered", wording="the broker was lost meanwhile"))
 
     async def make(self, account: int, action: str, params: Any, *, beside: int = 0) -> CallEnd:
-        """Put an action to the account's server, wherever that is connected; how that ended. The
-        server has time for so many bytes that it fetches `beside` it.
+        """Call an action on the account's server, wherever it is connected. The server is given
+        time to fetch `beside` bytes.
 
-        Raises NotConnected (no gateway, no broker: nothing was done), ActionRefused (over 8 MB),
-        ActionUnanswered (it was on its way, and nobody said what became of it).
+        Raises NotConnected (no gateway or broker: nothing was done), ActionRefused (over 8 MB),
+        ActionUnanswered (sent, with an unknown result).
         """
         gateway = self._where.gateway_of(account)
-        # It may lie in our socket for as long as the broker reads nothing: once we say that nobody
-        # has answered it is not to be done any more.
+        # The call may wait in our socket while the broker reads nothing. Once it is reported as
+        # unanswered, it must not be carried out any more.
         until = self._where.deadline(gateway, WRITTEN_WITHIN)
         body = pack(GatewayCall(account, action, params, self._epoch(), until, beside))
         if len(body) > LARGEST:
@@ -101,7 +101,7 @@ class GatewayCalls:
             del self._under_way[number]
 
     async def watch(self, clock: Clock) -> NoReturn:
-        """For ever: nobody waits for a gateway that is gone."""
+        """End calls to absent gateways, for ever."""
         while True:
             await clock.sleep(LOOK)
             for gateway, answer in self._under_way.values():
@@ -124,7 +124,7 @@ class GatewayCalls:
         try:
             with raise_as_lost():
                 await publish(channel, body, gateway, given)
-        except DeliveryError:  # nobody has a queue of this name
+        except DeliveryError:  # no queue of this name
             self._where.forget(gateway)
             raise NotConnected("the gateway of this account is gone") from None
         except ChannelInvalidStateError:  # closed before anything was written

@@ -1,4 +1,4 @@
-"""The gateways' side: events out, calls in, and which accounts are here."""
+"""The gateway's side: publishes events, carries out calls, announces its accounts."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from bot.core.events import Connected, Event, Heartbeat, MessageReceived
 from bot.core.segments import Mention
 from frostagent.types.ports import Clock
 
-BACKLOG: Final = 20_000  # events that wait here for a broker that is away
-BATCH: Final = 100  # events on their way at once, which what is told of accounts has to wait for
-TRIES: Final = 6  # to get into a partition that refuses: its queue may be without a leader just now
-PAUSE: Final = 1.0  # seconds between two of them
-TOLD: Final = 20  # chats whose people are shown at a time that something was lost
-LONGEST: Final = 2000  # bytes of a message that is told of as lost
+BACKLOG: Final = 20_000  # queued events while the broker is away
+BATCH: Final = 100  # unconfirmed events; later announcements wait for them
+TRIES: Final = 6  # attempts to publish to a refusing partition, whose queue may be without a leader
+PAUSE: Final = 1.0  # seconds between two attempts
+TOLD: Final = 20  # chats notified of a loss at a time
+LONGEST: Final = 2000  # bytes of a lost message that is announced
 
 logger = logging.getLogger(__name__)
 
-Waiting: TypeAlias = tuple[Event, float]  # and when it came
+Waiting: TypeAlias = tuple[Event, float]  # an event, and when it came
 
 
 class EventPublisher:
-    """Publishes events, in order within each partition; a partition that refuses them delays no
+    """Publishes events, in order within each partition. A partition that refuses them delays no
     other. `name` is the gateway's.
     """
 
@@ -60,18 +60,18 @@ class EventPublisher:
         self._clock = clock
         self._lines = tuple(deque[Waiting]() for _ in range(partitions))
         self._due = tuple(asyncio.Event() for _ in range(partitions))
-        self._refusals: Counter[int] = Counter()  # by partition, one after the other
-        self._left: Counter[int] = Counter()  # by partition: of the first, so many went in vain
-        self._under_way = 0  # to all partitions
+        self._refusals: Counter[int] = Counter()  # by partition, consecutive
+        self._left: Counter[int] = Counter()  # by partition: refused events at the front
+        self._under_way = 0  # over all partitions
         self._numbers = itertools.count(1)
         self._empty = asyncio.Event()
         self._empty.set()
-        self._asked: dict[Conversation, MessageReceived] = {}  # of what was lost
+        self._asked: dict[Conversation, MessageReceived] = {}  # lost ones
         self.waiting = self.published = self.lost = 0
         self.lost_at = 0.0
 
     def enqueue(self, event: Event) -> None:
-        """Queue an event for publishing; it is lost if 20,000 wait already."""
+        """Queue an event for publishing; if 20,000 are queued, it is lost."""
         if self.waiting >= BACKLOG:
             self.count_lost("the broker takes none")
             return
@@ -82,19 +82,16 @@ class EventPublisher:
         self._due[partition].set()
 
     def count_lost(self, why: str) -> None:
-        """Count and log one lost event."""
         self.lost, self.lost_at = self.lost + 1, self._clock.now()
         if self.lost == 1 or self.lost % 1000 == 0:
             logger.error("%d events are lost: %s", self.lost, why)
 
     async def wait_empty(self) -> None:
-        """Wait until no event is queued."""
         await self._empty.wait()
 
     def start(self, group: asyncio.TaskGroup, channel: AbstractChannel) -> None:
         """Publish queued events in tasks of the group, which end with ConnectionLost or aio-pika's
-        errors. Unconfirmed events are published again on the next connection: workers recognise
-        duplicates.
+        errors. Unconfirmed events are published again on the next connection; workers deduplicate.
         """
         for partition in range(len(self._lines)):
             group.create_task(self._publish_all(channel, partition))
@@ -122,15 +119,15 @@ class EventPublisher:
         self._are_settled(number)
 
     def pop_lost_requests(self) -> tuple[MessageReceived, ...]:
-        """Messages to the bot among the events lost since the last call: at most one a chat."""
+        """The messages to the bot among newly lost events, at most one per chat."""
         asked, self._asked = tuple(self._asked.values()), {}
         return asked
 
     async def _publish_some(self, channel: AbstractChannel, partition: int) -> int:
-        """Publish a batch. Returns how many were refused; they stay at the front."""
+        """Publish a batch. Returns how many were refused; they stay at the front of the queue."""
         line = self._lines[partition]
         batch = list(itertools.islice(line, self._room(partition)))
-        are_in = [False] * len(batch)  # by what the broker has confirmed
+        are_in = [False] * len(batch)  # confirmed by the broker
 
         async def publish_one(place: int) -> None:
             are_in[place] = await self._publish(channel, partition, *batch[place])
@@ -138,13 +135,13 @@ class EventPublisher:
         self._under_way += len(batch)
         try:
             with self._link.in_time():
-                if len(batch) == 1:  # nearly always
+                if len(batch) == 1:  # the usual case
                     await publish_one(0)
                 else:
                     async with asyncio.TaskGroup() as group:
                         for place in range(len(batch)):
                             group.create_task(publish_one(place))
-        finally:  # also where the broker goes: what it has confirmed is not to come twice
+        finally:  # even if the connection is lost: confirmed events must not be sent again
             self._under_way -= len(batch)
             for _ in batch:
                 line.popleft()
@@ -157,9 +154,9 @@ class EventPublisher:
         return len(left)
 
     def _room(self, partition: int) -> int:
-        """How many events may be on their way to a partition: its share. It is one at least, as a
-        partition that is slow to confirm is to hold up no other; and one where some went in vain,
-        as others would overtake them.
+        """The number of unconfirmed events allowed for a partition: its share, but at least one, so
+        that a slow partition delays no other; and one after a refusal, because others would
+        overtake the refused ones.
         """
         if self._left[partition]:
             return 1
@@ -174,7 +171,7 @@ class EventPublisher:
     async def _publish(
         self, channel: AbstractChannel, partition: int, event: Event, taken: float
     ) -> bool:
-        """Whether it has a place in its partition."""
+        """Publish an event. Returns False if the partition refuses it."""
         given = properties(
             {
                 HEADER_VERSION: VERSION,
@@ -186,7 +183,7 @@ class EventPublisher:
         )
         try:
             await publish(channel, pack(event), queue_of(partition), given, exchange=EVENTS)
-        except PublishError:  # nobody has such a queue
+        except PublishError:  # there is no such queue
             raise
         except DeliveryError:  # x-overflow, or a queue in trouble
             return False
@@ -194,21 +191,22 @@ class EventPublisher:
 
 
 def _is_asked(event: MessageReceived) -> bool:
-    """Whether it is to the account beyond doubt: wake rules are the workers' affair."""
+    """Whether it is certainly addressed to the account; the wake rules are applied by workers."""
     named = {one.user_id for one in event.segments if isinstance(one, Mention)}
     is_to_us = event.self_id in named or not event.conversation.is_group
     return is_to_us and len(pack(event)) <= LONGEST
 
 
-# Seconds, also where nothing changed: a worker that takes over can call nobody before it has heard.
+# Seconds, even without changes: a worker that takes over can make no calls before the first
+# announcement.
 PRESENCE_EVERY: Final = 0.5
-LOOK: Final = 0.2  # seconds between two looks at the accounts
+LOOK: Final = 0.2  # seconds between two checks of the accounts
 
 
 class Gateway:
-    """An `EventSink` that publishes, in order, and a desk that answers calls.
+    """An `EventSink` that publishes events in order, and a server for calls.
 
-    `calls` puts a call to an account's server, and raises nothing; `accounts` says who is here.
+    `calls` carries out a call and raises nothing; `accounts` returns the present accounts.
     """
 
     def __init__(
@@ -234,50 +232,49 @@ class Gateway:
 
     @property
     def waiting(self) -> int:
-        """Events that the broker has not confirmed yet."""
+        """Events not confirmed by the broker yet."""
         return self._publisher.waiting
 
     @property
     def published(self) -> int:
-        """Events that the broker has confirmed."""
+        """Events confirmed by the broker."""
         return self._publisher.published
 
     @property
     def lost(self) -> int:
-        """Events that nobody will get."""
         return self._publisher.lost
 
     @property
     def is_up(self) -> bool:
-        """Whether the broker takes what comes."""
+        """Whether the broker accepts messages."""
         return self._link.is_up
 
     async def handle(self, event: Event) -> None:
-        """Take an event; one that finds 20,000 waiting is lost, and so is one that its partition
-        refuses for some seconds: that is said.
+        """Publish an event. It is lost, and reported, if 20,000 are queued or its partition refuses
+        it for some seconds.
         """
-        if isinstance(event, Heartbeat):  # part of what is told of the account
+        if isinstance(event, Heartbeat):  # announced with the account
             return
-        if isinstance(event, Connected):  # so is this, also to workers that come later
+        if isinstance(event, Connected):  # likewise, also to later workers
             self._times[event.self_id] += 1
             return
         self._publisher.enqueue(event)
 
     async def wait_published(self) -> None:
-        """Return once the broker has confirmed all that came."""
+        """Return once the broker has confirmed all events."""
         await self._publisher.wait_empty()
 
     async def run(self) -> NoReturn:
-        """Work for ever. Raises ConfigError for a broker of another cluster."""
+        """Run for ever. Raises ConfigError for a broker of another cluster."""
         await self._link.keep(self._session)
 
     async def _session(self, connection: AbstractConnection) -> None:
         out = await connection.channel(on_return_raises=True)
-        back = await connection.channel(publisher_confirms=False)  # who asked has a deadline
+        back = await connection.channel(publisher_confirms=False)  # the caller has a deadline
         topology = await declare(connection, out, self._partitions)
         desk = await back.declare_queue(self._name, exclusive=True, auto_delete=True)
-        # Each call in a task of the library's, which ends it with the channel: also one that comes
-        # after the session's end, and is told as unanswered.
+        # The library runs each call in a task that ends with the channel: a call that arrives after
+        # the session is reported as unanswered.
         await consume(back, desk.name, partial(self._answer, back), no_ack=True)
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(back))
@@ -327,7 +324,7 @@ class Gateway:
             if len(body) > LARGEST:
                 why = f"its answer has {len(body) / 2**20:.1f} MB, over 8: too large for a cluster"
                 body = pack(CallEnd("unanswered", wording=why))
-        except Exception as error:  # nobody else's calls may end with it
+        except Exception as error:  # other calls must not end with it
             logger.exception("what became of a call cannot be told")
             body = pack(CallEnd("unanswered", wording=type(error).__name__))
         asked = message.header.properties
@@ -348,7 +345,7 @@ class Gateway:
             return CallEnd("not_connected", wording="it came too late")
         partition = partition_of(call.account, self._partitions)
         if call.epoch < self._epochs[partition]:
-            # Whoever took over has settled what this worker still believes to be its own.
+            # The new owner has already settled the old worker's open work.
             self.refused += 1
             logger.error("%s of an ousted worker is refused", call.action)
             return CallEnd("not_connected", wording="another worker has taken over")

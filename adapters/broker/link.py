@@ -1,4 +1,4 @@
-"""A connection to the broker that is made again whenever it is lost."""
+"""A connection to the broker that is re-established whenever it is lost."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from frostagent.types.errors import BotError, ConfigError
 from frostagent.types.ports import Clock
 
 CONNECT_WITHIN: Final = 5.0  # seconds
-HEARTBEAT: Final = 2  # seconds; a broker gives up on who misses two
-CONFIRMED_WITHIN: Final = 10.0  # seconds until what was published is given up, and the connection
-LOOK: Final = 1.0  # seconds between two looks at what the broker takes and confirms, and of each
+HEARTBEAT: Final = 2  # seconds; a broker disconnects a client that misses two
+CONFIRMED_WITHIN: Final = 10.0  # seconds until an unconfirmed publication means a lost link
+LOOK: Final = 1.0  # seconds between checks for alarms and overdue confirmations, and of each check
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ GONE: Final = (
     asyncio.InvalidStateError,
     ChannelInvalidStateError,
 )
-"""What the library raises if the connection ends during an operation."""
+"""Errors of the library if the connection ends during an operation."""
 
 
 def is_gone(error: BaseException) -> bool:
@@ -92,32 +92,28 @@ class BrokerLink:
     """Keeps a connection to the broker and runs a session on each. `url` is never shown."""
 
     def __init__(self, url: str, *, clock: Clock, trouble: NotifyOwners) -> None:
-        """`trouble` is told when the broker cannot be reached or takes nothing, and when it does
-        again.
-        """
+        """`trouble` reports that the broker is unreachable or accepts nothing, and the end."""
         self._url = url
         self._clock = clock
         self._trouble = trouble
         self._is_told = False  # that there is no connection has been reported
         self._numbers = itertools.count()
-        self._begun: dict[
-            int, float
-        ] = {}  # by publication, since when it waits for a confirmation, in order
+        self._begun: dict[int, float] = {}  # by publication: when its wait began, in order
         self.is_up = False
         self.is_blocked = False  # by a resource alarm: it delivers, but accepts nothing
         self.alarm_over = asyncio.Event()  # set at the end of each alarm; its waiter clears it
 
     async def keep(self, session: Session) -> NoReturn:
-        """For ever: connect, and run the session until the connection ends. Raises ConfigError."""
+        """Connect and run the session until the connection ends, for ever. Raises ConfigError."""
         pause = FIRST_PAUSE
         while True:
             try:
-                # A task of its own: when the library closes something it cancels what waits for it,
-                # and it may report a cancelled connect as a failed one.
+                # In its own task: when the library closes something it cancels the tasks that wait
+                # for it, and it may report a cancelled connect as a failed one.
                 async with asyncio.TaskGroup() as group:
                     attempt = group.create_task(self._attempt(session))
             finally:
-                if self.is_up:  # this one worked, so the next one may
+                if self.is_up:  # it worked, so the next attempt may too
                     pause = FIRST_PAUSE
                 self.is_up = self.is_blocked = False
             end = (
@@ -136,7 +132,7 @@ class BrokerLink:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _attempt(self, session: Session) -> BaseException:
-        """Connect, and run the session. Returns the expected error that ended it."""
+        """Connect and run the session. Returns the expected error that ended it."""
         end: BaseException = ConnectionLost("the session has ended")
         try:
             async with await aio_pika.connect(
@@ -158,8 +154,8 @@ class BrokerLink:
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
-        """Limit how long the publication in the block may wait for its confirmation, not counting
-        resource alarms; after that the connection counts as lost.
+        """Limit the wait for a publication's confirmation within the block, not counting resource
+        alarms; after that the connection counts as lost.
         """
         one = next(self._numbers)
         self._begun[one] = self._clock.monotonic()
@@ -185,9 +181,7 @@ class BrokerLink:
             await session(connection)
 
     async def _watch(self, connection: AbstractConnection) -> NoReturn:
-        """Watch for resource alarms, of which the library reports only the end, and for overdue
-        confirmations.
-        """
+        """Watch for resource alarms (the library reports only their end) and late confirmations."""
         while (transport := connection.transport) is not None:
             await self._clock.sleep(LOOK)
             try:
@@ -201,7 +195,7 @@ class BrokerLink:
         raise ConnectionLost("the connection was closed")
 
     async def _alarm(self, connection: aiormq.abc.AbstractConnection) -> None:
-        """Wait for the end of an alarm; publications that wait get their full time again."""
+        """Wait for the end of an alarm; waiting publications then get their full time again."""
         self.is_blocked = True
         self._trouble(BLOCKED.fill())
         await connection.ready()
@@ -217,15 +211,15 @@ async def _until_closed(what: AbstractConnection | AbstractChannel, name: str) -
 
 
 async def watch(channel: AbstractChannel) -> NoReturn:
-    """Raise ConnectionLost once the broker has closed the channel."""
+    """Raise ConnectionLost once the broker closes the channel."""
     await _until_closed(channel, "a channel")
 
 
 def in_tasks(
     group: asyncio.TaskGroup, work: Callable[[T], Coroutine[Any, Any, None]]
 ) -> Callable[[T], Coroutine[Any, Any, None]]:
-    """A queue callback that handles each message in a task of the group. Messages that come while
-    the group ends are ignored: their channel is closed next.
+    """A queue callback that handles each message in a task of the group. Messages that arrive while
+    the group ends are ignored: their channel closes next.
     """
 
     async def take(message: T) -> None:

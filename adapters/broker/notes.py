@@ -1,4 +1,4 @@
-"""Notes that the bots of a cluster send each other, over a fanout exchange."""
+"""Announcements between the bots of a cluster, over a fanout exchange."""
 
 from __future__ import annotations
 
@@ -18,38 +18,37 @@ from frostagent.types.ports import Clock
 
 HEADER_ORIGIN: Final = "origin"
 AGAIN: Final = 5.0  # seconds until an unreported alarm is published again
-ENOUGH: Final = 300.0  # seconds of repeating; after ten minutes a bot would report it again
-KEPT: Final = 10_000  # notes that wait for the broker; older ones are dropped
+ENOUGH: Final = 300.0  # seconds of repetition; a bot reports an alarm at most once in ten minutes
+KEPT: Final = 10_000  # announcements waiting for the broker; the oldest are dropped
 
 logger = logging.getLogger(__name__)
 
 
 class NoteExchange:
-    """Fits `Announcer`. `origin` is its own, of which it hears nothing. An alarm for whoever can
-    reach the owners is told until somebody has said it, or could for long enough: its hearer may be
-    dead, or not there yet.
+    """The `Announcer` port. `origin` is this bot, whose own announcements are ignored. An alarm is
+    repeated until a bot has reported it to the owners, or has long been able to: the first receiver
+    may be dead, or not started yet.
     """
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
-        self.can_alarm = False  # as the gateways tell it
+        self.can_alarm = False  # set by gateways' announcements
         self._waiting: deque[Announcement] = deque(maxlen=KEPT)
         self._unsaid: dict[str, AlarmRaised] = {}  # by kind
-        self._sayable: dict[str, float] = {}  # since when, by kind
+        self._sayable: dict[str, float] = {}  # by kind: since when it could be reported
         self._due = asyncio.Event()
 
     @property
     def waiting(self) -> tuple[Announcement, ...]:
-        """The notes that are not published yet, the oldest first."""
         return tuple(self._waiting)
 
     @property
     def unsaid(self) -> tuple[AlarmRaised, ...]:
-        """The alarms that nobody has said yet, as far as is known here."""
+        """The alarms that no bot is known to have reported."""
         return tuple(self._unsaid.values())
 
     def tell(self, note: Announcement, /) -> None:
-        """Publish it, once there is a broker."""
+        """Queue an announcement, published once there is a broker."""
         if isinstance(note, AlarmRaised) and note.kind:
             self._drop(note.kind)
             if note.text:
@@ -58,7 +57,7 @@ class NoteExchange:
         self._due.set()
 
     async def pass_on(self, exchange: AbstractExchange, link: BrokerLink) -> NoReturn:
-        """Publish queued notes in order. Raises ConnectionLost, and aio-pika's errors."""
+        """Publish queued announcements in order. Raises ConnectionLost, and aio-pika's errors."""
         while True:
             while self._waiting:
                 body = pack(self._waiting[0])
@@ -81,7 +80,7 @@ class NoteExchange:
             now = clock.monotonic()
             for one in self.unsaid:
                 if self.can_alarm and now - self._sayable.setdefault(one.kind, now) > ENOUGH:
-                    self._drop(one.kind)  # whoever has said it writes as nobody here can read
+                    self._drop(one.kind)  # the reporting bot's message is unreadable here
                 elif one not in self._waiting:
                     self._waiting.append(one)
             self._due.set()
@@ -91,7 +90,7 @@ class NoteExchange:
         self._sayable.pop(kind, None)
 
     def read(self, message: AbstractIncomingMessage) -> Announcement | None:
-        """The note of another bot; None for one of its own, and for what cannot be read."""
+        """Read another bot's announcement; None for its own and for an unreadable one."""
         if message.headers.get(HEADER_ORIGIN) == self._origin:
             return None
         try:

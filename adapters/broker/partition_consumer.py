@@ -1,4 +1,4 @@
-"""Consumes the events of one partition; each is acknowledged once the journal has it."""
+"""Consumes the events of one partition; each is acknowledged once the journal has its results."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from bot.core.language import CATALOGUE, NotifyOwners, Phrase
 from bot.core.ports import EventSink
 from frostagent.types.ports import Clock
 
-PREFETCH: Final = 1000  # events of a partition that are not acknowledged
-TRIES: Final = 3  # of an event that cannot be handled
-MOST_FAILING: Final = 1000  # events of which is known how often they failed
-DOUBTED: Final = 3  # returns of an event that may end its worker, or was beside one that does
-DEADLY: Final = 3  # workers that ended while they handled it
-LONG: Final = 30.0  # seconds in which an event is here where all is well
-GATHERED: Final = 0.05  # seconds in which events gather: for each acknowledgement there is a commit
-AGAIN: Final = 0.5  # seconds until a journal in trouble is asked once more
-PATIENCE: Final = 6.0  # seconds without a journal: a lease on the partition has run out by then
+PREFETCH: Final = 1000  # unacknowledged events of a partition
+TRIES: Final = 3  # to handle an event
+MOST_FAILING: Final = 1000  # events whose failures are counted
+DOUBTED: Final = 3  # redeliveries of an event that may crash its worker, or is next to one
+DEADLY: Final = 3  # workers that crashed while handling it
+LONG: Final = 30.0  # seconds an event may take to arrive normally
+GATHERED: Final = 0.05  # seconds in which events gather, as each acknowledgement costs a commit
+AGAIN: Final = 0.5  # seconds until an unavailable journal is tried again
+PATIENCE: Final = 6.0  # seconds without a journal, by which a lease on the partition has expired
 
 UNREADABLE: Final = Phrase(
     "有一个来自 gateway 的事件读不懂 ({why})，放进了队列 {queue}。集群各部分的版本相差太多吗？",
@@ -66,8 +66,8 @@ class PartitionConsumer:
     """Consumes the partition of `where`.
 
     An event goes to the queue frost.dead if it cannot be read, if handling it failed three times,
-    or if it ends its worker: the broker redelivers what a dead worker held, and of events that
-    were redelivered often the journal knows which one was begun. `trouble` reports it, `lay_aside`
+    or if it crashes its worker: the broker redelivers the events of a dead worker, and for events
+    redelivered often the journal records which one was begun. `trouble` reports this, `lay_aside`
     counts it.
     """
 
@@ -85,7 +85,7 @@ class PartitionConsumer:
         self._lay_aside = lay_aside
         self._kept: list[Delivered] = []
         self._due = asyncio.Event()
-        self._failures: dict[int, int] = {}  # by the event; a broker counts every return
+        self._failures: dict[int, int] = {}  # by event; a broker counts all redeliveries
         self.acknowledged = 0
 
     async def run(
@@ -98,7 +98,7 @@ class PartitionConsumer:
         aio-pika's errors.
 
         If the journal is away for longer than a lease lasts, another worker may have taken over:
-        all unacknowledged events go back to the broker until the journal is there again.
+        all unacknowledged events go back to the broker until the journal is back.
         """
         while True:
             channel = await connection.channel()
@@ -119,9 +119,8 @@ class PartitionConsumer:
             await self._clock.sleep(AGAIN)
 
     async def process(self, message: Delivered, sink: EventSink, handlers: ClusterHandlers) -> None:
-        """Handle what has come."""
         if message.channel.is_closed:
-            return  # it comes again, here or elsewhere
+            return  # it is redelivered, here or elsewhere
         if returns_of(message) < DOUBTED:
             await self._handle(message, sink)
             return
@@ -149,7 +148,7 @@ class PartitionConsumer:
             return
         try:
             await sink.handle(self._as_it_came(event, message))
-        except Exception:  # a bug of ours: nobody else's event may wait for it
+        except Exception:  # a bug of ours: later events must not wait for it
             logger.exception("an event was not handled")
             await self._give_back(message)
         else:
@@ -157,7 +156,7 @@ class PartitionConsumer:
             self._due.set()
 
     def _as_it_came(self, event: Event, message: Delivered) -> Event:
-        """A message that waited long says so."""
+        """Wrap a message that waited long in `MessageWaited`."""
         if not isinstance(event, MessageReceived):
             return event
         event = replace(event, conversation=shared_place(*astuple(event.conversation)))
@@ -171,7 +170,7 @@ class PartitionConsumer:
         return MessageWaited(self_id=event.self_id, time=event.time, message=event, seconds=seconds)
 
     async def _give_back(self, message: Delivered) -> None:
-        """Once more, or never."""
+        """Requeue the event, or make it a dead letter after TRIES failures."""
         event = hash(message.body)
         tries = self._failures.pop(event, 0) + 1
         if tries < TRIES:
@@ -184,7 +183,7 @@ class PartitionConsumer:
         await reject(message, requeue=tries < TRIES)
 
     async def _acknowledge(self, durable: Callable[[], Awaitable[bool]]) -> None:
-        """Until the journal is away for too long."""
+        """Acknowledge events until the journal is away for too long."""
         while True:
             await self._due.wait()
             await self._clock.sleep(GATHERED)
@@ -195,6 +194,6 @@ class PartitionConsumer:
                     await self._until(durable)
             except TimeoutError:
                 return
-            # Whatever came before the last of them is handled, or was given back.
+            # All events before the last were handled, or given back.
             await acknowledge(handled[-1])
             self.acknowledged += len(handled)

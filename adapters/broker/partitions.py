@@ -1,4 +1,4 @@
-"""The partition of an account: its worker has all that is said to and by the account."""
+"""The partition of an account; its worker receives all messages of the account."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ from bot.core.conversation import Conversation
 
 
 def partition_of(account: int, partitions: int) -> int:
-    """The partition of an account, the same in every process and version: CRC-32 of its number as
-    it is written.
-    """
+    """The partition of an account: CRC-32 of its decimal number, the same in every version."""
     return zlib.crc32(str(account).encode()) % partitions
 
 
 class ClusterPartition(Struct, frozen=True):
-    """One of several partitions. Fits `AccountScope`."""
+    """One of several partitions; an `AccountScope`."""
 
     partition: int = 0
     partitions: int = 1
 
     @property
     def number(self) -> int:
-        """That of the partition."""
         return self.partition
 
     @property
@@ -34,13 +31,11 @@ class ClusterPartition(Struct, frozen=True):
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the first partition."""
         return self.partition == 0
 
     def has(self, account: int) -> bool:
-        """Whether the account is in it."""
         return partition_of(account, self.partitions) == self.partition
 
     def has_place(self, where: Conversation) -> bool:
-        """Whether the conversation's account is in it; one without an account is in each."""
+        """Whether the conversation's account is in it, or the conversation has none."""
         return not where.platform_id or self.has(where.platform_id)

@@ -1,7 +1,7 @@
 """The messages between gateways and workers: JSON by `bot/core/codec`, with a version header.
 
-A new field has a default, so that both versions of a rolling upgrade read each other. A change that
-older readers would misunderstand raises VERSION, and they refuse it.
+A new field has a default, so that both versions of a rolling upgrade can read each other. A change
+that older readers would misunderstand raises VERSION, and they reject it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ VERSION: Final = 1
 LARGEST: Final = 8 * 2**20  # bytes of a body
 
 HEADER_VERSION: Final = "version"
-HEADER_GATEWAY: Final = "gateway"  # which one took an event
+HEADER_GATEWAY: Final = "gateway"  # the gateway that received an event
 HEADER_TAKEN: Final = (
-    "taken"  # and when, by its own clock, in whole ms since 1970: AMQP rounds floats
+    "taken"  # and when, by its clock, in ms since 1970; an integer, because AMQP rounds floats
 )
 
 Outcome = Literal["answered", "not_connected", "refused", "unanswered"]
@@ -43,7 +43,7 @@ class GatewayCall(Struct, frozen=True):
 
 
 class CallEnd(Struct, frozen=True):
-    """The end of a call: the server's answer; or nothing was written (not_connected), it was
+    """The result of a call: the server's answer; or nothing was written (not_connected), it was
     refused before that, or it was written and not answered. `wording` says why.
     """
 
@@ -55,10 +55,9 @@ class CallEnd(Struct, frozen=True):
 
 
 class AccountPresence(Struct, frozen=True):
-    """An account that is connected to a gateway; `online` is None if its server never reported it.
+    """An account connected to a gateway; `online` is None if its server never reported it.
 
-    `times` is how often it has connected to this gateway: an account that reconnects has missed
-    events.
+    `times` counts its connections to this gateway: an account that reconnects has missed events.
     """
 
     self_id: int
@@ -68,11 +67,11 @@ class AccountPresence(Struct, frozen=True):
 
 
 class Presence(Struct, frozen=True):
-    """A gateway's announcement: its accounts in order of arrival, the connection it `refused` last,
-    how many accounts reconnected, how many events wait for the broker, how many were `lost` and
-    when the last one was (`lost_at`). `now` is its clock in seconds since 1970 (0 from an older
-    version), `ticks` its monotonic clock in seconds. `asked` are messages to an account among the
-    events just lost, one a chat.
+    """A gateway's announcement: its accounts in order of connection, the connection it last
+    `refused`, the number of reconnections, the number of unconfirmed events, and the number of
+    `lost` ones with the time of the last (`lost_at`). `now` is its clock in seconds since 1970 (0
+    from an older version), `ticks` its monotonic clock in seconds. `asked` are messages to an
+    account among the events just lost, one per chat.
     """
 
     gateway: str
@@ -88,14 +87,10 @@ class Presence(Struct, frozen=True):
 
 
 class PartsAsked(Struct, frozen=True):
-    """A command to all parts of the cluster."""
-
     command: str
 
 
 class PartAnswer(Struct, frozen=True):
-    """The answer of one part to a command."""
-
     name: str
     answer: Mapping[str, Any] = field(default_factory=dict)
 
@@ -111,14 +106,11 @@ def pack(
     | ClusterQuery
     | ClusterReply,
 ) -> bytes:
-    """The body of a message."""
     return codec.encode(value)
 
 
 def unpack(kind: Any, body: bytes, version: object) -> Any:
-    """The value in a body; `kind` is its type. Raises codec.Unreadable, also for one of a version
-    that only newer readers know.
-    """
+    """Read a body as a `kind`. Raises codec.Unreadable, also for a newer version."""
     if not isinstance(version, int) or not 1 <= version <= VERSION:
         raise codec.Unreadable(f"it is of version {version!r}, this program reads up to {VERSION}")
     return codec.read(kind, body)

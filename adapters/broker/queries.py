@@ -1,6 +1,4 @@
-"""What the bot that shows the console asks the other bots, which have other accounts, and what the
-bot behind a worker does for the others.
-"""
+"""Queries from the bot with the console to the others, and what a bot does for the others."""
 
 from __future__ import annotations
 
@@ -17,13 +15,13 @@ from bot.core.settlement import Settled
 
 
 class StatusQuery(Struct, frozen=True, tag="look"):
-    """How is everything now? With the words of drafts only where those are asked for."""
+    """Asks for the bot's status; drafts with their text only on request."""
 
     with_drafts: bool = False
 
 
 class ContextQuery(Struct, frozen=True, tag="around"):
-    """The question what stands before this conversation in its prompt."""
+    """Asks for the part of a prompt before this conversation."""
 
     where: Conversation
 
@@ -32,32 +30,29 @@ ClusterQuery: TypeAlias = StatusQuery | OwnerDecision | ContextQuery
 
 
 class DecisionResult(Struct, frozen=True, tag="said"):
-    """The outcome of a word."""
+    """The outcome of an owner's decision."""
 
     settled: Settled
 
 
 class ContextReply(Struct, frozen=True, tag="parts"):
-    """The messages before a conversation."""
-
     parts: tuple[str, ...]
 
 
 ClusterReply: TypeAlias = BotStatus | DecisionResult | ContextReply
 
 OnAnnouncement: TypeAlias = Callable[[Announcement | None], Awaitable[None]]
-"""Hears a note of another bot; None: some may have been missed."""
+"""Handles another bot's announcement; None: some may have been missed."""
 
 AnswerQuery: TypeAlias = Callable[[ClusterQuery], Awaitable[ClusterReply]]
-"""Answers another bot."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterHandlers:
-    """What a bot does for the others of its cluster: it hears notes, and answers; `at_work` returns
-    once it takes events. Of an event that may end whoever handles it `begin_event` writes down that
-    it is begun, and returns how often it was before without an end (0 if nobody knows); `end_event`
-    says that whoever handled it is still there.
+    """What a bot does for the others of its cluster: it handles announcements and answers queries;
+    `at_work` returns once it takes events. `begin_event` records that an event is begun, and
+    returns how often it was begun without an end (0 if unknown); `end_event` records that its
+    worker has survived it.
     """
 
     hear: OnAnnouncement

@@ -1,6 +1,4 @@
-"""The questions that the bots of a cluster ask each other, and the answers: each has a queue of its
-own, which hears what is for its partition and what is for all.
-"""
+"""Queries between the bots of a cluster; each has a queue for its partition's and for all."""
 
 from __future__ import annotations
 
@@ -26,14 +24,14 @@ from bot.core.errors import ActionUnanswered, NotConnected
 
 ALL: Final = "all"
 HEADER_ORIGIN: Final = "origin"
-ALL_WITHIN: Final = 1.0  # seconds in which all are to answer
-ONE_WITHIN: Final = 8.0  # seconds that one may take: it may have to wait for QQ
+ALL_WITHIN: Final = 1.0  # seconds for the answers of all
+ONE_WITHIN: Final = 8.0  # seconds for the answer of one, which may have to wait for QQ
 
 logger = logging.getLogger(__name__)
 
 
 class RequestExchange:
-    """Asks the other bots. `origin` is its own name, by which it knows what it asked itself."""
+    """Queries the other bots. `origin` is this bot, whose own queries are ignored."""
 
     def __init__(self, origin: str, share: ClusterPartition) -> None:
         self._origin = origin
@@ -45,13 +43,13 @@ class RequestExchange:
 
     @property
     def count(self) -> int:
-        """How many other bots the cluster has."""
+        """Number of other bots in the cluster."""
         return self._share.partitions - 1
 
     # --- asking -----------------------------------------------------------------------------------
 
     async def ask_all(self, ask: ClusterQuery, /) -> tuple[ClusterReply, ...]:
-        """The others' answers, within a second. Nothing raises."""
+        """The others' answers, within a second. Never raises."""
         told, whole = list[ClusterReply](), asyncio.Event()
 
         def deliver(one: ClusterReply) -> None:
@@ -74,7 +72,7 @@ class RequestExchange:
 
     async def ask(self, account: int, ask: ClusterQuery, /) -> ClusterReply:
         """The answer of the bot with this account. Raises NotConnected (nothing was done) and
-        ActionUnanswered (nobody knows).
+        ActionUnanswered (unknown).
         """
         answer: asyncio.Future[ClusterReply] = asyncio.get_running_loop().create_future()
 
@@ -98,7 +96,7 @@ class RequestExchange:
         return number
 
     async def _publish(self, ask: ClusterQuery, key: str, number: str, seconds: float) -> None:
-        """Ask once: whoever reads it later than so many seconds is not to answer any more."""
+        """Publish a query that expires after `seconds`."""
         if self._exchange is None:
             raise NotConnected("the broker cannot be reached")
         headers: dict[str, FieldValue] = {HEADER_VERSION: VERSION, HEADER_ORIGIN: self._origin}
@@ -126,8 +124,8 @@ class RequestExchange:
     async def connect(
         self, channel: AbstractChannel, group: asyncio.TaskGroup, answer: AnswerQuery
     ) -> None:
-        """Use this channel, which raises for returned messages, and `answer` other bots' requests
-        in tasks of the `group`. Raises aio-pika's errors.
+        """Use this channel, which must raise for returned messages, and `answer` other bots'
+        queries in tasks of the `group`. Raises aio-pika's errors.
         """
         replies = await channel.declare_queue(exclusive=True, auto_delete=True)
         await replies.consume(self._receive, no_ack=True)
@@ -140,7 +138,7 @@ class RequestExchange:
         self._exchange, self._replies = exchange, replies.name
 
     def disconnect(self) -> None:
-        """Forget the lost connection: requests raise NotConnected until `connect`."""
+        """Forget the lost connection: queries raise NotConnected until `connect`."""
         self._exchange = None
 
     async def _answer(
@@ -151,7 +149,7 @@ class RequestExchange:
         try:
             version = message.headers.get(HEADER_VERSION)
             body = pack(await answer(unpack(ClusterQuery, message.body, version)))
-        except Exception:  # of another version, or a bug: who asked goes without
+        except Exception:  # another version, or a bug: the query times out
             logger.exception("what another bot asks is not answered")
             return
         if len(body) > LARGEST:
@@ -170,12 +168,12 @@ class RequestExchange:
                     await channel.default_exchange.publish(
                         told, message.reply_to or "", mandatory=False
                     )
-        except GONE as error:  # its connection, by now
+        except GONE as error:  # the asker's connection, by now
             logger.info("who asked does not hear the answer: %s", error)
 
     async def _receive(self, message: AbstractIncomingMessage) -> None:
         if (deliver := self._open.get(message.correlation_id or "")) is None:
-            return  # its request has timed out
+            return  # its query has timed out
         try:
             deliver(unpack(ClusterReply, message.body, message.headers.get(HEADER_VERSION)))
         except codec.Unreadable:

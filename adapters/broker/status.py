@@ -1,5 +1,5 @@
 """The state of a broker and of the cluster's parts, read from outside without changing anything;
-and the answers that each part gives to operators' commands.
+and each part's answers to operators' commands.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from bot.core import codec
 from frostagent.types.errors import BotError
 from frostagent.types.ports import Clock
 
-LISTENED: Final = 2.0  # seconds in which every gateway announces itself, older versions too
+LISTENED: Final = 2.0  # seconds in which every gateway announces itself, older versions included
 
 
 class BrokerUnreachable(BotError):
-    """The broker cannot be reached, or refuses us; the text says why."""
+    """The broker cannot be reached, or rejects the connection; the text says why."""
 
 
 class PartitionStatus(Struct, frozen=True):
-    """A partition's queue: how many events wait in it, and whether a worker consumes it."""
+    """A partition's queue: its number of events, and whether a worker consumes it."""
 
     waiting: int
     is_worked: bool
@@ -50,7 +50,7 @@ class BrokerStatus(Struct, frozen=True):
     """The state of a broker: `version` is RabbitMQ's; `partitions` is empty if no part of a cluster
     has ever connected.
 
-    `dead` is how many events were set aside; `gateways` are those that announced themselves.
+    `dead` is the number of dead letters; `gateways` are those that announced themselves.
     """
 
     version: str
@@ -85,7 +85,7 @@ async def _look(connection: AbstractConnection, partitions: int, clock: Clock) -
 
 
 async def _messages(connection: AbstractConnection, queue: str) -> tuple[int, int] | None:
-    """How many messages a queue holds, and its number of consumers; None if there is no queue."""
+    """The number of messages and consumers of a queue; None if it does not exist."""
     channel = await connection.channel()  # the broker closes it if there is no queue
     try:
         declared = (await channel.declare_queue(queue, passive=True)).declaration_result
@@ -121,9 +121,9 @@ def _version_of(connection: AbstractConnection) -> str:
 
 ASKS: Final = "frost.asks"
 HERE: Final = "here"
-"""The command that every part answers at once, with its name alone."""
+"""The command that every part answers at once with its name."""
 
-SECONDS: Final = 2.0  # in which a healthy part answers that
+SECONDS: Final = 2.0  # in which a healthy part answers it
 
 logger = logging.getLogger(__name__)
 
@@ -180,8 +180,8 @@ class CommandResponder:
 async def ask_parts(
     url: str, command: str, *, within: float
 ) -> dict[str, Mapping[str, Any] | None]:
-    """The answers of all present parts, by name; None for a part that did not answer `within` this
-    many seconds. Raises BrokerUnreachable.
+    """The answers of all present parts, by name; None for a part that did not answer `within`
+    seconds. Raises BrokerUnreachable.
     """
     try:
         with raise_as_lost():
@@ -212,7 +212,7 @@ async def _ask(
                     version = message.headers.get(HEADER_VERSION)
                     try:
                         told: PartAnswer = unpack(PartAnswer, message.body, version)
-                    except codec.Unreadable:  # from a newer version: counts as no answer
+                    except codec.Unreadable:  # a newer version: counts as no answer
                         logger.exception("what a part of the cluster answers cannot be read")
                     else:
                         found.get(message.correlation_id or HERE, {})[told.name] = told.answer

@@ -1,8 +1,8 @@
 """The exchanges and queues of a cluster.
 
-Order matters within a conversation, and a message in one conversation may answer another of the
-same account: so an account belongs to one partition, a queue with a single active consumer. The
-number of partitions is fixed for a broker's life, else an account could be in two.
+Order matters within a conversation, and a message in one conversation may answer another one of the
+same account. So an account belongs to one partition, a queue with a single active consumer. The
+number of partitions is fixed for a broker's life; otherwise an account could be in two.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ VARIABLE: Final = "BROKER_PARTITIONS"
 
 MOST: Final = 100_000
 """The length limit of a partition: two minutes of events at the highest rate a worker handles.
-Questions that waited longer are not answered, see MessageWaited.
+Questions that waited longer are not answered (MessageWaited).
 """
 
 logger = logging.getLogger(__name__)
 
 
 class Topology(Struct, frozen=True):
-    """The exchange for gateways' announcements, the exchange for workers' notes, and the queues of
-    all partitions; the exchange for events is EVENTS.
+    """The exchanges for gateways' announcements and workers' announcements, and the queues of all
+    partitions; the exchange for events is EVENTS.
     """
 
     presence: AbstractExchange
@@ -71,7 +71,7 @@ async def declare(
 
 
 async def _declare_partitions(connection: AbstractConnection, partitions: int) -> None:
-    """A partition declared by another version keeps its arguments: it holds events."""
+    """A partition declared by another version keeps its arguments, because it holds events."""
     arguments: dict[str, FieldValue] = {
         "x-queue-type": "quorum",
         "x-single-active-consumer": True,
@@ -85,15 +85,15 @@ async def _declare_partitions(connection: AbstractConnection, partitions: int) -
     for number in range(partitions):
         try:
             await channel.declare_queue(queue_of(number), durable=True, arguments=arguments)
-        except ChannelPreconditionFailed:  # the broker has closed it
+        except ChannelPreconditionFailed:  # the broker has closed the channel
             logger.info("%s keeps the limits with which it was made", queue_of(number))
             channel = await connection.channel()
     await channel.close()
 
 
 def _endless_returns(connection: AbstractConnection) -> dict[str, FieldValue]:
-    """RabbitMQ 4 drops a message after 20 redeliveries by default, as crashing workers cause; older
-    versions take -1 for no redelivery at all.
+    """By default, RabbitMQ 4 drops a message after 20 redeliveries, as crashing workers cause;
+    older versions take -1 for no redelivery at all.
     """
     below = connection.transport
     version = str(below.connection.server_properties.get("version")) if below else ""
@@ -102,8 +102,8 @@ def _endless_returns(connection: AbstractConnection) -> dict[str, FieldValue]:
 
 
 async def agree(channel: AbstractChannel, partitions: int) -> None:
-    """Check the number of partitions against the length limit of an always empty queue: a broker
-    refuses to declare a queue again with another limit. Raises ConfigError.
+    """Check the number of partitions against the length limit of an always empty queue, since a
+    broker refuses to declare a queue again with another limit. Raises ConfigError.
     """
     try:
         await channel.declare_queue(NUMBER, durable=True, arguments={"x-max-length": partitions})

@@ -1,5 +1,5 @@
 """Frequent messages (event, call, result), by aiormq directly: an aio-pika message object costs as
-much as the frames themselves, at both ends. Rare messages use aio-pika.
+much as the frames, at both ends. Rare messages use aio-pika.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def properties(
     reply_to: str | None = None,
     expiration: str | None = None,
 ) -> Basic.Properties:
-    """The properties that are needed, and no more: each costs Python time at both ends.
-    `expiration` is in ms; `message_id` is unique on the channel (else the library makes a long
-    one); without `delivery_mode` the message is not persistent (rabbitmq-server, rabbit_basic.erl).
+    """Only the properties needed, because each costs Python time at both ends. `expiration` is in
+    ms; `message_id` is unique on the channel (else the library makes a long one); without
+    `delivery_mode` the message is not persistent (rabbitmq-server, rabbit_basic.erl).
     """
     return Basic.Properties(
         headers=headers,
@@ -57,7 +57,7 @@ async def publish(
     errors.
 
     It does not wait for the socket to drain, which would allow one message at a time: callers keep
-    some hundred unconfirmed messages at most.
+    at most some hundred unconfirmed messages.
     """
     below = cast("Channel", await channel.get_underlay_channel())  # the abstract one has no `wait`
     await below.basic_publish(
@@ -77,18 +77,17 @@ async def consume(
     *,
     no_ack: bool = False,
 ) -> None:
-    """Consume a queue; each message is handled in a task, and tasks begin in order."""
+    """Consume a queue; each message is handled in a task, and tasks start in order."""
     below = await channel.get_underlay_channel()
     await below.basic_consume(queue, take, no_ack=no_ack)
 
 
 def headers_of(message: Delivered) -> Mapping[str, FieldValue]:
-    """The headers of a message, empty if it has none."""
     return message.header.properties.headers or {}
 
 
 def returns_of(message: Delivered) -> int:
-    """How often the message was redelivered, for whatever reason."""
+    """Number of redeliveries, for whatever reason."""
     times = headers_of(message).get(HEADER_RETURNS) if message.redelivered else 0
     return times if isinstance(times, int) else 0
 

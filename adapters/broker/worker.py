@@ -1,4 +1,6 @@
-"""The worker's side of the broker: events in, calls out, notes and requests between bots."""
+"""The worker's side of the broker: receives events, makes calls, exchanges announcements and
+queries with other bots.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ from bot.core.other_bots import (
 from bot.core.ports import EventSink
 from frostagent.types.ports import Clock
 
-INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway says something, an older one too
+INTRODUCED_WITHIN: Final = 1.5  # seconds in which every gateway announces itself, older ones too
 
 Come: TypeAlias = Delivered | Connected | MessageLost | Announcement | None
 
@@ -43,8 +45,8 @@ class Inbox:
     """What came over the broker, in the order in which the bot handles it.
 
     For a while after connecting, an event waits until its gateway has announced its accounts:
-    `Connected` must precede the account's events, and the age of an event needs its gateway's
-    clock. An alarm waits until all gateways have: one bot alone reports it.
+    `Connected` must precede the account's events, and an event's age depends on its gateway's
+    clock. An alarm waits for all gateways, because only one bot reports it.
     """
 
     def __init__(self, where: AccountLocations, clock: Clock) -> None:
@@ -56,7 +58,7 @@ class Inbox:
         self._is_open = False
 
     def put(self, *come: Connected | MessageLost | Announcement | None) -> None:
-        """Take in whatever is no event."""
+        """Add anything but events."""
         for one in come:
             if isinstance(one, AlarmRaised) and not self._is_open:
                 self._alarms.append(one)
@@ -64,12 +66,12 @@ class Inbox:
                 self._come.put_nowait(one)
 
     async def add_event(self, event: Delivered) -> None:
-        """Add an event, behind those that wait."""
+        """Add an event, after those waiting."""
         self._held.append(event)
         self.release_known()
 
     def release_known(self) -> None:
-        """Release the first waiting events whose gateways are known by now."""
+        """Release the first waiting events whose gateways are known."""
         while self._held and (self._is_open or self._is_known(self._held[0])):
             self._come.put_nowait(self._held.popleft())
 
@@ -81,14 +83,13 @@ class Inbox:
         self.release_known()
 
     async def next(self) -> Come:
-        """Wait for the next item and remove it."""
         return await self._come.get()
 
     def _is_known(self, event: Delivered) -> bool:
         return self._where.is_present(str(headers_of(event).get(HEADER_GATEWAY)))
 
 
-LATELY: Final = 600.0  # seconds in which a loss is still reported by a worker that just started
+LATELY: Final = 600.0  # seconds after a loss in which a new worker still reports it
 
 LOST: Final = Phrase(
     "网关丢了事件 (至今 {lost} 个)：RabbitMQ 收不下，或者它们的分区满了。"
@@ -129,27 +130,26 @@ class Worker:
 
     @property
     def is_up(self) -> bool:
-        """Whether the broker can be reached."""
         return self._link.is_up
 
     async def run(
         self, sink: EventSink, durable: Callable[[], Awaitable[bool]], ears: ClusterHandlers
     ) -> NoReturn:
-        """Pass events to `sink`, and other bots' notes and requests to `ears`, for ever. `durable`
-        waits until the results of all events are written; it returns False if that cannot be
-        promised. Raises ConfigError for a broker with another number of partitions.
+        """Pass events to `sink`, and other bots' announcements and queries to `ears`, for ever.
+        `durable` waits until the results of all events are written, and returns False if that
+        cannot be promised. Raises ConfigError for a broker with another number of partitions.
         """
 
         async def session(connection: AbstractConnection) -> None:
             try:
                 await self._session(connection, sink, durable, ears, answers)
             finally:
-                # All accounts connect anew: what waits for one is sent when it does.
+                # All accounts will connect again, which releases sends that wait for one.
                 self._where.forget_all()
                 self._calls.disconnect()
                 self._asks.disconnect()
 
-        # A request that is being carried out does not end with its connection.
+        # a query being answered does not end with its connection
         async with asyncio.TaskGroup() as answers:
             await self._link.keep(session)
 
@@ -180,7 +180,7 @@ class Worker:
                 inbox.put(note)
 
         await notes.consume(listen, no_ack=True)
-        inbox.put(None)  # whatever was told before
+        inbox.put(None)  # earlier announcements were missed
         await presence.consume(attend, no_ack=True)
         async with asyncio.TaskGroup() as group:
             group.create_task(watch(out))
@@ -228,8 +228,8 @@ class Worker:
     # --- accounts ---------------------------------------------------------------------------------
 
     async def _announce_again(self, inbox: Inbox) -> NoReturn:
-        """After a resource alarm of the broker, report all accounts as connected again: sends that
-        failed meanwhile wait for that.
+        """After a resource alarm of the broker, report all accounts as connected again, which
+        releases failed sends.
         """
         while True:
             await self._link.alarm_over.wait()
@@ -247,7 +247,7 @@ class Worker:
         return told
 
     def _take_in_presence(self, told: Presence) -> Iterator[Connected | MessageLost]:
-        """Store a gateway's announcement, and give the events that follow from it."""
+        """Store a gateway's announcement, and yield the events that follow from it."""
         now = self._clock.now()
         if self._share.is_first:
             self._look_at_losses(told)
@@ -259,7 +259,7 @@ class Worker:
                 yield MessageLost(self_id=one.self_id, time=now, message=one)
 
     def _look_at_losses(self, told: Presence) -> None:
-        """Report events that gateways lost; only the first worker does."""
+        """Report events lost by gateways; only the first partition's worker does."""
         before = self._lost.get(told.gateway)
         is_news = told.now - told.lost_at < LATELY if before is None else told.lost > before
         there = {name: lost for name, lost in self._lost.items() if self._where.is_present(name)}

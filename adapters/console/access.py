@@ -36,7 +36,6 @@ async def show_login(request: web.Request) -> web.Response:
 
 
 async def log_in(request: web.Request) -> web.Response:
-    """Log in with the token, or with the code of a link."""
     logins, sources, fields = request.app[LOGINS], request.app[SOURCES], request[FIELDS]
     asks, address = logins.totp.is_on, request[ADDRESS]
     if not logins.tries.admit():
@@ -63,7 +62,6 @@ async def log_in(request: web.Request) -> web.Response:
 
 
 async def set_language(request: web.Request) -> web.Response:
-    """Set the language of this browser."""
     language = request[FIELDS].get("language", "")
     answer = redirect(request, _own_path(request))
     if language in LANGUAGES:
@@ -72,14 +70,12 @@ async def set_language(request: web.Request) -> web.Response:
 
 
 async def log_out(request: web.Request) -> web.Response:
-    """End this login."""
     request.app[LOGINS].end(request[COOKIE])
     note(request, "logout")
     return _forget_login(request)
 
 
 async def show_access(request: web.Request) -> web.Response:
-    """The open logins and the audit log."""
     speech, found = request[LANGUAGE], await request.app[SOURCES].audits(SHOWN)
     lines = (
         None
@@ -93,14 +89,13 @@ async def show_access(request: web.Request) -> web.Response:
 
 
 async def end_all_logins(request: web.Request) -> web.Response:
-    """End all logins, including this one."""
     count = request.app[LOGINS].end_all()
     note(request, "end all logins", what=str(count))
     return _forget_login(request)
 
 
 def describe_object(speech: Language, line: Audited) -> str:
-    """What an action was about; the audit log keeps the size of a trial in English."""
+    """The object of an action; the audit log stores the size of a trial in English."""
     match line.action, line.object.split():
         case "tried", [requests, "request," | "requests,", tokens, "tokens"]:
             return speech("access.taken", count=requests, tokens=tokens)
@@ -111,7 +106,7 @@ def describe_object(speech: Language, line: Audited) -> str:
 
 
 def describe_audit_outcome(speech: Language, line: Audited) -> str:
-    """How an action ended; the audit log keeps codes, and the doctor's numbers in English."""
+    """The outcome of an action; the audit log stores codes, and the doctor's figures in English."""
     match line.outcome.split():
         case [bad, "of", total, "to", "mend"]:
             return speech("access.to_mend", bad=bad, total=total)
@@ -148,6 +143,6 @@ def _set_cookie(
 
 
 def _own_path(request: web.Request) -> str:
-    """The path to return to: one of ours, never another host."""
+    """The path to return to: always one of ours, never another host."""
     own = request[ORIGIN].path(request[FIELDS].get("back", "/"))
     return own if OWN_PATH.fullmatch(own) else "/"

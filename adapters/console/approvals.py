@@ -22,16 +22,15 @@ from frostagent.types.runs import Led
 NAME = re.compile(r"([ARD])([0-9]{1,9})")
 ACCOUNT = re.compile(r"[0-9]{1,18}")
 KINDS: Final[Mapping[str, DecisionKind]] = {"A": "A", "R": "R", "D": "D"}
-PATIENCE = 6.0  # seconds to wait for QQ; the request goes on if it takes longer
+PATIENCE = 6.0  # seconds to wait for QQ; the request continues if it takes longer
 
 
 async def show_approvals(request: web.Request) -> web.Response:
-    """The page."""
     return await _render(request)
 
 
 async def decide(request: web.Request) -> web.Response:
-    """Allow or deny; the page says what came of it."""
+    """Apply a decision; the page shows its outcome."""
     fields = request[FIELDS]
     found = NAME.fullmatch(fields.get("name", ""))
     account = ACCOUNT.fullmatch(fields.get("account", ""))
@@ -84,7 +83,7 @@ async def _render(
 
 
 def describe_led(speech: Language, led: Led | str) -> str:
-    """Whose words led to a call; older versions recorded that as text."""
+    """Whose words led to a call; older versions stored this as text."""
     if isinstance(led, str):
         return led
     parts = [("people", led.names)] if led.people else []

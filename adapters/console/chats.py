@@ -1,4 +1,4 @@
-"""Chats, and one chat as in QQ with what became of its messages: to read, to export, to forget."""
+"""Chats, and one chat as in QQ with the fate of its messages: read, export, erase."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ from frostagent.types.errors import BotError
 
 MOST = 20_000  # messages of a file
 ERASED_WITHIN: Final = 120.0
-"""Seconds. A cancelled erasure would leave in memory what the journal has already lost."""
+"""Seconds. A cancelled erasure would leave data in memory that is no longer in the journal."""
 
 
 class Choice(Struct, frozen=True):
-    """An option of a form: its value and its label."""
-
     value: str
     words: str
 
 
 async def find_chat_choices(request: web.Request, chosen: str = "") -> list[Choice]:
-    """The chats with the latest messages, and the `chosen` one, so that no number must be typed."""
+    """The most recent chats, and the `chosen` one, so that no number must be typed."""
     speech = request[LANGUAGE]
     found = await request.app[SOURCES].showing.chats(0)
     rows = () if found is None else found.rows
@@ -52,7 +50,6 @@ async def find_chat_choices(request: web.Request, chosen: str = "") -> list[Choi
 
 
 async def show_chats(request: web.Request) -> web.Response:
-    """The chats, the one with the newest message first."""
     before = parse_number(request.query.get("before", ""))
     found = await request.app[SOURCES].showing.chats(before)
     told = found and [(one, quote(str(one.where), safe="")) for one in found.rows]
@@ -63,12 +60,11 @@ async def show_chats(request: web.Request) -> web.Response:
 
 
 async def show_chat(request: web.Request) -> web.Response:
-    """One chat."""
     return await _render_chat(request)
 
 
 async def send_file(request: web.Request) -> web.Response:
-    """The newest messages of a chat, the oldest first, a line of JSON each."""
+    """Send the latest messages of a chat as JSON lines, oldest first."""
     if (where := _where(request)) is None:
         return render_missing(request)
     lines, before = list[ChatLine](), 0
@@ -89,11 +85,11 @@ async def send_file(request: web.Request) -> web.Response:
 
 
 async def forget_chat(request: web.Request) -> web.Response:
-    """Erase a chat for good, if its number was typed; the page says what came of it."""
+    """Erase a chat for good if its number was typed; the page shows the outcome."""
     if (where := _where(request)) is None:
         return render_missing(request)
     outcome, rows = await _erase(request, where)
-    # The number of a private chat would name the person who was just erased.
+    # the number of a private chat would name the erased person
     what = str(where) if where.is_group else "private"
     note(request, "forget", what=what, outcome=outcome or "ok")
     key = f"chats.forget.{outcome or 'done'}" if outcome not in ("code", "wait") else ""
@@ -101,7 +97,7 @@ async def forget_chat(request: web.Request) -> web.Response:
 
 
 async def _erase(request: web.Request, where: Conversation) -> tuple[str, int]:
-    """What prevented it, or empty, and the number of rows."""
+    """Return the reason for a refusal, or an empty string, and the number of rows."""
     if request[FIELDS].get("name", "").strip() != str(where.session_id):
         return "name", 0
     if doubt := request.app[LOGINS].doubt(request[FIELDS].get("totp", "")):
@@ -142,7 +138,7 @@ async def _render_chat(
 
 
 def _person(chat: Chat) -> str:
-    """The name of the person in a private chat, if they said anything lately."""
+    """The name of the person in a private chat, if they wrote recently."""
     names = (line.name for line in reversed(chat.lines) if not line.is_own and line.name)
     return "" if chat.where.is_group else next(names, "")
 
@@ -155,7 +151,7 @@ def _where(request: web.Request) -> Conversation | None:
 
 
 def _json(line: ChatLine) -> str:
-    """A line of the file; a recalled message has no text."""
+    """A line of the export; a recalled message has no text."""
     told = {
         "at": line.at,
         "sender": line.sender,

@@ -41,7 +41,6 @@ class Column(Struct, frozen=True):
 
 
 async def show_costs(request: web.Request) -> web.Response:
-    """The page."""
     sources, by = request.app[SOURCES], _kind(request)
     days = await _read(sources, "day")
     sums = days if by == "day" else await _read(sources, by)
@@ -72,7 +71,7 @@ async def show_costs(request: web.Request) -> web.Response:
 
 
 async def send_csv(request: web.Request) -> web.Response:
-    """The table as CSV. Names that a spreadsheet would read as formulas are quoted."""
+    """The table as CSV. Names that a spreadsheet would take for formulas are quoted."""
     by = _kind(request)
     sums = await _read(request.app[SOURCES], by)
     if sums is None:
@@ -134,7 +133,6 @@ def _forecast(days: Sequence[CostSum], now: float) -> UsageSum:
 
 
 def _cell(number: float) -> float:
-    """A number of the table, without rounding noise."""
     return round(number, 9)
 
 

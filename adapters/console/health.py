@@ -1,5 +1,5 @@
-"""The page of health: accounts, models, lanes, the journal, failures, messages that woke nothing,
-and the findings of the doctor, who runs on request.
+"""The page of health: accounts, models, lanes, the journal, failures, ignored messages, and the
+doctor's findings on request.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from adapters.console.rendering import render
 from adapters.console.sources import SOURCES, note
 from bot.core.console_views import Finding
 
-SHOWN = 30  # the newest ignored messages; chats with a waiting outbox
-LOOKS_FOR = 45.0  # seconds that the doctor has, whose checks end within 30
-RESTS = 30.0  # seconds between two runs: each asks the models
+SHOWN = 30  # latest ignored messages; chats with a waiting outbox
+LOOKS_FOR = 45.0  # seconds for the doctor, whose checks take at most 30
+RESTS = 30.0  # seconds between two runs, because each asks the models
 OK: Final = "ok"
 
 
 class Report(Struct, frozen=True):
-    """The doctor's findings, when (seconds since 1970); None if the doctor took too long."""
+    """The doctor's findings and their time (seconds since 1970); None if it took too long."""
 
     at: float
     found: tuple[Finding, ...] | None
@@ -43,7 +43,6 @@ DOCTOR: Final = web.AppKey("doctor", Doctor)
 
 
 async def show_health(request: web.Request) -> web.Response:
-    """The page."""
     sources, doctor = request.app[SOURCES], request.app[DOCTOR]
     state, explain = (await sources.look()).state, sources.explain
     chinese = request[LANGUAGE].is_chinese
@@ -69,7 +68,7 @@ async def show_health(request: web.Request) -> web.Response:
 
 
 async def run_doctor(request: web.Request) -> web.Response:
-    """Run the doctor, unless one is running or has just finished; then go back to the report."""
+    """Run the doctor, unless it is running or has just finished; then return to the report."""
     sources, doctor = request.app[SOURCES], request.app[DOCTOR]
     if sources.doctor is None:
         raise RequestRefused(404, "doctor")

@@ -1,9 +1,9 @@
-"""Reading requests: the address asked for, the client's address, and forms with limits.
+"""Reads requests: the requested address, the client's address, and forms, with limits.
 
-A page elsewhere whose name points at this machine (DNS rebinding) still sends its own `Host`. No
-request is trusted for coming from this machine: behind NAT or a proxy every request seems to. Each
-proxy appends to X-Forwarded-For, and a client may invent its beginning: only the last hop counts,
-and only if the named proxy sent it. Names and types that a client gives to files are ignored.
+A page elsewhere whose name points to this machine (DNS rebinding) still sends its own `Host`.
+Coming from this machine earns no trust: behind NAT or a proxy every request seems to. Each proxy
+appends to X-Forwarded-For, and a client may invent its beginning, so only the last hop counts, and
+only if the named proxy sent it. File names and types from clients are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
 MAX_FORM: Final = 64 * 1024  # bytes of a form
-MAX_FILE: Final = 8 * 2**20  # bytes: what is seen of a picture in QQ, too
+MAX_FILE: Final = 8 * 2**20  # bytes; also the limit for images from QQ
 MAX_PARTS: Final = 20  # of a form with a file
 FIELDS_WITHIN: Final = 10.0  # seconds
 FILE_WITHIN: Final = 60.0
@@ -35,8 +35,8 @@ Form: TypeAlias = tuple[dict[str, str], bytes]
 
 
 class RequestRefused(Exception):
-    """Ends a request with `status`. The words of `refused.why.KEY`, with these values, are shown
-    to anyone, so they reveal nothing.
+    """Ends a request with `status`. The text of `refused.why.KEY` with these values is shown to
+    anyone, so it reveals nothing.
     """
 
     def __init__(self, status: int, key: str, **values: str) -> None:
@@ -55,20 +55,18 @@ class PageOrigin(Struct, frozen=True):
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach it only by https."""
         return self.scheme == "https"
 
     @property
     def text(self) -> str:
-        """As the header `Origin` has it."""
+        """As in the header `Origin`."""
         return f"{self.scheme}://{self.host}"
 
     def url(self, path: str) -> str:
-        """The full address of a page."""
         return f"{self.text}{self.prefix}{path}"
 
     def path(self, asked: str) -> str:
-        """The page's own path, whether or not a proxy has removed the prefix."""
+        """The page's path, whether or not a proxy has removed the prefix."""
         if not self.prefix or not (asked + "/").startswith(self.prefix + "/"):
             return asked
         return asked.removeprefix(self.prefix) or "/"
@@ -84,12 +82,12 @@ class Origins:
 
     @property
     def first(self) -> PageOrigin:
-        """The address to tell people."""
+        """The address shown to people."""
         return self._configured or self.near
 
     @property
     def near(self) -> PageOrigin:
-        """The address on this machine, which tells a stranger nothing."""
+        """The address on this machine, which reveals nothing to a stranger."""
         return PageOrigin("http", f"{LOOPBACK[0]}:{self._port}")
 
     def find(self, host: str) -> PageOrigin | None:
@@ -103,8 +101,8 @@ class Origins:
         return None
 
     def is_lost(self, found: PageOrigin, said: str, path: str) -> bool:
-        """Whether a request that names this machine came by way of the configured address: a page
-        of that one asks (`said` is the header `Origin`), or for a path below its prefix.
+        """Whether a request for this machine came through the configured address: its `Origin`
+        header (`said`) is a page of that address, or its path is below the prefix.
         """
         ours = self._configured
         if ours is None or found == ours:
@@ -113,11 +111,11 @@ class Origins:
 
 
 ORIGINS: Final = web.AppKey("origins", Origins)
-PROXY: Final = web.AppKey("proxy", str)  # whose X-Forwarded-For is believed, or empty
+PROXY: Final = web.AppKey("proxy", str)  # whose X-Forwarded-For is trusted, or empty
 ORIGIN: Final = web.RequestKey("origin", PageOrigin)
 ADDRESS: Final = web.RequestKey("address", str)  # of the client
 FIELDS: Final = web.RequestKey[Mapping[str, str]]("fields")  # of the form; empty without one
-FILE: Final = web.RequestKey("file", bytes)  # that came with the form
+FILE: Final = web.RequestKey("file", bytes)  # uploaded with the form
 
 
 def read_origin(text: str) -> PageOrigin:
@@ -140,7 +138,6 @@ def cookie_name(origin: PageOrigin) -> str:
 
 
 def redirect(request: web.Request, path: str) -> web.Response:
-    """To another page of ours, by GET."""
     return web.Response(status=303, headers={"Location": f"{request[ORIGIN].prefix}{path}"})
 
 
@@ -151,13 +148,13 @@ def hang_up(request: web.BaseRequest) -> None:
 
 
 def parse_number(text: str) -> int:
-    """A number in an address; 0 for anything else."""
+    """A number in a URL; 0 for anything else."""
     return int(text) if NUMBER.fullmatch(text := text.strip()) else 0
 
 
 def peer_address(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
     """The client's address. `remote` is the connected peer, `forwarded` the lines of
-    X-Forwarded-For, `proxy` the trusted proxy in its shortest form, or empty. If the hop is no
+    X-Forwarded-For, `proxy` the trusted proxy in its shortest form, or empty. If the hop is not an
     address, the proxy's is returned.
     """
     near = _address(remote)
@@ -168,7 +165,7 @@ def peer_address(remote: str, forwarded: Sequence[str], *, proxy: str) -> str:
 
 
 def _address(text: str) -> Address | None:
-    """Parse an address; IPv4 mapped into IPv6, as dual-stack sockets report it, becomes IPv4."""
+    """Parse an address; IPv4-mapped IPv6, as dual-stack sockets report it, becomes IPv4."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -177,8 +174,8 @@ def _address(text: str) -> Address | None:
 
 
 def _without_port(hop: str) -> str:
-    """Strip the port of `192.0.2.1:4711` or `[2001:db8::1]:4711`; `2001:db8::1` has none. A `%` (a
-    zone, which may hold any text) appears in no hop of another machine: empty.
+    """Strip the port of `192.0.2.1:4711` or `[2001:db8::1]:4711`; `2001:db8::1` has none. Empty for
+    a `%` (a zone, which may hold any text): no hop of another machine has one.
     """
     if "%" in hop:
         return ""
@@ -191,7 +188,7 @@ def _without_port(hop: str) -> str:
 
 
 async def read_form(request: web.BaseRequest, *, takes_file: bool) -> Form:
-    """The fields and the bytes of the file. Raises RequestRefused and TimeoutError."""
+    """Return the fields and the file's bytes. Raises RequestRefused and TimeoutError."""
     kind = request.content_type
     if takes_file and kind == "multipart/form-data":
         reading, within = _read_parts(request), FILE_WITHIN
@@ -214,7 +211,7 @@ async def _read_fields(request: web.BaseRequest) -> Form:
 
 
 async def _read_parts(request: web.BaseRequest) -> Form:
-    """Read part by part, so that no more than the limits is kept in memory."""
+    """Read part by part, to keep no more than the limits in memory."""
     if (request.content_length or 0) > MAX_FILE + MAX_FORM:
         raise RequestRefused(413, "size")
     fields, file, left = dict[str, str](), b"", MAX_FORM

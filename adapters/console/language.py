@@ -1,4 +1,4 @@
-"""The console's words in Chinese and English; numbers, times and money for people."""
+"""The console's text in Chinese and English; numbers, times and money for people."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def moment(seconds: float) -> str:
 
 
 def clock(seconds: float) -> str:
-    """The time of day."""
     return _local(seconds).strftime("%H:%M")
 
 
@@ -34,12 +33,10 @@ def minute(seconds: float) -> str:
 
 
 def date(seconds: float) -> str:
-    """A date with its year."""
     return _local(seconds).strftime("%Y-%m-%d")
 
 
 def day(seconds: float) -> str:
-    """A date without its year."""
     return _local(seconds).strftime("%m-%d")
 
 
@@ -56,7 +53,6 @@ def dollars(number: float) -> str:
 
 
 def tokens(number: float) -> str:
-    """`980`, `12.3k`, `1.2M`."""
     for unit, scale in (("M", 1e6), ("k", 1e3)):
         if number >= scale:
             return f"{number / scale:.1f}{unit}"
@@ -102,24 +98,23 @@ class Language:
         self._words = words
 
     def __call__(self, key: str, **values: object) -> str:
-        """The words of a key with these values; of `KEY.one`, if it exists and `count` is 1. Raises
-        KeyError for an unknown key.
+        """Return the text of a key with these values; of `KEY.one`, if it exists and `count` is 1.
+        Raises KeyError for an unknown key.
         """
         singular = self._words.get(f"{key}.one") if str(values.get("count")) == "1" else None
         return (singular or self._words[key]).format(self._tongue, **values)
 
     def of(self, kind: str, name: str) -> str:
-        """The words of a name; the name itself if it has none."""
+        """The text of a name, or the name itself."""
         key = f"{kind}.{name}"
         return self(key) if key in self._words else name
 
     def lasting(self, seconds: float) -> str:
-        """A duration in words."""
         number, unit = lasting(seconds)
         return self(f"unit.{unit}", number=number)
 
     def place(self, where: Conversation, name: str = "", *, account: bool = False) -> str:
-        """A chat by its name and number, with the bot's account if there are several."""
+        """A chat by name and number, with the bot's account if there are several."""
         kind = "group" if where.is_group else "private"
         place = self(f"place.{kind}", number=where.session_id)
         if account:
@@ -127,9 +122,7 @@ class Language:
         return self("place.named", name=name, place=place) if name else place
 
     def place_named(self, name: str, called: str = "", *, account: bool = False) -> str:
-        """A chat, or a pending decision (`10001:A3`), by its name in the journal; anything else
-        unchanged.
-        """
+        """A chat or pending decision (`10001:A3`) by its journal name; others unchanged."""
         if found := APPROVAL_NAME.fullmatch(name):
             return self("place.account", place=found[2], account=found[1])
         try:
@@ -138,7 +131,7 @@ class Language:
             return name
 
     def text(self, text: str) -> str:
-        """A text of another package, if it is in both languages in this one."""
+        """The text of another package, in this language if it has both."""
         return text_in(self._tongue, text)
 
     def plain(self, text: str) -> str:
@@ -151,20 +144,18 @@ class Language:
         return PLACEHOLDER.sub(translated, text)
 
     def has(self, key: str) -> bool:
-        """Whether there are words for it."""
         return key in self._words
 
 
 @cache
 def language_named(language: str) -> Language:
-    """The language `zh` or `en`."""
     return Language(language, read_words())
 
 
 @cache
 def read_words() -> Mapping[str, Phrase]:
-    """The console's words, by their keys in the files; in the catalogue they begin with `console`.
-    Raises ValueError if the files do not have the same keys.
+    """The console's text by the files' keys, which begin with `console` in the catalogue. Raises
+    ValueError if the files differ in their keys.
     """
     zh, en = (json.loads((WORDS_FOLDER / f"{name}.json").read_text("utf-8")) for name in LANGUAGES)
     if only := sorted(zh.keys() ^ en.keys()):
@@ -178,7 +169,7 @@ LANGUAGE: Final = web.RequestKey("language", Language)
 
 
 def choose_language(request: web.Request) -> Language:
-    """The language that was chosen in this browser, else the one that it prefers."""
+    """The language chosen in this browser, else the one it prefers."""
     chosen = request.cookies.get(LANGUAGE_COOKIE, "")
     if chosen in LANGUAGES:
         return language_named(chosen)

@@ -1,7 +1,7 @@
-"""News as they happen: one stream a page, by server-sent events.
+"""News as they happen: one stream per page, by server-sent events.
 
-aiohttp does not end a stream's handler when the browser leaves. The handler looks at its connection
-every LOOK seconds, so that the streams of pages that were left do not use up the limits.
+aiohttp does not end a stream's handler when the browser leaves. So the handler checks its
+connection every LOOK seconds, so that streams of abandoned pages do not use up the limits.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from adapters.console.logins import LOGIN, LOGINS
 from adapters.console.sources import SOURCES
 from bot.core.console_views import Feed
 
-BEAT = 10.0  # seconds between two signs of life
-LOOK = 0.5  # seconds until a page that was left, or a login that ended, is noticed
-GATHER = 0.3  # seconds that news are gathered for: a busy bot is not written about at each message
-RETRY = 3000  # milliseconds until a browser tries again
-MOST = 50  # streams at a time
+BEAT = 10.0  # seconds between keep-alives
+LOOK = 0.5  # seconds until an abandoned page or an ended login is noticed
+GATHER = 0.3  # seconds that news gather, so that a busy bot does not send one per message
+RETRY = 3000  # milliseconds until a browser reconnects
+MOST = 50  # concurrent streams
 OF_ONE = 4
-"""Of one login: a browser keeps six connections to us, and a page that gets none hangs."""
+"""Per login: a browser opens six connections to a host, and a page that gets none hangs."""
 NUMBER = re.compile(r"[0-9]{1,15}")
 CONTENT = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
-STREAMS: Final = web.AppKey[Counter[str]]("streams")  # the open ones, by the name of their login
+STREAMS: Final = web.AppKey[Counter[str]]("streams")  # open streams by login name
 
 
 async def stream_news(request: web.Request) -> web.StreamResponse:
-    """The news of the journal."""
     return await follow(request, request.app[SOURCES].feed)
 
 
 async def follow(request: web.Request, feed: Feed) -> web.StreamResponse:
-    """Send events from the last one that the browser had, until it leaves or its login ends."""
+    """Send events after the browser's last one, until it leaves or its login ends."""
     streams, name = request.app[STREAMS], request[LOGIN].name
     if streams.total() >= MOST or streams[name] >= OF_ONE:
         raise RequestRefused(503, "streams")
@@ -79,6 +78,6 @@ async def _send(request: web.Request, answer: web.StreamResponse, feed: Feed) ->
 
 
 def _first_number(request: web.Request, latest: int) -> int:
-    """The event to begin after: the last that the browser had, or the page when it was made."""
+    """The event to start after: the last one the browser received, or the page's own at loading."""
     had = request.headers.get("Last-Event-ID", request.query.get("after", ""))
     return min(int(had), latest) if NUMBER.fullmatch(had) else latest

@@ -1,8 +1,8 @@
 """Logins: the token, single-use links, authenticator codes (RFC 6238), and open logins.
 
-Nothing that is stored lets anybody in: of links only the hashes, in memory; of logins only hashes
-sealed with the token, which survive a restart and end with that token. The token is in the settings
-only, never in a cookie or a log.
+Nothing stored can be used to log in: links are kept as hashes, in memory; logins as hashes sealed
+with the token, which survive a restart and end with that token. The token is only in the settings,
+never in a cookie or a log.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ CODE_SECONDS = 30  # how long an authenticator shows a code
 CODE_DIGITS = 6
 CLOCK_STEPS = 1  # codes by which a phone's clock may be off
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-LINK_SECONDS = 5 * MINUTE  # seconds that a link can be used
-LOGIN_IDLE, LOGIN_LONGEST = 12 * HOUR, 7 * DAY  # how long a login lasts unused, and at most
-BURST, EVERY = 5, 10.0  # tries at once, and seconds for each further one
+LINK_SECONDS = 5 * MINUTE  # validity of a link
+LOGIN_IDLE, LOGIN_LONGEST = 12 * HOUR, 7 * DAY  # validity of an unused login, and of any login
+BURST, EVERY = 5, 10.0  # attempts at once, and seconds for each further one
 TOKEN_BYTES = 32
-MAX_LOGINS = 100  # logins and links at a time, the oldest goes
+MAX_LOGINS = 100  # logins and links each; the oldest is dropped
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -44,11 +44,10 @@ class Totp:
 
     @property
     def is_on(self) -> bool:
-        """Whether logins need a code."""
         return bool(self._key)
 
     def use(self, given: str) -> bool:
-        """Accept a code that is valid now; that uses up all earlier codes, too."""
+        """Accept a code that is valid now; this invalidates all earlier codes."""
         now = int(self._clock.now() // CODE_SECONDS)
         said = given.strip().encode("ascii", "replace")
         for step in range(max(now - CLOCK_STEPS, self._used + 1), now + CLOCK_STEPS + 1):
@@ -59,8 +58,7 @@ class Totp:
 
 
 def code_of(key: bytes, step: int) -> str:
-    """The code of a time step."""
-    digest = hmac.digest(key, step.to_bytes(8, "big"), "sha1")  # which every app supports
+    digest = hmac.digest(key, step.to_bytes(8, "big"), "sha1")  # supported by every app
     at = digest[-1] & 15
     number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFF_FFFF
     return str(number % 10**CODE_DIGITS).zfill(CODE_DIGITS)
@@ -76,12 +74,11 @@ class Login(Struct):
     used: float
 
     def is_over(self, now: float) -> bool:
-        """Whether it has expired."""
         return now - self.used > LOGIN_IDLE or now - self.opened > LOGIN_LONGEST
 
 
 class Tries:
-    """Limits login attempts, for all addresses together: forged ones gain nothing."""
+    """Limits login attempts over all addresses, so that forged ones gain nothing."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -89,7 +86,6 @@ class Tries:
         self._at = clock.monotonic()
 
     def admit(self) -> bool:
-        """Whether one more attempt may be made now."""
         now = self._clock.monotonic()
         self._left = min(BURST, self._left + (now - self._at) / EVERY)
         self._at = now
@@ -111,8 +107,9 @@ class Logins:
         kept: str = "",
         keep: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`totp` is the secret of an authenticator app; without one no codes are needed. `keep` is
-        called with all logins as JSON whenever they change; `kept` is that of before the start.
+        """`totp` is the secret of an authenticator app; without it, no codes are needed. `keep` is
+        called with all logins as JSON whenever they change; `kept` is that JSON from before the
+        start.
         """
         self._token = _hash(token)
         self._seal = _hash(f"{token} {totp}")
@@ -125,7 +122,7 @@ class Logins:
 
     @property
     def open(self) -> tuple[Login, ...]:
-        """The open logins, the latest first."""
+        """The open logins, latest first."""
         now = self._clock.now()
         return tuple(login for login in reversed(self._open.values()) if not login.is_over(now))
 
@@ -160,8 +157,8 @@ class Logins:
         return login
 
     def doubt(self, code: str) -> str:
-        """What prevents a serious change by a visitor with a login: `wait` (too many attempts),
-        `code` (not valid), or empty.
+        """Why a logged-in visitor may not make a serious change: `wait` (too many attempts), `code`
+        (invalid), or empty.
         """
         if not self.totp.is_on:
             return ""
@@ -170,12 +167,11 @@ class Logins:
         return "" if self.totp.use(code) else "code"
 
     def end(self, cookie: str) -> None:
-        """End this login."""
         self._open.pop(self._key(cookie), None)
         self._write()
 
     def end_all(self) -> int:
-        """End all logins and links; the number of logins."""
+        """End all logins and links. Returns the number of logins."""
         count = len(self.open)
         self._open.clear()
         self._links.clear()
@@ -204,12 +200,11 @@ COOKIE: Final = web.RequestKey("cookie", str)  # of the login; empty without one
 
 
 def form_token(cookie: str) -> str:
-    """The token in every form of a login, which no other site can know."""
+    """The token in every form of a login, unknown to other sites."""
     return hmac.digest(cookie.encode(), b"form", "sha256").hex()
 
 
 def is_form_token(cookie: str, given: str) -> bool:
-    """Whether the form is of this login."""
     return hmac.compare_digest(form_token(cookie), given.encode("ascii", "replace").decode())
 
 
@@ -218,7 +213,7 @@ def _hash(secret: str) -> bytes:
 
 
 def _read(kept: str) -> dict[str, Login]:
-    """The stored logins; none if they cannot be read."""
+    """The stored logins; none if they are unreadable."""
     try:
         return msgspec.json.decode(kept, type=dict[str, Login]) if kept else {}
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""The personas: their texts, the chats that use them, the prompt as it is sent; changing a text."""
+"""The page of personas: texts, their chats, the prompt as sent, and a form to change a text."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bot.core.conversation import Conversation, NotAConversation
 
 ANYWHERE = Conversation(0, "private", 0)  # if no chat was chosen
 ACTIONS: Final = frozenset({"look", "apply", "back"})
-LONGEST: Final = 6000  # characters of a text that is changed here: a form has at most 64 KiB
+LONGEST: Final = 6000  # characters of a text changed here, as a form has at most 64 KiB
 
 
 async def show_personas(request: web.Request) -> web.Response:
-    """The page, with the prompt of the chat that is chosen, if any."""
+    """The page, with the prompt of the chosen chat, if any."""
     sources, speech = request.app[SOURCES], request[LANGUAGE]
     given = request.query.get("where", "").strip()[:80]
     is_bad, where = False, ANYWHERE
@@ -58,15 +58,12 @@ async def show_personas(request: web.Request) -> web.Response:
 
 
 async def show_text(request: web.Request) -> web.Response:
-    """A form to change the text of a persona."""
     one = _find(request, request.query.get("key", ""))
     return render_missing(request) if one is None else _render_text(request, one, one.text)
 
 
 async def change_text(request: web.Request) -> web.Response:
-    """Show what would change (`look`), use the text from now on (`apply`), or restore the previous
-    one (`back`).
-    """
+    """Show a change (`look`), use the text (`apply`), or restore the previous one (`back`)."""
     sources, fields = request.app[SOURCES], request[FIELDS]
     one = _find(request, fields.get("key", ""))
     if one is None:
@@ -115,7 +112,7 @@ def _render_text(
 
 
 def _whole(chat: str) -> str:
-    """The full name of a chat that has a persona: GROUPS_FILE has only the numbers of groups."""
+    """The full name of a chat with a persona; GROUPS_FILE has only group numbers."""
     return f"0:group:{chat}" if chat.isdecimal() else chat
 
 
@@ -126,7 +123,7 @@ def _wrong_with(text: str) -> str:
 
 
 def _changes(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """The lines of both, each `same`, `old` or `new`. Whole lines are compared: `ndiff` also looks
+    """The lines of both, each `same`, `old` or `new`. Compares whole lines: `ndiff` also searches
     for similar ones, and 200 of them blocked the bot for 13 seconds.
     """
     old, new = before.splitlines(), after.splitlines()

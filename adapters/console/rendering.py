@@ -1,8 +1,8 @@
-"""Renders templates to pages and serves styles and scripts. Everything is escaped; a missing name
+"""Renders templates to pages and serves styles and scripts. All values are escaped; a missing name
 is an error.
 
-Browsers keep static files: their folder is named for their content, and another version has another
-name. Memory is returned after each page: an operator looks for minutes, the bot runs for weeks.
+Browsers cache static files for good: their folder's name is a hash of their content. Memory is
+released after each page, because an operator looks for minutes and the bot runs for weeks.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ NAVIGATION = (
     "try",
     "access",
 )
-AT_HAND = 4  # pages in the bar of a phone; the others stand behind "more"
+AT_HAND = 4  # pages in a phone's bar; the others are behind "more"
 WRONG_HOST = 421
 
 
 class MaskedResponse(web.Response):
-    """A response whose secrets are masked already. Any other is masked as a whole, which would
-    break a stylesheet if a key is as short as `none`.
+    """A response whose secrets are already masked. Other responses are masked as a whole, which
+    would break a stylesheet if a key is as short as `none`.
     """
 
 
 class StaticFiles:
-    """The files are read once, so a request never opens one. `path` is their folder in URLs."""
+    """The files are read once, so no request opens one. `path` is their folder in URLs."""
 
     def __init__(self) -> None:
         self._files = {
@@ -76,13 +76,12 @@ STATIC_FILES: Final = web.AppKey("static_files", StaticFiles)
 
 
 async def send_static_file(request: web.Request) -> web.Response:
-    """A style, a script or an icon."""
     at = request.match_info
     return request.app[STATIC_FILES].response(at["version"], at["name"])
 
 
 def load_templates(*, mask: Callable[[str], str], static_path: str) -> Environment:
-    """The templates; `mask` hides secrets in every value that is put into a page."""
+    """The templates; `mask` hides secrets in every value inserted into a page."""
     templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -102,7 +101,6 @@ def load_templates(*, mask: Callable[[str], str], static_path: str) -> Environme
 
 
 def render(request: web.Request, name: str, *, status: int = 200, **values: Any) -> web.Response:
-    """A page: the template of this name with these values."""
     login, cookie = request.get(LOGIN), request[COOKIE]
     template = request.app[TEMPLATES].get_template(f"{name}.html")
     text = template.render(
@@ -120,13 +118,13 @@ def render(request: web.Request, name: str, *, status: int = 200, **values: Any)
 
 
 def render_missing(request: web.Request, *, is_away: bool = False) -> web.Response:
-    """A page that says that what was asked for does not exist, or that the journal `is_away`."""
+    """The page for something that does not exist, or for a journal that `is_away`."""
     return render(request, "missing", status=503 if is_away else 404, is_away=is_away)
 
 
 def render_refusal(request: web.Request, refused: RequestRefused) -> web.Response:
-    """A page that says why there is none. One for another host has no styles and no links: a
-    browser finds nothing of ours there.
+    """A page with the reason of a refusal. For a foreign host it has no styles and no links,
+    because nothing of ours is there.
     """
     speech, status = request[LANGUAGE], refused.status
     key = f"refused.{status}" if speech.has(f"refused.{status}") else "refused.other"
@@ -136,7 +134,7 @@ def render_refusal(request: web.Request, refused: RequestRefused) -> web.Respons
 
 
 def release_memory() -> None:
-    """Return free memory to the system: 0.1 ms a page for a third of the console's memory."""
+    """Return free memory to the system: 0.1 ms per page for a third of the console's memory."""
     gc.collect(0)
     malloc_trim()(0)
 

@@ -1,7 +1,7 @@
-"""The console's listener, on an address of its own. The application is loaded at the first request.
+"""The console's listener, on its own address. The application loads at the first request.
 
-Connections have deadlines, and `HEADERS` go with every answer, also with those that aiohttp gives
-to requests it cannot read.
+Connections have deadlines, and `HEADERS` are sent with every answer, including aiohttp's own to
+unreadable requests.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from frostagent.types.errors import ConfigError, Problem
 logger = logging.getLogger(__name__)
 
 HEAD_WITHIN = 10.0  # seconds from the connection to its first request
-WRITE_WITHIN = 20.0  # seconds for a client to take an answer, or an event
-KEEP_ALIVE = 30.0  # seconds between two requests, the head of the second one included
+WRITE_WITHIN = 20.0  # seconds for a client to read an answer or event
+KEEP_ALIVE = 30.0  # seconds between two requests, including the second one's head
 CLOSE_WITHIN = 1.0  # seconds; live streams end with the listener
 HEADERS: Final = {
     "Content-Security-Policy": (
@@ -39,7 +39,7 @@ HEADERS: Final = {
         "require-trusted-types-for 'script'; trusted-types 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",  # with none, forms come from "null" where http is plain
+    "Referrer-Policy": "same-origin",  # no-referrer gives forms over plain http the origin "null"
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -52,7 +52,7 @@ Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:
-    """aiohttp answers 400 to malformed requests, but logs them as errors of ours."""
+    """Skip malformed requests, which aiohttp answers with 400 but logs as errors."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
@@ -60,7 +60,7 @@ logger.addFilter(_is_worth_logging)
 
 
 class Console:
-    """Listens while it is entered. `load` builds the application, at the first request."""
+    """Listens while it is entered. `load` builds the application at the first request."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Console:
         logins: Logins,
         load: Callable[[Logins, Origins], web.Application],
     ) -> None:
-        """`origin` is the address that browsers use, empty for this machine only."""
+        """`origin` is the address for browsers; empty: this machine only."""
         self._host = host
         self._port = port
         self._origin = origin
@@ -85,18 +85,15 @@ class Console:
 
     @property
     def port(self) -> int:
-        """The port it listens on, also if port 0 was configured; 0 while it does not listen."""
+        """The port it listens on, even for port 0; 0 while it does not listen."""
         return self._runner.addresses[0][1] if self._runner and self._runner.addresses else 0
 
     @property
     def origins(self) -> Origins:
-        """The addresses that browsers use."""
         return Origins(self._origin, port=self.port)
 
     def link(self) -> str:
-        """A single-use login link, valid for five minutes. Its code follows the `#`, which browsers
-        never send.
-        """
+        """A single-use login link, valid for five minutes. Browsers never send what follows `#`."""
         return f"{self.origins.first.url('/login')}#{self.logins.invite()}"
 
     async def __aenter__(self) -> Self:
@@ -118,7 +115,6 @@ class Console:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop listening and close every connection."""
         if self._runner is not None:
             await self._runner.cleanup()
         if self._app_runner is not None:
@@ -131,7 +127,7 @@ class Console:
         return await self._handle(request)
 
     async def _load_app(self) -> Handler:
-        """Set the application up without a listener: ours hands it every request."""
+        """Start the application without a listener: ours passes it every request."""
         self.app = self._load(self.logins, self.origins)
         self._app_runner = runner = web.AppRunner(self.app)
         await runner.setup()
@@ -149,7 +145,7 @@ class Console:
 
 
 class Listener(web.Server):
-    """Hangs up on clients that ask nothing, or do not read the answer of `handler`."""
+    """Disconnects clients that send no request, or do not read the answer of `handler`."""
 
     def __init__(self, handler: Handler) -> None:
         super().__init__(
@@ -164,7 +160,6 @@ class Listener(web.Server):
         self._silent: dict[web.RequestHandler, asyncio.TimerHandle] = {}
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Give the client HEAD_WITHIN seconds for its first request."""
         super().connection_made(handler, transport)
         timer = asyncio.get_running_loop().call_later(HEAD_WITHIN, transport.abort)
         self._silent[handler] = timer
@@ -189,7 +184,7 @@ class Listener(web.Server):
     ) -> web.BaseRequest:
         self._stop_timer(protocol)
         is_expecting = EXPECT in message.headers
-        if is_expecting:  # aiohttp would answer that before the first middleware
+        if is_expecting:  # aiohttp would answer it before the first middleware
             headers = message.headers.copy()
             headers.popall(EXPECT)
             message = message._replace(headers=type(message.headers)(headers))
@@ -212,10 +207,10 @@ class Listener(web.Server):
 
 
 class _Request(web.Request):
-    """A request. Unreadable ones have this type too, so their answers get the headers."""
+    """A request. Unreadable ones have this type too, so that their answers get the headers."""
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         kept = response.headers.get(CACHE_CONTROL)
         response.headers.update(HEADERS)
-        if kept is not None:  # an answer may say how long it can be cached
+        if kept is not None:  # an answer may set its own cache lifetime
             response.headers[CACHE_CONTROL] = kept

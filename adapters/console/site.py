@@ -1,6 +1,6 @@
-"""The application: every route, and the guards that a request passes on its way to the handler.
+"""The application: every route, and the guards that a request passes before its handler.
 
-The server loads this module at the first request, and Jinja2 with it.
+The server loads this module, and Jinja2 with it, at the first request.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ DEADLINE: Final = 10.0  # seconds for a page
 READS: Final = frozenset({"GET", "HEAD"})
 CHANGES: Final = frozenset({"POST"})
 PARAMETER = re.compile(r"\{(\w+)\}")
-ONE_PART = "(?:[^/%]|%25)+"  # a slash separates parts even if it is percent-encoded
+ONE_PART = "(?:[^/%]|%25)+"  # a slash separates parts even if percent-encoded
 
 
 class Route(Struct, frozen=True):
     """A page or an action. `path` may hold `{name}`s, one path part each.
 
-    Only an `is_public` one is open without a login. An `is_slow` one has no deadline of ours, and
-    without a login it answers 401 instead of leading to the login page. The form of one that
-    `takes_file` may contain a file.
+    Only an `is_public` one is open without a login. An `is_slow` one has no deadline, and without a
+    login answers 401 instead of redirecting to the login page. The form of one that `takes_file`
+    may contain a file.
     """
 
     method: str
@@ -131,7 +131,7 @@ ROUTES: Final = (
 
 @web.middleware
 async def mask_secrets(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Hide secrets in every answer whose handler has not done it."""
+    """Hide secrets in every answer whose handler has not."""
     answer = await handler(request)
     if isinstance(answer, web.Response) and not isinstance(answer, MaskedResponse):
         answer.text = request.app[SOURCES].mask(answer.text or "")
@@ -140,8 +140,8 @@ async def mask_secrets(request: web.Request, handler: Handler) -> web.StreamResp
 
 @web.middleware
 async def identify_visitor(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Find the language, the client's address and the login. A request to another host is treated
-    as one to ours until `check_host` refuses it: the refusal is a page, too.
+    """Determine language, client address and login. A request to a foreign host counts as one to
+    ours until `check_host` refuses it, because the refusal is a page too.
     """
     origins = request.app[ORIGINS]
     forwarded = request.headers.getall("X-Forwarded-For", ())
@@ -159,7 +159,7 @@ async def identify_visitor(request: web.Request, handler: Handler) -> web.Stream
 
 @web.middleware
 async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer a refused or failed request with a page for people, a line for programs."""
+    """Answer a refused or failed request: a page for people, a line for programs."""
     try:
         return await handler(request)
     except RequestRefused as error:
@@ -191,7 +191,7 @@ async def check_host(request: web.Request, handler: Handler) -> web.StreamRespon
 
 @web.middleware
 async def refuse_expectations(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """No browser sends `Expect`."""
+    """Refuse `Expect`, which no browser sends."""
     if request[IS_EXPECTING]:
         raise RequestRefused(417, "expectation")
     return await handler(request)
@@ -199,7 +199,7 @@ async def refuse_expectations(request: web.Request, handler: Handler) -> web.Str
 
 @web.middleware
 async def check_sender(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Accept changes only from pages of ours."""
+    """Accept changes only from our own pages."""
     if request.method in CHANGES:
         site = request.headers.get("Sec-Fetch-Site")
         if site is not None:
@@ -212,8 +212,8 @@ async def check_sender(request: web.Request, handler: Handler) -> web.StreamResp
 
 @web.middleware
 async def answer_missing(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """If there is no such page: lead to the login page, or from the address of an action to the
-    page above it. A browser keeps that address once the action is done.
+    """For a missing page, redirect to the login page, or from an action's address to the page above
+    it, because a browser keeps that address after the action.
     """
     missing = request.match_info.http_exception
     if missing is None:
@@ -229,7 +229,7 @@ async def answer_missing(request: web.Request, handler: Handler) -> web.StreamRe
 
 @web.middleware
 async def require_login(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Let visitors without a login see public pages only."""
+    """Show visitors without a login public pages only."""
     route = _route(request)
     if route.is_public or LOGIN in request:
         return await handler(request)
@@ -240,7 +240,7 @@ async def require_login(request: web.Request, handler: Handler) -> web.StreamRes
 
 @web.middleware
 async def parse_form(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Read the form of a change, and accept it only from a page of the same login."""
+    """Read the form of a change; it must come from a page of the same login."""
     request[FIELDS], request[FILE] = {}, b""
     if request.method in CHANGES:
         route = _route(request)
@@ -253,7 +253,6 @@ async def parse_form(request: web.Request, handler: Handler) -> web.StreamRespon
 
 @web.middleware
 async def limit_time(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Give a handler DEADLINE seconds, unless its route is slow."""
     async with asyncio.timeout(None if _route(request).is_slow else DEADLINE):
         return await handler(request)
 
@@ -280,8 +279,8 @@ def _route(request: web.Request) -> Route:
 
 
 def _to_login(request: web.Request) -> web.Response:
-    """Browsers keep what stands behind a `#` over a redirect without one, and the login page would
-    take it for the code of a link.
+    """Redirect to the login page. The `#` is needed because browsers keep a fragment over a
+    redirect without one, and the page would take it for a link's code.
     """
     return redirect(request, "/login#")
 
@@ -294,7 +293,7 @@ def build_app(
     proxy: str = "",
     routes: Sequence[Route] = ROUTES,
 ) -> web.Application:
-    """The console. X-Forwarded-For is believed if it comes from the address `proxy`."""
+    """Build the console. X-Forwarded-For is trusted from the address `proxy`."""
     static_files = StaticFiles()
     app = web.Application(middlewares=GUARDS)
     app[SOURCES] = sources

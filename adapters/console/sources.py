@@ -1,4 +1,4 @@
-"""Everything that the pages show and do, as ports that the service passes in."""
+"""The ports of the pages: everything they show and do, passed in by the service."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SOURCES: Final = web.AppKey("sources", Sources)
 def note(
     request: web.Request, action: str, *, what: str = "", outcome: str = "ok", login: str = ""
 ) -> None:
-    """Record an action in the audit log, of this `login` or of the visitor's."""
+    """Record an action in the audit log, for this `login` or the visitor's."""
     sources, own = request.app[SOURCES], request.get(LOGIN)
     done = Audited(
         at=sources.clock.now(),

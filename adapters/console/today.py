@@ -1,4 +1,4 @@
-"""The first page: connections, problems, today's cost and questions, and the newest turns."""
+"""The first page: connections, problems, today's cost and questions, and the latest turns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bot.core.query_results import DayCounts, UsageSum
 from frostagent.types.runs import Stop
 
 NEWEST = 12  # turns
-APPROVALS = 3  # that are decided here, those whose time ends first
+APPROVALS = 3  # decided on this page, those that expire first
 
 
 class Tile(Struct, frozen=True):
@@ -36,7 +36,6 @@ class Tile(Struct, frozen=True):
 
 
 async def show_today(request: web.Request) -> web.Response:
-    """The page."""
     sources, speech = request.app[SOURCES], request[LANGUAGE]
     now = sources.clock.now()
     newest, today = sources.feed.number, midnight(now)
@@ -75,7 +74,6 @@ async def show_today(request: web.Request) -> web.Response:
 
 
 async def pause_chat(request: web.Request) -> web.Response:
-    """Pause or resume a chat."""
     silent = request[FIELDS].get("silent") == "1"
     try:
         where = Conversation.parse(request[FIELDS].get("where", ""))
@@ -90,7 +88,7 @@ async def pause_chat(request: web.Request) -> web.Response:
 
 def _tiles(request: web.Request, day: DayCounts) -> list[Tile]:
     """The outcomes of the questions: the counts add up to all of them, and each tile leads to as
-    many rows. An outcome without questions has no tile, except `answered`.
+    many rows. Outcomes without questions have no tile, except `answered`.
     """
     counts = {Stop.ANSWERED: 0, **dict(day.turns), UNANSWERED: day.unanswered}
     order = (*OUTCOMES, *(one for one in counts if one not in OUTCOMES))
@@ -122,7 +120,7 @@ def _choices(
     several: bool,
     paused: Collection[Conversation],
 ) -> list[Choice]:
-    """The chats that can be paused; the account is named if the bot has several."""
+    """The chats that can be paused, with the account if the bot has several."""
     return [
         Choice(str(where), speech.place(where, name, account=several))
         for where, name in names.items()
@@ -131,7 +129,6 @@ def _choices(
 
 
 def _used(day: DayCounts | None) -> UsageSum:
-    """The usage of all models together."""
     models = () if day is None else day.models
     return UsageSum(
         *(sum(getattr(one, name) for _, one in models) for name in UsageSum.__struct_fields__)

@@ -15,17 +15,17 @@ from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
 from bot.core.console_views import ToolAnswer, ToolState
 
-MAX_FIELDS: Final = 20  # a tool with more, or with an unusual schema, gets one field of JSON
-MAX_ERROR = 300  # characters of an error that are shown
+MAX_FIELDS: Final = 20  # for more, or for an unusual schema, there is one JSON field
+MAX_ERROR = 300  # characters of an error shown
 NOTHING: Mapping[str, str] = {}
-CALL: Final = web.AppKey("call", asyncio.Lock)  # held by the one call that is under way
+CALL: Final = web.AppKey("call", asyncio.Lock)  # held by the running call
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """An argument: its `key` in the form, what it is for, and what was typed.
+    """An argument: its `key` in the form, its purpose, and the entered value.
 
-    `kind` is `text`, `number`, `choice` (of `choices`, typed by their places) or `json`; a field
-    without a `name` holds all arguments. `usual` is its default.
+    `kind` is `text`, `number`, `choice` (of `choices`, entered by index) or `json`; a field without
+    a `name` holds all arguments. `usual` is its default.
     """
 
     key: str
@@ -39,7 +39,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
 
 def fields_of(schema: Mapping[str, Any], typed: Mapping[str, str]) -> tuple[Field, ...]:
-    """The fields of a tool's arguments, with what was typed by their keys."""
+    """The fields of a tool's arguments, with the entered values by key."""
     properties = schema.get("properties", {})
     if (
         not isinstance(properties, Mapping)
@@ -55,8 +55,8 @@ def fields_of(schema: Mapping[str, Any], typed: Mapping[str, str]) -> tuple[Fiel
 
 
 def arguments_of(fields: Sequence[Field]) -> str:
-    """The typed fields as the JSON a model would write. A value that does not fit is left as it is:
-    the tool says what is wrong with it.
+    """The entered values as the JSON a model would write. A value that does not fit is kept, and
+    the tool reports it.
     """
     if [field.name for field in fields] == [""]:
         return fields[0].typed
@@ -124,7 +124,7 @@ async def show_tools(request: web.Request) -> web.Response:
         return not one.reason, ("bad", "warn", "good").index(tone(one)), one.name
 
     told = [(one, used.get(one.name), tone(one)) for one in sorted(sources.tools(), key=place)]
-    mask = sources.mask  # before what is long is cut
+    mask = sources.mask  # before long values are cut
     return render(
         request,
         "tools",
@@ -137,13 +137,12 @@ async def show_tools(request: web.Request) -> web.Response:
 
 
 async def show_tool(request: web.Request) -> web.Response:
-    """One tool, with a form for its arguments if it may be called from here."""
     one = _find(request)
     return render_missing(request) if one is None else _render_tool(request, one)
 
 
 async def call_tool(request: web.Request) -> web.Response:
-    """Call a tool with what was typed, and show its answer. One call at a time."""
+    """Call a tool with the entered values, and show its answer. One call at a time."""
     if (one := _find(request)) is None:
         return render_missing(request)
     if one.unfit:

@@ -1,5 +1,5 @@
-"""The simulated group in the browser: talk to the bot without QQ. Opening one may bring along an
-unsaved persona or an earlier question.
+"""The simulated group in the browser: talk to the bot without QQ, optionally with an unsaved
+persona or an earlier question.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from frostagent.types.errors import MediaError
 MAX_LINE = 2000  # characters of a line
 MAX_PERSONA = 6000  # and of a persona's text
 BASE = "/try"
-ANSWER_WITHIN = 7.0  # seconds for an answer, until the page is shown without it
-SENT_WITHIN = 20.0  # seconds for a picture to be unpacked, and an answer
+ANSWER_WITHIN = 7.0  # seconds to wait for an answer before the page is shown
+SENT_WITHIN = 20.0  # seconds to decode an image and wait for an answer
 NOTHING = ChatLine(message_id="", at=0.0, sender=0, name="", text="")
 
 
 class LineText(Struct, frozen=True):
-    """A line, and why the bot answered it or did not: what woke it or kept it silent, and the turn
-    with how it `ended`, in which `tone`.
+    """A line, and why the bot answered it or not: its wake or silence, and the turn with how it
+    `ended`, in which `tone`.
     """
 
     line: TrialLine
@@ -53,14 +53,14 @@ class LineText(Struct, frozen=True):
 
 
 async def show_trial(request: web.Request) -> web.Response:
-    """The group, or a form to open one; also if a new one is asked for."""
+    """The group, or the form to open one, also if a new one is requested."""
     if (trial := request.app[SOURCES].trying.current) is None or request.query.get("new") == "1":
         return _render_opening(request, TrialOptions())
     return await _render_trial(request, trial)
 
 
 async def open_trial(request: web.Request) -> web.Response:
-    """Open one; the one that was open ends."""
+    """Open a group; the previous one ends."""
     sources, fields = request.app[SOURCES], request[FIELDS]
     wanted = TrialOptions(
         is_real=fields.get("model") == "real",
@@ -69,7 +69,7 @@ async def open_trial(request: web.Request) -> web.Response:
         asker=fields.get("asker", "")[:MAX_LINE],
         question=_text_of(fields.get("question", ""))[:MAX_LINE],
     )
-    if turn := fields.get("turn", ""):  # read again: it may be forgotten by now
+    if turn := fields.get("turn", ""):  # read again, because it may have been erased
         row, is_away = await _find_turn(request, turn)
         if is_away:  # keep the question for the next attempt
             trouble = "try.trouble.failed"
@@ -90,13 +90,12 @@ async def open_trial(request: web.Request) -> web.Response:
 
 
 async def end_trial(request: web.Request) -> web.Response:
-    """End the one that is open."""
     await request.app[SOURCES].trying.end()
     return redirect(request, BASE)
 
 
 async def bring_persona(request: web.Request) -> web.Response:
-    """A form to try a text that no chat uses."""
+    """Show a form to try a text that no chat uses."""
     text = _text_of(request[FIELDS].get("text", ""))
     if not text or len(text) > MAX_PERSONA:
         raise RequestRefused(400, "persona")
@@ -105,7 +104,7 @@ async def bring_persona(request: web.Request) -> web.Response:
 
 
 async def bring_turn(request: web.Request) -> web.Response:
-    """Ask a question of the journal again: in the open group, else in a form to open one."""
+    """Ask a question of the journal again: in the open group, or with a form to open one."""
     trying, turn = request.app[SOURCES].trying, request[FIELDS].get("turn", "")
     row, is_away = await _find_turn(request, turn)
     if row is None:
@@ -119,8 +118,8 @@ async def bring_turn(request: web.Request) -> web.Response:
 
 
 async def say_line(request: web.Request) -> web.Response:
-    """Say a line, or inject a fault. The page contains a quick answer, and what was typed if it
-    could not be said.
+    """Send a line, or inject a fault. The page contains a quick answer, or what was typed if it
+    could not be sent.
     """
     trying, fields, file = request.app[SOURCES].trying, request[FIELDS], request[FILE]
     who, text = fields.get("as", ""), _text_of(fields.get("text", ""))[:MAX_LINE]
@@ -138,7 +137,7 @@ async def say_line(request: web.Request) -> web.Response:
         await trial.inject_fault(fault)
     if not (text or file):
         return redirect(request, f"{BASE}?as={quote(who)}#say")
-    if trial.lacks:  # the page says why
+    if trial.lacks:  # the page shows the reason
         return await _render_trial(request, trial, text=text, status=409)
     asked = f"@bot {text}".strip() if fields.get("call") == "1" else text
     patience, is_said = SENT_WITHIN if file else ANSWER_WITHIN, False
@@ -159,7 +158,7 @@ async def say_line(request: web.Request) -> web.Response:
 
 
 async def send_picture(request: web.Request) -> web.Response:
-    """A picture of a line, decoded and encoded again by us."""
+    """An image of a line, decoded and re-encoded."""
     number = parse_number(request.match_info["number"])
     try:
         data = await _open_trial(request).picture(number)
@@ -169,22 +168,18 @@ async def send_picture(request: web.Request) -> web.Response:
 
 
 async def stream_news(request: web.Request) -> web.StreamResponse:
-    """The news of the group."""
     return await follow(request, _open_trial(request).feed)
 
 
 async def show_turn(request: web.Request) -> web.Response:
-    """A turn of the group in full."""
     return await render_turn(request, _touched_trial(request).showing, base=BASE)
 
 
 async def send_turn(request: web.Request) -> web.Response:
-    """A turn of the group as JSON."""
     return await render_turn_json(request, _touched_trial(request).showing)
 
 
 async def show_silence(request: web.Request) -> web.Response:
-    """Why a message of the group was not answered."""
     return await render_silence(request, _touched_trial(request).showing, base=BASE)
 
 
@@ -201,13 +196,13 @@ def _touched_trial(request: web.Request) -> Trial:
 
 
 async def _find_turn(request: web.Request, turn_id: str) -> tuple[TurnRow | None, bool]:
-    """A turn of the bot's journal, if it is known, and whether the journal is away."""
+    """Return a turn of the bot's journal, if known, and whether the journal is away."""
     found = await request.app[SOURCES].showing.trace(turn_id)
     return found[0].row if found else None, found is None
 
 
 def _question_of(row: TurnRow | None) -> dict[str, Any]:
-    """The fields of `TrialOptions` for asking the question of a turn again."""
+    """The fields of `TrialOptions` that ask a turn's question again."""
     if row is None:
         return {"asker": "", "question": ""}
     source = Source(row.asker, row.where.session_id if row.where.is_group else 0)
@@ -216,7 +211,6 @@ def _question_of(row: TurnRow | None) -> dict[str, Any]:
 
 
 def _text_of(given: str) -> str:
-    """The text of a multi-line field."""
     return given.replace("\r\n", "\n").strip()
 
 
@@ -225,7 +219,7 @@ def _persona_name(request: web.Request, key: str) -> str:
 
 
 def _render_ended(request: web.Request, who: str, text: str) -> web.Response:
-    """A form to open another group, which keeps what was typed."""
+    """Show a form to open another group, which keeps what was typed."""
     wanted = TrialOptions(asker=who, question=text)
     return _render_opening(request, wanted, trouble="try.trouble.ended", status=409)
 
@@ -238,7 +232,6 @@ def _render_opening(
     trouble: str = "",
     status: int = 200,
 ) -> web.Response:
-    """A form to open a group with the `wanted` options."""
     trying = request.app[SOURCES].trying
     return render(
         request,

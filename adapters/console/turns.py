@@ -1,4 +1,4 @@
-"""Questions and what became of them: as rows, and one turn in full."""
+"""Questions and their outcomes: as rows, and one turn in full."""
 
 from __future__ import annotations
 
@@ -34,22 +34,20 @@ from bot.core.conversation import Conversation, NotAConversation
 from bot.core.journal import ENDINGS, Ending, Undelivered, Unfinished
 from frostagent.types.runs import Stop
 
-CUT = 400  # characters of a body that are shown unless the whole is asked for
-DAYS: Final = 30  # whose people and models the filters offer
+CUT = 400  # characters of a body shown, unless all is requested
+DAYS: Final = 30  # for the people and models in the filters
 OUTCOMES: tuple[str, ...] = (
     *sorted(ENDINGS, key=lambda one: (one != Stop.ANSWERED, not isinstance(one, Undelivered))),
     UNANSWERED,
 )
-REQUESTS = {"model", "failed"}  # kinds of spans
+REQUESTS = {"model", "failed"}  # kinds of span
 MONEY = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 HEADING = re.compile(r"^\[[^\]\n]{1,40}\]$", re.MULTILINE)
 PERSON = re.compile(r"(?:.*\()?([0-9]{1,18})\)?", re.DOTALL)
 
 
 class RowText(Struct, frozen=True):
-    """A row in words: when, who, what was said, how it ended and why, what it cost, and the address
-    of its page.
-    """
+    """A row in words: time, asker, text, ending and reason, cost, and its page's address."""
 
     when: str = ""
     who: str = ""
@@ -82,7 +80,6 @@ class PromptBlock(Struct, frozen=True):
 
 
 async def show_turns(request: web.Request) -> web.Response:
-    """The rows that pass the filters, the latest first."""
     sources = request.app[SOURCES]
     query, newest, stranger = parse_query(request), sources.feed.number, ""
     if (typed := request.query.get("asker", "").strip()) and not query.asker:
@@ -111,7 +108,7 @@ async def show_turns(request: web.Request) -> web.Response:
 
 
 async def send_rows(request: web.Request) -> web.Response:
-    """The same rows for the script of a page that is open."""
+    """The rows for the script of an open page."""
     sources, query = request.app[SOURCES], parse_query(request)
     if (found := await sources.showing.rows(query)) is None:
         raise RequestRefused(503, "journal")
@@ -125,24 +122,21 @@ async def send_rows(request: web.Request) -> web.Response:
 
 
 async def show_turn(request: web.Request) -> web.Response:
-    """One turn in full."""
     return await render_turn(request, request.app[SOURCES].showing)
 
 
 async def send_turn(request: web.Request) -> web.Response:
-    """One turn as JSON."""
     return await render_turn_json(request, request.app[SOURCES].showing)
 
 
 async def show_silence(request: web.Request) -> web.Response:
-    """Why a message was not answered."""
     return await render_silence(request, request.app[SOURCES].showing)
 
 
 async def render_turn(
     request: web.Request, showing: ConsoleQueries, *, base: str = ""
 ) -> web.Response:
-    """The turn of this journal that the path names; `base` begins the paths of its links."""
+    """Show the turn of this journal named in the path; `base` begins the paths of its links."""
     sources, speech = request.app[SOURCES], request[LANGUAGE]
     found = await showing.trace(request.match_info["id"])
     whole = request.query.get("whole") == "1"
@@ -182,11 +176,10 @@ async def render_turn(
 
 
 async def render_turn_json(request: web.Request, showing: ConsoleQueries) -> web.Response:
-    """The turn of this journal that the path names, as JSON."""
     found = await showing.trace(request.match_info["id"])
     if not found:
         return render_missing(request, is_away=found is None)
-    built = msgspec.to_builtins(found[0], enc_hook=str)  # conversations as people write them
+    built = msgspec.to_builtins(found[0], enc_hook=str)  # conversations as text
     text = msgspec.json.format(msgspec.json.encode(built), indent=2).decode()
     return web.Response(text=text, content_type="application/json")
 
@@ -194,7 +187,7 @@ async def render_turn_json(request: web.Request, showing: ConsoleQueries) -> web
 async def render_silence(
     request: web.Request, showing: ConsoleQueries, *, base: str = ""
 ) -> web.Response:
-    """Why the message of this journal that the path names was not answered."""
+    """Show why the message of this journal named in the path was not answered."""
     try:
         where = Conversation.parse(request.match_info["where"])
     except NotAConversation:
@@ -215,7 +208,7 @@ async def render_silence(
 
 
 def parse_query(request: web.Request) -> TurnQuery:
-    """The filters of an address; invalid values are ignored."""
+    """Read the filters of a URL; invalid values are ignored."""
     given = request.query
     outcome, cost = given.get("outcome", ""), given.get("cost", "").strip()
     return TurnQuery(
@@ -233,7 +226,7 @@ def parse_query(request: web.Request) -> TurnQuery:
 
 
 def _parse_time(text: str) -> float:
-    """A time as a browser sends it, in the time zone of the process; 0 for anything else."""
+    """Parse a browser's time, in the process's time zone; 0 for anything else."""
     try:
         return max(0.0, datetime.fromisoformat(text).astimezone().timestamp())
     except (ValueError, OverflowError, OSError):
@@ -274,7 +267,7 @@ async def _models(sources: Sources, chosen: str) -> list[str]:
 
 
 def _following(query: TurnQuery, found: TurnRows | None) -> str:
-    """The query for the older rows; empty if there are none."""
+    """The query for older rows; empty if there are none."""
     if found is None or found.next is None:
         return ""
     turn, verdict = found.next
@@ -301,7 +294,7 @@ def _filters(query: TurnQuery) -> dict[str, str]:
 def _describe_filters(
     request: web.Request, filters: Mapping[str, str], places: Iterable[Choice]
 ) -> list[str]:
-    """The filters that are set, in words: the form itself is closed above the rows."""
+    """The active filters in words, because the form is closed."""
     speech = request[LANGUAGE]
     words = {
         "where": next((one.words for one in places if one.value == filters["where"]), ""),
@@ -363,7 +356,7 @@ def _tone(ending: Ending) -> str:
 
 
 def _failure(speech: Language, row: TurnRow) -> str:
-    """The failure by its HTTP status, else by its kind, else in the error's own words."""
+    """The failure by HTTP status, else by kind, else by the error's text."""
     kind = row.error.partition(":")[0]
     if row.refusal.partition(":")[0] == kind:
         return request_outcome_text(speech, row.refusal)
@@ -371,7 +364,6 @@ def _failure(speech: Language, row: TurnRow) -> str:
 
 
 def describe_ending(request: web.Request, outcome: str) -> str:
-    """How a row ended, in words."""
     speech = request[LANGUAGE]
     if outcome == UNANSWERED:
         return speech("turns.unanswered")
@@ -379,7 +371,7 @@ def describe_ending(request: web.Request, outcome: str) -> str:
 
 
 def request_outcome_text(speech: Language, outcome: str) -> str:
-    """How a request, call or send ended, in words; an HTTP error with its status."""
+    """How a request, call or send ended, in words; HTTP errors with their status."""
     kind, _, status = outcome.partition(":")
     if not status.isdecimal():
         return speech.of("outcome", outcome)
@@ -393,7 +385,7 @@ def _length(trace: Trace) -> float:
 
 
 def timeline_bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> Iterator[Bar]:
-    """The spans on one timeline; secrets are masked before a body is cut."""
+    """The spans on one timeline; secrets are masked before bodies are cut."""
     begin, length = min((span.begin for span in trace.spans), default=0.0), _length(trace) or 1.0
     for span in trace.spans:
         left = 100 * (span.begin - begin) / length
@@ -405,7 +397,7 @@ def timeline_bars(trace: Trace, mask: Callable[[str], str], *, whole: bool) -> I
 
 
 def prompt_blocks(prompt: str, estimate: Any) -> list[PromptBlock]:
-    """The turn's own part of the prompt, split at the headings that only we write."""
+    """Split the turn's own part of the prompt at the headings, which only the bot writes."""
     found: list[PromptBlock] = []
     title, lines = "", list[str]()
     for line in [*prompt.splitlines(), "[]"]:

@@ -1,8 +1,8 @@
-"""Where the control socket is: a Unix socket at a path, which may be longer than the 107 bytes that
-the system itself takes.
+"""The address of the control socket: a Unix socket at a path, which may exceed the system's limit
+of 107 bytes.
 
-Windows has none. There it is a port of 127.0.0.1; the file at the path holds which, and a token
-that is new with every start: whoever can read the file may ask.
+On Windows it is a port of 127.0.0.1. The file at the path holds the port, and a token that changes
+with every start, so access to the file is access to the socket.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ LOOPBACK = "127.0.0.1"
 
 
 class LoopbackAddress(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file holds. The token goes first, as a line."""
+    """The file's content. The token is sent first, as a line."""
 
     port: int
     token: str
 
     def write(self, path: Path) -> None:
-        """Raises OSError, also for a file that holds something else."""
+        """Raises OSError, also if the file holds something else."""
         if path.exists() and self.read(path) is None:
             raise FileExistsError(f"{path} is no address of a bot")
         path.write_bytes(msgspec.json.encode(self))
@@ -43,9 +43,7 @@ class LoopbackAddress(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def dial(path: Path, seconds: float) -> socket.socket:
-    """A connection to the bot that listens at the path; it waits `seconds` for each answer. Raises
-    OSError.
-    """
+    """Connect to the bot at the path; each answer may take `seconds`. Raises OSError."""
     if sys.platform == "win32":
         address = LoopbackAddress.read(path)
         if address is None:
@@ -66,7 +64,7 @@ def dial(path: Path, seconds: float) -> socket.socket:
 
 @contextmanager
 def address_of(path: Path) -> Iterator[str]:
-    """The address for `bind` and `connect` of this path while the block runs. Raises OSError."""
+    """The address of this path for `bind` and `connect`, while the block runs. Raises OSError."""
     name = str(path)
     if len(os.fsencode(name)) <= LONGEST or sys.platform != "linux":
         yield name
@@ -79,7 +77,6 @@ def address_of(path: Path) -> Iterator[str]:
 
 
 def new_socket() -> socket.socket:
-    """A Unix socket."""
     if sys.platform == "win32":
         raise OSError("Windows has no Unix sockets")
     else:  # noqa: RET506  # mypy sees a platform by its branch

@@ -1,4 +1,4 @@
-"""The command's side of the control socket; everything here blocks."""
+"""The command's side of the control socket. Everything here blocks."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any
 
 from adapters.control.address import dial
 
-ANSWERED_WITHIN = 15.0  # seconds; reading the journal anew may wait for a database
+ANSWERED_WITHIN = 15.0  # seconds; a reload may wait for a database
 CHUNK = 65_536
 
 
 class NotRunning(Exception):
-    """Nobody listens there."""
+    """No bot listens there."""
 
 
 class NoAnswer(Exception):
-    """Somebody listens, and says nothing of use; why."""
+    """There is no usable answer; the text says why."""
 
 
 class Answered:
-    """A connection on which a question was asked."""
+    """A connection with the answer to a command."""
 
     def __init__(self, answer: dict[str, Any], connection: socket.socket) -> None:
         self.answer = answer
         self._connection = connection
 
     def wait_for_end(self, seconds: float) -> bool:
-        """Wait until the bot has ended; False where it has not after so many seconds."""
+        """Wait until the bot has ended. Returns False after `seconds`."""
         self._connection.settimeout(seconds)
         try:
             return not self._connection.recv(1)
@@ -45,9 +45,7 @@ class Answered:
 def ask_bot(
     path: Path, command: str, *, seconds: float = ANSWERED_WITHIN, **details: int
 ) -> Iterator[Answered]:
-    """The bot's answer to a command with these `details`, and the connection. Raises NotRunning
-    and NoAnswer.
-    """
+    """Send a command. Yields the answer with the connection. Raises NotRunning and NoAnswer."""
     try:
         connection = dial(path, seconds)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):

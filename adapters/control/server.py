@@ -24,28 +24,25 @@ from adapters.control.address import LOOPBACK, LoopbackAddress, address_of, new_
 logger = logging.getLogger(__name__)
 
 OWNER_ONLY, OWN_FOLDER = 0o600, 0o700
-LONGEST_LINE = 4096  # bytes of a question
+LONGEST_LINE = 4096  # bytes of a command
 TOKEN_BYTES = 32
-ASKED_WITHIN = 5.0  # seconds from the connection to the question
+ASKED_WITHIN = 5.0  # seconds from the connection to the command
 
 Answer: TypeAlias = Mapping[str, Any]
 Command: TypeAlias = Callable[..., Awaitable[Answer]]
-"""Gets the details of a question by their names. Its annotations say which there are, and what
-each may be: a question with anything else is refused.
-"""
+"""Takes a command's details by name. Details not in its annotations are refused."""
 
 
 class _Question(Struct, frozen=True):
-    """What all questions have."""
+    """Common to all commands."""
 
     command: str
 
 
 class ControlServer:
-    """Listens at `path` once `listen` was called, until the block of `open` ends; nowhere without a
-    path.
+    """Listens at `path` from `listen` until the block of `open` ends; without a path, nowhere.
 
-    Where the socket cannot be had, that is a line of the log, and the bot goes on without.
+    If the socket cannot be opened, that is logged, and the bot runs without it.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -55,11 +52,11 @@ class ControlServer:
         self._commands: Mapping[str, tuple[Command, msgspec.json.Decoder[Struct]]] = {}
         self._server: asyncio.Server | None = None
         self._inode = 0
-        self._token = ""  # what must be said first: others can reach a port
+        self._token = ""  # sent first, because a port is open to others
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """At the end of the block every connection is closed, and the socket removed."""
+        """At the end of the block, close all connections and remove the socket."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -71,9 +68,7 @@ class ControlServer:
                     task.cancel()
 
     async def listen(self, commands: Mapping[str, Command]) -> None:
-        """Answer each of these commands with what it gives; an unknown one gets a line that names
-        them.
-        """
+        """Answer these commands; an unknown one gets a line that names them."""
         self._commands = {
             name: (command, _details_of(name, command)) for name, command in commands.items()
         }
@@ -89,7 +84,6 @@ class ControlServer:
             self._inode = _inode(self._path)
 
     async def _listen_at(self, path: Path) -> asyncio.Server:
-        """Raises OSError."""
         if sys.platform != "win32":
             bound = _bind(path)
             return await asyncio.start_unix_server(self._accept, sock=bound, limit=LONGEST_LINE)
@@ -106,7 +100,7 @@ class ControlServer:
     def _close(self) -> None:
         if self._server is not None and self._path is not None:
             self._server.close()
-            if _inode(self._path) == self._inode:  # else it is another bot's by now
+            if _inode(self._path) == self._inode:  # otherwise another bot's by now
                 self._path.unlink(missing_ok=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -127,8 +121,8 @@ class ControlServer:
                     line = await reader.readline()
             writer.write(json.dumps(await self._answer(line), ensure_ascii=False).encode() + b"\n")
             await writer.drain()
-            await reader.read()  # who asked to stop waits here for our end
-        except (OSError, TimeoutError, ValueError) as error:  # ValueError: a line that is too long
+            await reader.read()  # a stop command waits here for the bot's end
+        except (OSError, TimeoutError, ValueError) as error:  # ValueError: the line is too long
             logger.debug("a control connection was given up: %s", error)
         finally:
             writer.close()
@@ -153,7 +147,7 @@ class ControlServer:
 
 
 def _details_of(name: str, command: Command) -> msgspec.json.Decoder[Struct]:
-    """The question that a command takes, by its signature."""
+    """The type of a command, from the function's signature."""
     details = [
         (one.name, one.annotation)
         if one.default is one.empty
@@ -165,9 +159,7 @@ def _details_of(name: str, command: Command) -> msgspec.json.Decoder[Struct]:
 
 
 def _bind(path: Path) -> socket.socket:
-    """A socket at that path which only we may use; one of a bot that died is replaced. Raises
-    OSError.
-    """
+    """Bind a socket that only this account may use, replacing a dead bot's. Raises OSError."""
     bound = new_socket()
     try:
         path.parent.mkdir(mode=OWN_FOLDER, parents=True, exist_ok=True)
@@ -175,7 +167,7 @@ def _bind(path: Path) -> socket.socket:
             if _is_abandoned(path, address):
                 path.unlink()
             bound.bind(address)
-            path.chmod(OWNER_ONLY)  # nobody can connect before it listens
+            path.chmod(OWNER_ONLY)  # before it listens, so no connection is possible yet
         bound.setblocking(False)
     except OSError:
         bound.close()
@@ -184,7 +176,7 @@ def _bind(path: Path) -> socket.socket:
 
 
 def _is_abandoned(path: Path, address: str) -> bool:
-    """Whether a socket lies there at which nobody listens. Raises OSError for what is no socket."""
+    """Whether there is a socket without a listener. Raises OSError for any other file."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -196,7 +188,7 @@ def _is_abandoned(path: Path, address: str) -> bool:
             dialling.connect(address)
         except OSError:
             return True
-    return False  # binding says that it is taken
+    return False  # binding reports that it is taken
 
 
 def _inode(path: Path) -> int:

@@ -1,1 +1,1 @@
-"""The `Web` port on httpx: fetches public web resources for tools, and nothing else."""
+"""The `Web` port on httpx: fetches public web resources for tools."""

@@ -1,8 +1,8 @@
-"""`HttpxWeb`: the `Web` port. One shared client, made when first needed; bounded in time, size and
-redirects.
+"""`HttpxWeb`, the `Web` port. One shared client, created on first use, with limits of time, size
+and redirects.
 
-Each hop of a redirect is re-based and checked like the first. Whatever goes wrong comes out as
-`ToolFailed`, in words that name the host and never the query, which may hold a key.
+Each hop of a redirect is re-based and checked like the first. All errors become `ToolFailed`; their
+text names the host and never the query, which may hold a key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from frostagent.types.ports import Clock
 
 MAX_BYTES = 32 * 2**20
 MAX_SECONDS = 24 * 3600.0
-ENTRY_BYTES = 1024  # what an entry costs beside its body: url, headers, key
+ENTRY_BYTES = 1024  # overhead of an entry: URL, headers, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _KeptAnswer:
 
 
 class Answers:
-    """Keeps answers, bounded by bytes and by a day; nothing here survives the process."""
+    """A cache of answers, limited in bytes and to a day; in memory only."""
 
     def __init__(self, *, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
         self._clock = clock
@@ -56,8 +56,8 @@ class Answers:
         fresh: float,
         keep: Callable[[WebResponse], bool] | None,
     ) -> WebResponse:
-        """The kept answer if it is younger than `fresh` seconds, else what `fetch` brings. Raises
-        what it raises.
+        """Return the cached answer if it is younger than `fresh` seconds, else that of `fetch`.
+        Raises what `fetch` raises.
         """
         while True:
             kept = self._kept.get(key)
@@ -68,7 +68,7 @@ class Answers:
                 return await self._fly(key, fetch, keep)
             await asyncio.wait(
                 {flight}
-            )  # unlike `await flight`, being cancelled here leaves the flight alone
+            )  # unlike `await flight`, cancelling this leaves the flight alone
             if not flight.cancelled():
                 return _landed(flight.result())
 
@@ -86,13 +86,11 @@ class Answers:
                 self._keep(key, response)
             flight.set_result(response)
         except ToolFailed as error:
-            flight.set_result(
-                error
-            )  # a result, not an exception: nobody may be there to collect it
+            flight.set_result(error)  # a result, not an exception, which might never be retrieved
             raise
         finally:
             del self._flights[key]
-            flight.cancel()  # does nothing to a flight that landed
+            flight.cancel()  # no effect on a finished flight
         return response
 
     def _keep(self, key: Hashable, response: WebResponse) -> None:
@@ -108,17 +106,17 @@ def _landed(outcome: WebResponse | ToolFailed) -> WebResponse:
 
 
 ENCODINGS = "gzip"
-"""What we ask for; a server that packs otherwise was not asked to."""
+"""The encodings requested; other ones are refused."""
 
 PLAIN = frozenset({"", "identity"})
 GZIP = frozenset({"gzip", "x-gzip"})
 
 
 async def read_body(response: httpx.Response, *, host: str, limit: int) -> bytes:
-    """The body, at most `limit` bytes of it, unpacked. Raises ToolFailed, httpx.HTTPError.
+    """Return the unpacked body of at most `limit` bytes. Raises ToolFailed, httpx.HTTPError.
 
-    `host` is what its server is called in an error. Too large is told by what the server says of
-    the size, else as soon as the limit is passed.
+    `host` names the server in errors. The size is checked by the Content-Length, else while
+    reading.
     """
     too_large = ToolFailed(f"{host} sent more than {limit:,} bytes")
     encoding = response.headers.get("content-encoding", "").strip().lower()
@@ -137,7 +135,7 @@ async def read_body(response: httpx.Response, *, host: str, limit: int) -> bytes
 
 
 async def _unpack(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    """The content of the gzip, up to `most` bytes at once. Raises httpx.DecodingError."""
+    """Unpack gzip, yielding at most `most` bytes at a time. Raises httpx.DecodingError."""
     gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
     begun = False
     try:
@@ -154,14 +152,14 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class HttpxWeb:
-    """Fits `bot.core.ports.Web`.
+    """The `Web` port.
 
-    `user_agent` must say who runs this and how to reach them (MET Norway and PaperMC block anything
-    else). `base_urls` maps a public host to the url that stands in for its root, as in
+    `user_agent` must name the operator and how to reach them (MET Norway and PaperMC block anything
+    else). `base_urls` maps a public host to the URL that replaces its root, as in
     {"api.open-meteo.com": "http://127.0.0.1:1234/api.open-meteo.com"}: a mirror, or a test's
-    server. It is the operator's word, so where it points may be private. With `foreign` the urls
-    are others' words (a model's, a member's): see `CheckedTransport`, and what stands in for a host
-    is reached under that host's name only.
+    server. The operator sets it, so its targets may be private. With `foreign`, URLs come from a
+    model or a member: see `CheckedTransport`; then a replacement is reached only under its host's
+    name.
     """
 
     def __init__(
@@ -198,9 +196,7 @@ class HttpxWeb:
         """See `Web.get`. Raises ToolFailed."""
         try:
             target = httpx.URL(url)
-            if (
-                params
-            ):  # merged, because httpx's own `params=` drops the query that a url already has
+            if params:  # merged, because httpx's own `params=` drops the URL's query
                 target = target.copy_merge_params(params)
         except httpx.InvalidURL as error:
             raise ToolFailed(f"not a url that can be fetched: {error}") from error
@@ -213,7 +209,7 @@ class HttpxWeb:
         )
 
     async def aclose(self) -> None:
-        """Close the connections; the next `get` would open new ones."""
+        """Close the connections; the next `get` opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -239,13 +235,13 @@ class HttpxWeb:
                 return response
             url = target.join(location)
             if endpoint_of(url) not in (origin, endpoint_of(target)):
-                headers = {}  # what was meant for one host (a key, say) is not shown to another
+                headers = {}  # headers for one host, such as a key, are not sent to another
         raise ToolFailed(f"{origin[0]} redirects more than {self._limits.redirects} times")
 
     async def _request(
         self, url: httpx.URL, target: httpx.URL, headers: dict[str, str]
     ) -> WebResponse:
-        """One hop; `url` is what was asked for, `target` where it is asked."""
+        """One hop; `url` was requested, `target` is where the request goes."""
         seconds = self._limits.request_seconds
         try:
             async with (
@@ -272,15 +268,13 @@ class HttpxWeb:
             ) from error
 
     def _entered(self, url: httpx.URL, *, coming_from: httpx.URL | None) -> httpx.URL:
-        """Where the url is asked: as it is, or at what stands in for its host. Raises
-        ToolFailed.
-        """
+        """Return the target of a URL: itself, or its host's replacement. Raises ToolFailed."""
         target = self._rebase(url)
-        if self._foreign and target != url:  # what is asked where it is, the transport checks
+        if self._foreign and target != url:  # other targets are checked by the transport
             check_foreign(url.host, port=url.port, userinfo=url.userinfo)
         inside = coming_from is not None and endpoint_of(coming_from) == endpoint_of(
             url
-        )  # a redirect of its own
+        )  # a redirect within a replacement
         if self._foreign and target == url and endpoint_of(url) in self._trusted and not inside:
             raise ToolFailed(f"{url.host} is not a public address and is not fetched")
         return target

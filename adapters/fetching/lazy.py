@@ -1,4 +1,4 @@
-"""A web client that is made at its first request: httpx is large, an idle bot does without it."""
+"""A web client created at its first request: httpx is large, and an idle bot does without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LazyWeb:
-    """Fits `Web`: an `HttpxWeb` with these arguments (see there), made by the first `get`."""
+    """A `Web`: an `HttpxWeb` with these arguments, created by the first `get`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""How much fetching may cost; apart from the client, which is loaded late."""
+"""The limits of fetching, separate from the client, which is loaded late."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """How much one `get` may cost: seconds for each request and for all of its hops, bytes of
-    decoded body.
+    """The limits of one `get`: seconds per request and for all hops, bytes of decoded body.
 
-    `silent_seconds` are those in which a server need not send anything; no more than a request has.
+    `silent_seconds` limits the time without data, and at most to that of a request.
     """
 
     request_seconds: float = 6.0

@@ -1,10 +1,9 @@
-"""How a request leaves: through the proxy of the environment, or straight to an address that was
-checked.
+"""Sends requests through the environment's proxy, or directly to a checked address.
 
-Invariant: a straight connection is made to one of the very addresses that passed the check, so a
-name that resolves differently a moment later (DNS rebinding) gains nothing. A proxy resolves names
-itself; there the url is checked, of foreign urls also what their names mean here, and the proxy's
-own network is the operator's to guard.
+Invariant: a direct connection is made to an address that passed the check itself, so a name that
+resolves differently a moment later (DNS rebinding) gains nothing. A proxy resolves names itself:
+there the URL is checked, and for foreign URLs also what the name resolves to here. The proxy's own
+network is the operator's to protect.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ SocketOption: TypeAlias = (
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
 )  # as httpcore spells it
 
-LOOK_UP = 1.0  # seconds for what a name means here, where a proxy will look it up anyway
+LOOK_UP = 1.0  # seconds to resolve a name that a proxy will resolve anyway
 MAX_ATTEMPTS = 3  # addresses of one name that are tried, each with its share of the time
 
 
 async def resolve_name(host: str, port: int) -> list[str]:
-    """The addresses of a host, in the system's order of preference. Raises OSError."""
+    """The addresses of a host in the system's order. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
-    """Opens connections only to public addresses, and to the endpoints the operator named."""
+    """Connects only to public addresses, and to the endpoints the operator named."""
 
     def __init__(
         self,
@@ -61,9 +60,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address that takes it. Raises ToolFailed, httpcore.ConnectError,
-        ConnectTimeout.
-        """
+        """Connect to the first accepting address. Raises ToolFailed, httpcore's connect errors."""
         trusted = (host, port) in self._trusted
         addresses = [host] if trusted else (await self._checked(host, port))[:MAX_ATTEMPTS]
         share = timeout and timeout / max(1, len(addresses))
@@ -94,8 +91,8 @@ class _DirectTransport(httpx.AsyncHTTPTransport):
 
     def __init__(self, network: httpcore.AsyncNetworkBackend, context: ssl.SSLContext) -> None:
         super().__init__(verify=context)
-        # httpx 0.28 offers no parameter for the network of its pool;
-        # tests/adapters/fetching/test_transport.py fails should a later release stop using this
+        # httpx 0.28 has no parameter for its pool's network;
+        # tests/adapters/fetching/test_transport.py fails if a later release stops using this
         # attribute.
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=context,
@@ -108,15 +105,15 @@ class _DirectTransport(httpx.AsyncHTTPTransport):
 
 @cache
 def _trusted_authorities() -> ssl.SSLContext:
-    """Those of the system: reading them takes 20 ms, so a process does it once."""
+    """The system's certificates: reading them takes 20 ms, so once per process."""
     return httpx.create_ssl_context()
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """Checks each request's url and sends it the right way; redirects come through here again.
+    """Checks each request's URL and routes it; redirects pass here again.
 
-    With `foreign` the urls are others' words: only the ports of the web, no passwords, and a name
-    that is known here as a private one does not go to the proxy either.
+    With `foreign`, URLs come from others: only web ports, no passwords, and a name that resolves to
+    a private address here does not go to the proxy either.
     """
 
     def __init__(
@@ -136,9 +133,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         self._proxied: dict[str, httpx.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send it. Raises ToolFailed where it may not go, httpx.TransportError where it could
-        not.
-        """
+        """Send a request. Raises ToolFailed if forbidden, httpx.TransportError if it failed."""
         host = request.url.raw_host.decode()
         try:
             check_host(request.url.scheme, host)
@@ -160,13 +155,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             await transport.aclose()
 
     async def _check_here(self, host: str, port: int) -> None:
-        """Refuse a name by its addresses here, where it has any: behind a proxy many names cannot
-        be resolved.
-        """
+        """Refuse a name by its addresses here, if any: behind a proxy many names do not resolve."""
         try:
             async with asyncio.timeout(LOOK_UP):
                 addresses = await self._resolve(host, port)
-        except (OSError, UnicodeError):  # among them TimeoutError
+        except (OSError, UnicodeError):  # includes TimeoutError
             return
         check_resolved(host, addresses)
 
@@ -175,7 +168,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             try:
                 self._proxied[proxy] = httpx.AsyncHTTPTransport(verify=self._context, proxy=proxy)
             except (ImportError, ValueError, httpx.InvalidURL) as error:
-                # A SOCKS proxy needs the optional package socksio.
+                # a SOCKS proxy needs the optional package socksio
                 raise ToolFailed(
                     "the proxy set in the environment cannot be used; tell the owner"
                 ) from error
@@ -183,12 +176,11 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
 
 def endpoint_of(url: httpx.URL) -> Endpoint:
-    """Host and port a url leads to."""
     return url.raw_host.decode(), url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
 
 
 def proxy_for(scheme: str, host: str) -> str:
-    """The proxy the environment (or the system's settings) wants for this host, empty for none."""
+    """The proxy for this host from the environment or the system's settings; empty for none."""
     proxies = getproxies()
     proxy = proxies.get(scheme) or proxies.get("all") or ""
     if not proxy or proxy_bypass(host):

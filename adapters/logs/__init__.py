@@ -1,5 +1,4 @@
-"""The bot's log on standard error, for people or for machines.
+"""The bot's log on standard error, for people or machines.
 
-Everybody logs through the standard library; only here is decided how that looks and what is left
-out of it.
+All code logs through the standard library; this package alone decides on format and masking.
 """

@@ -1,6 +1,4 @@
-"""Log records as lines of text, for people or as JSON, with the run they belong to; all go to
-standard error.
-"""
+"""Formats log records as text or JSON lines, with the run they belong to, on standard error."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ from frostagent.text.masking import Mask
 
 Style: TypeAlias = Literal["console", "json"]
 
-# What a terminal obeys: control characters, line separators, and what turns the direction of the
-# text around.
+# What a terminal interprets: control characters, line separators, and bidirectional controls.
 _UNSAFE = (
     *range(0x20),
     *range(0x7F, 0xA0),
@@ -33,17 +30,15 @@ _UNSAFE = (
 UNSAFE = {code: repr(chr(code))[1:-1] for code in _UNSAFE}
 UNSAFE_IN_TRACEBACKS = {code: shown for code, shown in UNSAFE.items() if chr(code) not in "\n\t"}
 
-# What every record has, and what other formatters add to one; the rest is what it was logged with.
+# Attributes of every record, and those added by other formatters; the rest are the record's extras.
 USUAL = {*vars(logging.makeLogRecord({})), "message", "asctime"}
 
-DIM, BLUE, MAGENTA, CYAN = "2", "34", "35", "36"  # as a terminal numbers them
+DIM, BLUE, MAGENTA, CYAN = "2", "34", "35", "36"  # terminal colour codes
 LEVELS = {"debug": "32", "info": "32", "warning": "33", "error": "31", "critical": "31"}
 
 
 def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging.Formatter:
-    """A formatter of records; `colors` are for a terminal, and for the console style
-    only.
-    """
+    """A formatter of records; `colors` are for a terminal, and the console style only."""
     match style:
         case "console":
             return _Formatter(mask, _local, partial(_for_people, _colored if colors else _plain))
@@ -52,9 +47,7 @@ def make_formatter(style: Style, *, mask: Mask, colors: bool = False) -> logging
 
 
 class _Formatter(logging.Formatter):
-    """Masks what goes into the line, and the line: a secret inside quoted JSON is spelt in yet
-    another way there.
-    """
+    """Masks the values and the whole line: inside quoted JSON a secret is escaped differently."""
 
     def __init__(
         self, mask: Mask, moment: Callable[[float], str], write: Callable[[dict[str, object]], str]
@@ -72,9 +65,7 @@ class _Formatter(logging.Formatter):
         return self._mask(self._write(told))
 
     def _describe(self, record: logging.LogRecord) -> Mapping[str, object]:
-        """The time, the level, the logger, the message, the run, and whether that is only tried
-        out; then what else it was logged with.
-        """
+        """Time, level, logger, message, run, and whether it is a trial; then the extras."""
         told: dict[str, object] = {
             "timestamp": self._moment(record.created),
             "level": record.levelname.lower(),
@@ -93,7 +84,7 @@ class _Formatter(logging.Formatter):
         return told
 
 
-# --- how it is written ----------------------------------------------------------------------------
+# --- forms --------------------------------------------------------------------------------------
 
 
 def _utc(created: float) -> str:
@@ -110,8 +101,8 @@ def _local(created: float) -> str:
 
 
 def _for_people(paint: Callable[[str, str], str], told: dict[str, object]) -> str:
-    """`2026-01-31 20:15:00 [info] bot.turn: what happened key=value`, without what a terminal
-    obeys; a traceback keeps its lines.
+    """`2026-01-31 20:15:00 [info] bot.turn: what happened key=value`, without terminal controls; a
+    traceback keeps its lines.
     """
     traceback = told.pop("exception", None)
     shown = {key: str(value).translate(UNSAFE) for key, value in told.items()}
@@ -137,21 +128,20 @@ logger = logging.getLogger("bot")
 
 
 class LineHandler(logging.StreamHandler[TextIO]):
-    """Writes lines; one that cannot be written says so in a line of its own, without repeating what
-    it was about.
+    """Writes lines. A line that fails is reported by a line of its own, without its content.
 
-    The standard handler would print the arguments of the broken line, and a secret with them.
+    The standard handler would print the failed line's arguments, and secrets in them.
     """
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # the standard library's name
-        """Called inside the handling of the exception that was raised."""
+        """Called while the exception is being handled."""
         kind = type(sys.exc_info()[1]).__name__
         try:
             self.stream.write(
                 f"a line of {record.name} ({record.pathname}:{record.lineno}) was lost: {kind}\n"
             )
         except (OSError, ValueError):
-            return  # the stream is gone, and with it whoever read it
+            return  # the stream is closed
 
 
 def set_up_logs(
@@ -163,11 +153,11 @@ def set_up_logs(
     colors: bool = False,
     warnings: TextIO | None = None,
 ) -> LineHandler:
-    """Send all that is logged from `level` on to the stream, in place of what was set up before;
-    `warnings` gets those, and errors, as well.
+    """Send log records from `level` up to the stream, replacing earlier handlers; `warnings` also
+    receives warnings and errors.
 
-    An exception that nobody catches is logged as well, and so are Python's warnings, so that they
-    are masked and have the form of everything else.
+    Uncaught exceptions and Python's warnings are logged too, so that they are masked and formatted
+    alike.
     """
     handler = LineHandler(stream)
     handler.setFormatter(make_formatter(style, mask=mask, colors=colors))
@@ -189,7 +179,7 @@ def set_up_logs(
 def log_uncaught(
     kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Fits `sys.excepthook`."""
+    """A `sys.excepthook`."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, traceback)
     else:
@@ -206,6 +196,6 @@ def log_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Fits `warnings.showwarning`."""
-    del category, file, line  # the message says enough
+    """A `warnings.showwarning`."""
+    del category, file, line  # the message is enough
     logger.warning("%s:%d: %s", filename, lineno, message)

@@ -1,3 +1,1 @@
-"""Media: files and public urls that leave the bot, checked; pictures of people on their way to a
-model that sees.
-"""
+"""Media: outgoing files and public URLs, checked; received files on their way to a model."""

@@ -1,4 +1,4 @@
-"""The attachments people send, as a model takes them: pictures, text of files, words of voices."""
+"""Received attachments in a model's form: images, text of files, transcripts of voice messages."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bot.core.ports import KeptFile, Seen, Web
 from bot.core.segments import File, Picture, Record
 from frostagent.types.errors import Lack, MediaError, ToolFailed
 
-FETCHING = 4.0  # seconds for a url, so that time is left to ask the OneBot server
-EXPIRED = frozenset({400, 403, 404, 410})  # the answers to a url whose key has expired
+FETCHING = 4.0  # seconds for a URL, so that time is left to ask the OneBot server
+EXPIRED = frozenset({400, 403, 404, 410})  # statuses of a URL whose key has expired
 
 
 class ReceivedFiles:
-    """Fetches received files. `web` must be safe for any url; `fetching` is in seconds."""
+    """Fetches received files. `web` must be safe for any URL; `fetching` is in seconds."""
 
     def __init__(self, web: Web, *, max_bytes: int, fetching: float = FETCHING) -> None:
         self._web = web
@@ -42,7 +42,7 @@ class ReceivedFiles:
             raise MediaError(f"it has {size:,} bytes", Lack.TOO_LARGE)
 
     async def fetch_url(self, url: str) -> bytes:
-        """The bytes behind a url. Raises MediaError."""
+        """Raises MediaError."""
         try:
             async with asyncio.timeout(self._fetching):
                 response = await self._web.get(url)
@@ -58,8 +58,8 @@ class ReceivedFiles:
         return response.body
 
     async def fetch(self, kept: KeptFile, *, tried: str = "") -> bytes:
-        """The bytes of a file as the OneBot server offers it: base64, path or url, unless that url
-        was `tried` before. Raises MediaError.
+        """Return the bytes of a file that the OneBot server offers as base64, path or URL, unless
+        that URL was `tried`. Raises MediaError.
         """
         if kept.base64:
             return await asyncio.to_thread(self._plain, kept.base64)
@@ -83,7 +83,7 @@ class ReceivedFiles:
         return data
 
     def _read(self, path: Path) -> bytes:
-        """The bytes of a local file; empty if it is not there (a path of another container)."""
+        """The bytes of a local file; empty if it is missing (a path in another container)."""
         try:
             is_there = path.is_absolute() and path.is_file()
             return path.read_bytes() if is_there and path.stat().st_size <= self._max_bytes else b""
@@ -92,8 +92,8 @@ class ReceivedFiles:
 
 
 MAX_PICTURE_BYTES = 8 * 2**20
-KEPT = 16 * 2**20  # characters of pictures that are kept for when they come again
-MOST_FAILING = 6  # pictures in a row
+KEPT = 16 * 2**20  # base64 characters of cached images
+MOST_FAILING = 6  # consecutive images
 UNFETCHED: Final = Phrase(
     "账号 {account} 连续 {count} 张图片都取不下来，模型看不到图。多半是 OneBot 服务端拿不到"
     "图片的密钥（在它的日志里搜 rkey）：请更新并重启它。",
@@ -104,16 +104,14 @@ UNFETCHED: Final = Phrase(
 CATALOGUE.register(__name__, globals())
 
 Ask: TypeAlias = Callable[[int, str], Awaitable[KeptFile]]
-"""Asks the OneBot server of an account for a file by its name. Raises TransportError."""
+"""Asks the OneBot server of an account for a file by name. Raises TransportError."""
 
 Decode: TypeAlias = Callable[[bytes], Awaitable[bytes]]
-"""Makes any picture a JPEG of moderate size, without harm to us. Raises MediaError."""
+"""Converts any image to a JPEG of moderate size in a sandbox. Raises MediaError."""
 
 
 class PictureSight:
-    """Fits `bot.core.ports.PictureReader`. `web` must be one for urls that others
-    name; `fetching` is in seconds, for one.
-    """
+    """The `PictureReader` port. `web` must be safe for foreign URLs; `fetching` is in seconds."""
 
     def __init__(
         self,
@@ -129,14 +127,12 @@ class PictureSight:
         self._decode = decode
         self._ask = ask
         self._tell = tell
-        # pictures since the last that came, by account; as many as it takes to tell of them
+        # images since the last success, by account; at most as many as needed for an alert
         self._failed = defaultdict[int, set[str]](set)
         self._shown: LRUCache[bytes, str] = LRUCache(KEPT, getsizeof=len)
 
     async def see(self, account: int, image: Picture) -> Seen:
-        """The picture as a data url. Raises MediaError: it cannot be had, or is none that can be
-        shown.
-        """
+        """Return the image as a data URL. Raises MediaError if unavailable or undecodable."""
         self._received.check(image.size)
         why = MediaError("it has no address", Lack.OUT_OF_REACH)
         came = False
@@ -157,7 +153,7 @@ class PictureSight:
             except MediaError as error:
                 lack = why.lack if image.url else error.lack
                 raise MediaError(f"{why}; and at the OneBot server: {error}", lack) from error
-        finally:  # also if it is waited for no longer
+        finally:  # also if the caller no longer waits
             self._count(account, image, came=came or why.lack is Lack.TOO_LARGE)
 
     def _count(self, account: int, image: Picture, *, came: bool) -> None:
@@ -196,21 +192,21 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # no text has these, but for colours (1b)
+BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # never in text, except for colours (1b)
 
 AskFile: TypeAlias = Callable[[Conversation, File], Awaitable[KeptFile]]
-"""Asks the OneBot server where a file of a conversation is. Raises TransportError."""
+"""Asks the OneBot server for a file of a conversation. Raises TransportError."""
 
 
 class TextReader:
-    """Fits `bot.core.ports.TextFileReader`. `web` must be one for urls that others name."""
+    """The `TextFileReader` port. `web` must be safe for foreign URLs."""
 
     def __init__(self, *, web: Web, ask: AskFile, fetching: float = FETCHING) -> None:
         self._received = ReceivedFiles(web, max_bytes=MAX_FILE_BYTES, fetching=fetching)
         self._ask = ask
 
     async def read(self, conversation: Conversation, file: File) -> str:
-        """Its text, of a long one the beginning. Raises MediaError."""
+        """Return the file's text, cut at MAX_TEXT. Raises MediaError."""
         self._received.check(file.size)
         text = as_text(await self._bytes(conversation, file))
         return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + CUT.format(total=len(text))
@@ -230,7 +226,7 @@ class TextReader:
 
 
 def as_text(data: bytes) -> str:
-    """The text in these bytes: as their mark says, else UTF-8, else GB 18030. Raises MediaError."""
+    """Decode by the byte order mark, else as UTF-8, else as GB 18030. Raises MediaError."""
     marked = [encoding for mark, encoding in MARKS if data.startswith(mark)]
     for encoding in marked or ["utf-8", "gb18030"]:
         try:
@@ -244,14 +240,14 @@ def as_text(data: bytes) -> str:
 
 MAX_VOICE_BYTES = 5 * 2**20
 MAX_SECONDS = 60.0
-MAX_TRANSCRIPT = 2000  # characters; nobody speaks more in a minute
+MAX_TRANSCRIPT = 2000  # characters; more than a minute of speech
 
 Transcribe: TypeAlias = Callable[[bytes, float], Awaitable[str]]
-"""The words in a wav that lasts so many seconds. Raises MediaError."""
+"""Transcribes a wav of that many seconds. Raises MediaError."""
 
 
 class VoiceEar:
-    """Fits `bot.core.ports.VoiceListener`; `ask` asks for a voice as wav."""
+    """The `VoiceListener` port; `ask` returns a voice message as wav."""
 
     def __init__(
         self, *, web: Web, ask: Ask, transcribe: Transcribe, fetching: float = FETCHING
@@ -261,7 +257,7 @@ class VoiceEar:
         self._transcribe = transcribe
 
     async def hear(self, account: int, record: Record) -> str:
-        """The words in it. Raises MediaError."""
+        """Return the transcript. Raises MediaError."""
         if record.seconds > MAX_SECONDS:
             raise MediaError(f"it is {record.seconds} s long", Lack.TOO_LARGE)
         try:
@@ -275,7 +271,7 @@ class VoiceEar:
 
 
 def length_of(data: bytes) -> float:
-    """The seconds of a wav. Raises MediaError for what is none."""
+    """Seconds of a wav. Raises MediaError for anything else."""
     try:
         with wave.open(io.BytesIO(data)) as sound:
             frames, rate = sound.getnframes(), sound.getframerate()

@@ -1,12 +1,11 @@
-"""The program that pictures of strangers are unpacked by: `python -m adapters.media.decoder`.
+"""The program that decodes images of strangers: `python -m adapters.media.decoder`.
 
-A decoder is C that reads whatever anybody sends, so it runs where little can be lost: a process
-with no secrets, no files to write, bounded memory and time. The bot's side of it,
-`adapters/media/decoder_process.py`, kills it when it takes too long; it dies with the bot.
+A decoder is C code that reads arbitrary input, so it runs where little can be lost: a process
+without secrets, without files to write, with bounded memory and time. The bot's side,
+`adapters/media/decoder_process.py`, kills it if it takes too long; it dies with the bot.
 
-On its input come pictures, each behind its length (four bytes, big-endian); on its output goes for
-each one an answer: a byte (0 a JPEG, 1 why not), the length, and that. It ends with its input, and
-when nothing came for a while.
+Input: images, each after its length (four bytes, big-endian). Output: for each one a byte (0: a
+JPEG, 1: an error), a length, and the JPEG or error. It ends with its input, or after an idle time.
 """
 
 from __future__ import annotations
@@ -29,19 +28,16 @@ from adapters.media.decoder_protocol import ANSWER, HEAD, REFUSED, SHOWN
 from adapters.media.formats import picture_kind
 from frostagent.types.errors import MediaError
 
-MAX_PIXELS = 32_000_000  # unpacked, four bytes each; more than most phones' pictures have
-LONGEST = 1568  # dots of a side,
-AREA = 1_150_000  # and in all: what vendors make of larger ones anyway, and about a thousand tokens
-SMALLEST = 11  # dots of a side; narrower ones are refused by some vendors
+MAX_PIXELS = 32_000_000  # decoded, four bytes each; more than most phones' photos have
+LONGEST = 1568  # pixels of a side,
+AREA = 1_150_000  # and in all: vendors shrink larger ones to this, about a thousand tokens
+SMALLEST = 11  # pixels of a side; some vendors refuse narrower images
 QUALITY = 85
 
 
-# Passes over the whole picture. Cameras and editors write about ten; each costs as much as a
-# picture of its own.
+# Passes over the whole image. Cameras and editors write about ten; each costs as much as an image.
 MAX_SCANS = 64
-MARKER = re.compile(
-    rb"\xff[\x01-\xcf\xd8-\xfe]"
-)  # neither a stuffed byte, nor filling, nor where to start again
+MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")  # no stuffed byte, no padding, no restart marker
 
 UPRIGHT: Mapping[object, Transpose] = {
     2: Transpose.FLIP_LEFT_RIGHT,
@@ -52,13 +48,13 @@ UPRIGHT: Mapping[object, Transpose] = {
     7: Transpose.TRANSVERSE,
     8: Transpose.ROTATE_90,
 }
-"""What undoes each orientation that EXIF knows."""
+"""Undoes each EXIF orientation."""
 
 
 def write_jpeg(data: bytes) -> bytes:
-    """The picture (of several: the first) as a JPEG, upright. Raises MediaError.
+    """Convert the image (the first of several) to an upright JPEG. Raises MediaError.
 
-    It has at most 1568 dots a side and 1.15 million in all; what was transparent is white.
+    It has at most 1568 pixels per side and 1.15 million in all; transparency becomes white.
     """
     kind = picture_kind(data)
     if not kind:
@@ -71,22 +67,22 @@ def write_jpeg(data: bytes) -> bytes:
         raise
     except Image.DecompressionBombError as error:
         raise MediaError("it has far too many dots to unpack") from error
-    # Decoders raise whatever they stumble over: SyntaxError, struct.error, EOFError ...
+    # decoders raise anything: SyntaxError, struct.error, EOFError ...
     except Exception as error:
         raise MediaError(f"it cannot be read ({type(error).__name__})") from error
 
 
 def count_scans(jpeg: bytes) -> int:
-    """How often a JPEG goes over its picture; counted no further than one more than may be.
+    """Count the scans of a JPEG, stopping above MAX_SCANS.
 
-    Segments are stepped over by their length, so pictures within it (thumbnails) do not count, nor
-    what is behind it.
+    Segments are skipped by their length, so thumbnails do not count, nor does anything after the
+    end.
     """
     at, scans = 2, 0
     while scans <= MAX_SCANS and (marker := MARKER.search(jpeg, at)):
         at = marker.end()
         code = jpeg[at - 1]
-        if code == 0xD9:  # the end
+        if code == 0xD9:  # end of image
             break
         if code == 0xDA:
             scans += 1
@@ -102,9 +98,7 @@ def _shrink(data: bytes, kind: str) -> bytes:
         size = _fit(opened.width, opened.height)
         if min(size) < SMALLEST:
             raise MediaError(f"it is too narrow to be seen, {opened.width} x {opened.height} dots")
-        opened.draft(
-            "RGB", size
-        )  # a JPEG is unpacked at a fraction of its size, which is much faster
+        opened.draft("RGB", size)  # decodes a JPEG at a fraction of its size, which is much faster
         mode = "RGBA" if opened.has_transparency_data else "RGB"
         unpacked = opened if opened.mode == mode else opened.convert(mode)
         small = unpacked.resize(size, reducing_gap=2.0)
@@ -113,13 +107,13 @@ def _shrink(data: bytes, kind: str) -> bytes:
 
 
 def _fit(width: int, height: int) -> tuple[int, int]:
-    """Its own size, or what both bounds leave of it."""
+    """The size within both limits."""
     scale = min(1.0, LONGEST / max(width, height), (AREA / (width * height)) ** 0.5)
     return max(1, int(width * scale)), max(1, int(height * scale))
 
 
 def _orientation(opened: Image.Image) -> object:
-    """How the camera was held; None where that cannot be read, which is no reason not to look."""
+    """The EXIF orientation; None if unreadable, which is no error."""
     try:
         return opened.getexif().get(ExifTags.Base.Orientation)
     except (EOFError, LookupError, OSError, SyntaxError, TypeError, ValueError, struct.error):
@@ -132,7 +126,7 @@ def _as_jpeg(picture: Image.Image) -> bytes:
         white.paste(picture, mask=picture.getchannel("A"))
         picture = white
     written = io.BytesIO()
-    picture.info.clear()  # comments, profiles, EXIF
+    picture.info.clear()  # removes comments, profiles and EXIF
     picture.save(written, "JPEG", quality=QUALITY)
     return written.getvalue()
 
@@ -142,27 +136,25 @@ if sys.platform != "win32":
 
 MEMORY = (
     448 * 2**20
-)  # bytes of address space: 32 million dots take up to 380 MiB (of WebP only 24 million fit)
-CPU = 4  # seconds for one picture; one of 32 million dots takes one or two
+)  # bytes of address space: 32 megapixels take up to 380 MiB (WebP: only 24 megapixels fit)
+CPU = 4  # seconds for one image; 32 megapixels take one or two
 FILES = 32
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, SIGKILL = 1, 4, 38, 9
 
 
 def main() -> None:
-    """Answer until nothing more comes. Arguments: the seconds after which that is so, and who
-    started it.
-    """
+    """Answer until the input ends. Arguments: idle seconds, and the parent's process id."""
     idle, parent = float(sys.argv[1]), int(sys.argv[2])
     confine()
-    # It was gone before we could ask to go with it. On Windows a launcher stands between us.
+    # The parent died before the death signal was set. On Windows a launcher is in between.
     if sys.platform != "win32" and os.getppid() != parent:
         return
     serve(sys.stdin.fileno(), sys.stdout.fileno(), idle=idle)
 
 
 def serve(source: int, sink: int, *, idle: float) -> None:
-    """Answer each picture from one file descriptor on another."""
+    """Answer each image from one file descriptor on another."""
     while (data := _read_one(source, idle)) is not None:
         _allow_time()
         try:
@@ -173,7 +165,7 @@ def serve(source: int, sink: int, *, idle: float) -> None:
 
 
 def confine() -> None:
-    """Give up what a decoder does not need. On Windows it keeps all of it."""
+    """Drop the privileges a decoder does not need. No effect on Windows."""
     if sys.platform == "linux":
         _confine_linux()
     if sys.platform != "win32":
@@ -189,20 +181,18 @@ def confine() -> None:
 
 
 def _confine_linux() -> None:
-    """Die with whoever started us, and first where memory is short; gain no rights."""
+    """Die with the parent, and first if memory is short; gain no privileges."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    # Where the interpreter may not be read (Dockerfile), the file below would be root's.
+    # if the interpreter is unreadable (Dockerfile), the file below would be root's
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
 def _allow_time() -> None:
-    """So many seconds of the processor from now on; then the kernel ends us, whoever else is
-    busy.
-    """
+    """Allow CPU more seconds of processor time; beyond that the kernel kills this process."""
     if sys.platform != "win32":
         used = resource.getrusage(resource.RUSAGE_SELF)
         seconds = int(used.ru_utime + used.ru_stime) + 1 + CPU
@@ -211,8 +201,8 @@ def _allow_time() -> None:
 
 
 def _read_one(source: int, idle: float) -> bytes | None:
-    """The next picture; None where none came in time, or nobody is there any more."""
-    # Windows cannot wait for a pipe: there it ends with its input alone.
+    """Return the next image; None after the idle time, or at the end of input."""
+    # Windows cannot wait for a pipe, so only the end of input counts.
     if sys.platform != "win32" and not select.select([source], [], [], idle)[0]:
         return None
     head = _read_exactly(source, HEAD.size)

@@ -1,9 +1,7 @@
-"""The process that unpacks pictures (`adapters/media/decoder.py`), seen from the bot: started when
-first needed, one picture at a time, killed where one takes too long, started again for the next. It
-ends by itself when it is idle.
+"""The bot's side of the image decoder (`adapters/media/decoder.py`): a process started on demand,
+for one image at a time, killed if one takes too long. It ends by itself when idle.
 
-Invariant: nothing of a stranger's picture but its first bytes is looked at in the bot's own
-process.
+Invariant: the bot's own process reads only the first bytes of a stranger's image.
 """
 
 from __future__ import annotations
@@ -23,16 +21,16 @@ from frostagent.types.errors import MediaError
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 5.0  # for one picture, the start of the process included
-PATIENCE = 10.0  # seconds for one picture with those before it
-IDLE = 60  # seconds after which the process ends: it takes about 40 MiB
-LAST = 2.0  # seconds until a killed process is gone
+SECONDS = 5.0  # for one image, including the start of the process
+PATIENCE = 10.0  # seconds for one image, including its wait for others
+IDLE = 60  # seconds after which the process ends, to free about 40 MiB
+LAST = 2.0  # seconds for a killed process to be gone
 
 PROGRAM = ("-P", "-m", "adapters.media.decoder")
 
 
 class DecoderProcess:
-    """Unpacks pictures elsewhere. `command` is what is started; the times are in seconds."""
+    """Decodes images in another process, started by `command`; the times are in seconds."""
 
     def __init__(
         self,
@@ -50,7 +48,7 @@ class DecoderProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process that is there now, if one is."""
+        """The id of the running process, if any."""
         running = self._running
         return (
             None
@@ -59,9 +57,7 @@ class DecoderProcess:
         )
 
     async def decode(self, data: bytes) -> bytes:
-        """The picture as a JPEG of moderate size. Raises MediaError: it is none, or cannot be
-        unpacked in bounds.
-        """
+        """Return the image as a JPEG of moderate size. Raises MediaError if that is impossible."""
         if not picture_kind(data):
             raise MediaError(f"it is no picture but {describe(data)}")
         try:
@@ -73,14 +69,14 @@ class DecoderProcess:
             ) from None
 
     async def aclose(self) -> None:
-        """End the process; the next picture would start another."""
+        """End the process; the next image starts another."""
         running, self._running = self._running, None
         if running is not None:
             await running.end()
 
     async def _decode(self, data: bytes) -> bytes:
         answer = await self._ask(data)
-        if answer is None:  # it had ended for want of work just as we asked
+        if answer is None:  # it ended from idleness just then
             answer = await self._ask(data)
         if answer is None:
             raise MediaError("the process that unpacks pictures does not stay")
@@ -90,9 +86,7 @@ class DecoderProcess:
         return body
 
     async def _ask(self, data: bytes) -> tuple[int, bytes] | None:
-        """The process's answer; None where it ended of its own accord. Raises MediaError where it
-        did not.
-        """
+        """Return the process's answer; None if it ended by itself. Raises MediaError."""
         is_well = False
         try:
             async with asyncio.timeout(self._seconds):
@@ -109,9 +103,7 @@ class DecoderProcess:
                 f"the process that unpacks pictures cannot be started ({error.strerror})"
             ) from error
         finally:
-            if (
-                not is_well
-            ):  # cancelled, too: what it is at would come in the place of the next answer
+            if not is_well:  # also if cancelled: its answer would be taken for the next one's
                 await self.aclose()
         if answer is None and (code := running.code) != 0:
             logger.warning("the process that unpacks pictures ended over one (%s)", code)
@@ -128,13 +120,13 @@ class DecoderProcess:
                 stderr=asyncio.subprocess.DEVNULL,
                 env=_environment(),
                 cwd=os.sep,
-                start_new_session=True,  # a Ctrl+C in the terminal is for the bot
+                start_new_session=True,  # a Ctrl+C in the terminal is for the bot only
             )
         return self._running
 
 
 def _environment() -> dict[str, str]:
-    """Where our modules are, and nothing else: no key, no token, no proxy."""
+    """The module path only: no key, no token, no proxy."""
     places = (str(Path(place).absolute()) for place in sys.path)
     needed = {
         "PYTHONPATH": os.pathsep.join(places),
@@ -147,7 +139,7 @@ def _environment() -> dict[str, str]:
 
 
 class _Running(asyncio.SubprocessProtocol):
-    """A process that was started. `is_over` as soon as it ended or stopped listening."""
+    """A started process. `is_over` once it has ended or stopped listening."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -159,11 +151,11 @@ class _Running(asyncio.SubprocessProtocol):
 
     @property
     def code(self) -> int | None:
-        """Its exit code, negative for a signal; None where it is not known."""
+        """Its exit code, negative for a signal; None if unknown."""
         return None if self.transport is None else self.transport.get_returncode()
 
     async def ask(self, data: bytes) -> tuple[int, bytes] | None:
-        """Its answer to a picture; None where it ended instead."""
+        """Return its answer to an image; None if it ended."""
         pipe = cast(
             "asyncio.WriteTransport", self.transport and self.transport.get_pipe_transport(0)
         )
@@ -176,11 +168,11 @@ class _Running(asyncio.SubprocessProtocol):
         return answer
 
     async def end(self) -> None:
-        """Kill it, and wait until it is gone, so that nothing is left of it."""
+        """Kill it, and wait until it is gone."""
         if self.transport is None:
             return
-        # What ends by itself is let: asyncio's `kill` may reap it, and then nobody knows how it
-        # ended.
+        # Let it end by itself if it is about to: asyncio's `kill` may reap it and lose its exit
+        # code.
         if not (self._is_leaving and await self._is_gone()):
             with suppress(ProcessLookupError):
                 self.transport.kill()
@@ -198,7 +190,7 @@ class _Running(asyncio.SubprocessProtocol):
             return None
         kind, size = ANSWER.unpack_from(self._data)
         whole = ANSWER.size + size
-        if size > MAX_ANSWER:  # it is not itself any more
+        if size > MAX_ANSWER:  # corrupt output
             self.is_over = True
         if self.is_over or len(self._data) < whole:
             return None
@@ -211,7 +203,7 @@ class _Running(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(
             "asyncio.SubprocessTransport", transport
-        )  # uvloop's own is no subclass
+        )  # uvloop's class is no subclass
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
         self._data += data

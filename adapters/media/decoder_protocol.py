@@ -1,6 +1,4 @@
-"""The frames between the bot and the process that unpacks pictures: length and picture; kind,
-length and answer.
-"""
+"""The frames between the bot and the image decoder: length and image; kind, length and answer."""
 
 from __future__ import annotations
 
@@ -10,4 +8,4 @@ from typing import Final
 HEAD: Final = struct.Struct(">I")
 ANSWER: Final = struct.Struct(">BI")
 SHOWN, REFUSED = 0, 1
-MAX_ANSWER: Final = 4 * 2**20  # bytes; a JPEG of 1.15 million dots is far smaller
+MAX_ANSWER: Final = 4 * 2**20  # bytes; a JPEG of 1.15 megapixels is far smaller

@@ -1,10 +1,10 @@
-"""The `Media` port: files of one folder and what public urls lead to, made into what may be sent.
+"""The `Media` port: turns files of one folder and public URLs into attachments.
 
-Nothing outside the folder is ever read, links included. A OneBot server in another container cannot
-see our files, so a file travels inside the frame as base64:// unless both share the folder at the
-same path (`onebot/compose.md` section 4). A url is fetched by us, never by the OneBot server, which
-looks at no address: what it holds travels the same way. Only the operator can have urls passed on
-as they are (MEDIA_URLS=pass).
+Nothing outside the folder is read, not even through links. A OneBot server in another container
+cannot read the bot's files, so a file is sent inside the frame as base64:// unless both share the
+folder at the same path (`onebot/compose.md` section 4). The bot fetches URLs itself, because a
+OneBot server checks no address, and sends the content in the same way. Only the operator can have
+URLs passed on (MEDIA_URLS=pass).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from frostagent.types.speech import Attachment, MediaKind
 MAX_URL = 2048
 ADVICE = "give an http or https url of a public host"
 
-HOST = re.compile(r"[a-z0-9._:-]*")  # letters beyond ASCII are read by their IDNA form
+HOST = re.compile(r"[a-z0-9._:-]*")  # other letters are in their IDNA form
 
 
 def check_url(url: str) -> str:
-    """The url, if it may be fetched as far as can be seen. Raises MediaError."""
+    """Return the URL if its form allows fetching it. Raises MediaError."""
     if not url:
         raise MediaError("neither path nor url is given")
     try:
@@ -53,12 +53,12 @@ def check_url(url: str) -> str:
 
 
 def name_in_url(url: str) -> str:
-    """The file's name in the url, as it stands there; often empty."""
+    """The file name in the URL, unchecked; often empty."""
     return unquote(urlsplit(url).path).rpartition("/")[2]
 
 
 def name_in_header(disposition: str) -> str:
-    """The file's name in a Content-Disposition, as it stands there; empty where there is none."""
+    """The file name in a Content-Disposition, unchecked; empty if there is none."""
     header = Message()
     try:
         header["Content-Disposition"] = disposition
@@ -67,12 +67,12 @@ def name_in_header(disposition: str) -> str:
         LookupError,
         TypeError,
         ValueError,
-    ):  # an unknown charset; a line break; parts that do not fit
+    ):  # unknown charset, line break, malformed parts
         return ""
 
 
 FOLDER = ".drafts"
-MOST = 256 * 1024 * 1024  # bytes of all of them
+MOST = 256 * 1024 * 1024  # bytes of all files
 OWN_FOLDER, OWN_FILE = 0o700, 0o600
 UNDONE = ".part"
 
@@ -80,8 +80,8 @@ logger = logging.getLogger(__name__)
 
 
 class DraftFiles:
-    """Fits `DraftMedia`: files below `root`, no more than `most` bytes of a `share`'s; what cannot
-    be written is not kept, and the log says so.
+    """The `DraftMedia` port: files below `root`, at most `most` bytes per `suffix`. A file that
+    cannot be written is logged and dropped.
     """
 
     def __init__(self, root: Path, suffix: str = "", *, most: int = MOST) -> None:
@@ -89,15 +89,14 @@ class DraftFiles:
         self._most = most
 
     async def keep(self, name: str, content: bytes) -> None:
-        """Write it."""
         await asyncio.to_thread(self._keep, name, content)
 
     async def find(self, name: str) -> bytes:
-        """It; empty where it is not there, or cannot be read."""
+        """The content; empty if it is missing or unreadable."""
         return await asyncio.to_thread(self._find, name)
 
     async def keep_only(self, names: Collection[str]) -> None:
-        """Delete all others."""
+        """Delete all other files."""
         await asyncio.to_thread(self._keep_only, names)
 
     def _keep(self, name: str, content: bytes) -> None:
@@ -138,7 +137,7 @@ class DraftFiles:
 
 
 def delete_lost(root: Path, is_known: Callable[[str], bool]) -> None:
-    """Delete the media of drafts whose turns the journal does not know, of every bot. Blocks."""
+    """Delete the media of drafts with turns unknown to the journal, of all bots. Blocks."""
     for file in root.glob(f"{FOLDER}*/*"):
         if not is_known(file.name.removesuffix(UNDONE).partition("-")[2]):
             _delete(file)
@@ -151,9 +150,9 @@ def _delete(file: Path) -> None:
         logger.warning("%s cannot be deleted (%s)", file, error.strerror)
 
 
-# NapCat takes websocket frames of 50 MiB; base64 makes four bytes of three (onebot.md 4.4).
+# NapCat accepts frames of 50 MiB; base64 makes four bytes of three (onebot.md 4.4).
 MAX_BASE64 = 37 * 1024 * 1024
-# Urls fetched side by side: what they hold is in memory up to three times (bytes, base64, text).
+# URLs fetched in parallel: content is in memory up to three times (bytes, base64, text).
 AT_ONCE = 4
 
 INSTEAD = "give another url of a public host, or do without it"
@@ -166,9 +165,10 @@ KINDS: dict[MediaKind, str] = {
 
 
 class MediaFolder:
-    """Attaches files below `root` and what urls lead to. `max_bytes` bounds what is sent as base64.
+    """Attaches files below `root` and the content of URLs. `max_bytes` limits what is sent as
+    base64.
 
-    `web` must be one for urls that others name; without one they are passed on to whoever sends.
+    `web` must be safe for foreign URLs; without it, URLs are passed on.
     """
 
     def __init__(
@@ -188,9 +188,7 @@ class MediaFolder:
     async def attach(
         self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
     ) -> Attachment:
-        """The file or what the url leads to as an attachment; the path wins when both are given.
-        Raises MediaError.
-        """
+        """Return the file (or else the URL's content) as an attachment. Raises MediaError."""
         if path.strip():
             return await asyncio.to_thread(self._attach_file, kind, path.strip(), name)
         checked = check_url(url.strip())
@@ -248,13 +246,13 @@ class MediaFolder:
         return Attachment(kind, _inline(data), name)
 
     def _checked_path(self, path: str) -> Path:
-        """The file behind the path, links followed, if it lies in the media folder."""
+        """The file at the path, with links resolved, if it is in the media folder."""
         bare = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
         if "\0" in bare:
             raise MediaError("the path holds a zero byte; name a file of the media folder")
         try:
             file = (self._root / bare).resolve()
-        except (OSError, RuntimeError, ValueError) as error:  # a circle of links; half a character
+        except (OSError, RuntimeError, ValueError) as error:  # circular links; half a character
             raise MediaError(
                 f"{path} cannot be resolved; name a file of the media folder"
             ) from error
@@ -266,7 +264,7 @@ class MediaFolder:
         first, *_ = *file.relative_to(self._root).parts, ""
         try:
             found = first.casefold() != FOLDER and file.is_file()
-        except OSError:  # a name longer than the file system takes
+        except OSError:  # the name is too long for the file system
             found = False
         if not found:
             raise MediaError(f"there is no file {path} in the media folder{self._known()}")
@@ -290,8 +288,8 @@ def _mib(size: int) -> str:
 
 
 def _let_be_read(file: Path) -> None:
-    """The OneBot server reads it itself, maybe as another account: what the bot makes is its own
-    alone otherwise.
+    """Make the file readable for the OneBot server, which may run as another account: files of the
+    bot are otherwise private.
     """
-    with suppress(OSError):  # another's file: its owner decides
+    with suppress(OSError):  # not our file: its owner decides
         file.chmod(file.stat().st_mode | 0o044)

@@ -1,6 +1,4 @@
-"""The format of a file, told by its first bytes and by nothing that anybody says of it. Pure, and
-reads a few bytes only.
-"""
+"""Determines a file's format by its first bytes alone. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +9,16 @@ from typing import Final
 from bot.core.filenames import clean_name, split_ending
 from frostagent.types.speech import MediaKind
 
-HEAD: Final = 512  # bytes that are looked at
+HEAD: Final = 512  # bytes that are read
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its name for people, as what it may be sent, and the endings of its names, the
-    usual one first.
+    """A format: its name for people, the kind it may be sent as, and its file endings, the usual
+    one first.
 
-    No endings where a name is better left alone: a program that calls itself .pdf does not run when
-    it is opened.
+    Formats whose names are better left alone have no endings: a program named .pdf does not run
+    when opened.
     """
 
     name: str
@@ -40,8 +38,8 @@ BMP = _format("BMP", "image", ".bmp", ".dib")
 MP4 = _format("MP4", "video", ".mp4", ".m4v", ".mov", ".3gp", ".3g2")
 M4A = _format("M4A", "record", ".m4a", ".m4b", ".mp4")
 
-# First bytes -> what they begin. Only what may be sent as picture, voice or video is sent so; the
-# rest is known to be called by its name in an error.
+# First bytes -> format. Only images, voice and video are sent as such; the others are listed for
+# errors.
 SIGNATURES: Final[tuple[tuple[re.Pattern[bytes], Format], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), found)
     for pattern, found in (
@@ -81,21 +79,19 @@ MEDIA_ENDINGS: Final = frozenset(ending for _, found in SIGNATURES for ending in
 
 
 def format_of(data: bytes) -> Format | None:
-    """The format of bytes that begin so; None for an unknown one."""
+    """The format of these bytes; None if unknown."""
     head = data[:HEAD]
     return next((found for pattern, found in SIGNATURES if pattern.match(head)), None)
 
 
 def picture_kind(data: bytes) -> str:
-    """Pillow's name for a picture of those formats that we read (JPEG, PNG, GIF, WEBP, BMP); empty
-    for all else.
-    """
+    """Pillow's name of a supported image (JPEG, PNG, GIF, WEBP, BMP); empty for others."""
     found = format_of(data)
     return found.name if found is not None and found.kind == "image" else ""
 
 
 def describe(data: bytes) -> str:
-    """In words for the model: what came, where it is not what it should be."""
+    """What the bytes are, in words for the model."""
     head = data[:HEAD]
     found = format_of(data)
     unknown = "text" if head.isascii() and b"\0" not in head else "of no kind that is known"
@@ -103,9 +99,7 @@ def describe(data: bytes) -> str:
 
 
 def fits(kind: MediaKind, data: bytes) -> bool:
-    """Whether this may be sent as that; anything may be sent as a file, and the sound of a film is
-    a voice.
-    """
+    """Whether the bytes may be sent as this kind: anything as a file, an MP4 also as a voice."""
     found = format_of(data)
     return (
         kind == "file"
@@ -115,9 +109,7 @@ def fits(kind: MediaKind, data: bytes) -> bool:
 
 
 def name_for(name: str, data: bytes) -> str:
-    """The name, cleaned; where it ends like another medium than these bytes are, or like none, it
-    ends as they do.
-    """
+    """Clean the name, and set its ending by the bytes if it is missing or of another medium."""
     clean = clean_name(name)
     stem, ending = split_ending(clean)
     found = format_of(data)

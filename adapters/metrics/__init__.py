@@ -1,8 +1,7 @@
-"""The bot's counters, for Prometheus. Nothing here decides anything, and nobody waits for it.
+"""The bot's metrics for Prometheus. They decide nothing and delay nothing.
 
-metrics    the instruments, fed with run events (`Observer`), journal entries (`JournalObserver`)
-           and events on their way; what is not counted but looked at (`Vitals`)
-work       what a worker counts of its share of a cluster
-exposition the text that Prometheus reads, and its library
+metrics    the instruments, fed by run events (`Observer`), journal entries (`JournalObserver`) and
+           passing events; and values read on demand (`Vitals`)
+work       a worker's figures in a cluster exposition Prometheus' text format, with its library
 cluster    the same for workers and gateways
 """

@@ -1,4 +1,4 @@
-"""Metrics of a cluster: a worker's share of the accounts, a gateway's sockets and its broker."""
+"""Metrics of a cluster: a worker's share of the accounts; a gateway's sockets and broker."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from adapters.metrics.work import Work
 
 
 class WorkCollector(Collector):
-    """A family of each."""
-
     def __init__(self, work: Work) -> None:
         self._work = work
 
     def collect(self) -> Iterator[Metric]:
-        """Whether the broker is up is not shown where no partition is: nobody needs it there."""
+        """The state of the broker is omitted without partitions, since it does not matter then."""
         work = self._work
         for name, what, value in (
             ("partitions", "Into how many parts the accounts are divided.", work.partitions),
@@ -45,7 +43,7 @@ class WorkCollector(Collector):
 
 
 class GatewayVitals(Struct, frozen=True, kw_only=True):
-    """The figures of now; counts are since the start."""
+    """Current figures; counts are since the start."""
 
     online: int
     offline: int
@@ -58,13 +56,10 @@ class GatewayVitals(Struct, frozen=True, kw_only=True):
 
 
 class GatewayCollector(Collector):
-    """All figures of a gateway."""
-
     def __init__(self, vitals: GatewayVitals) -> None:
         self._vitals = vitals
 
     def collect(self) -> Iterator[Metric]:
-        """A family each."""
         now = self._vitals
         accounts = GaugeMetricFamily(
             "frostagent_accounts",
@@ -101,7 +96,7 @@ class GatewayCollector(Collector):
 
 
 def render_gateway(vitals: GatewayVitals) -> bytes:
-    """Everything, in Prometheus' text format (0.0.4)."""
+    """All metrics, in Prometheus' text format (0.0.4)."""
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)

@@ -1,4 +1,4 @@
-"""The text that Prometheus reads. Its library comes with the first who asks: most processes never
+"""Prometheus' text format. Its library is loaded on the first request, because most processes never
 need its two megabytes.
 """
 
@@ -26,11 +26,11 @@ from prometheus_client.utils import floatToGoString
 from adapters.metrics.metrics import Count, Family, Metrics, Times, Today, Vitals
 
 Collectors: TypeAlias = Callable[[], Sequence[Collector]]
-"""Of metrics that are read when somebody asks."""
+"""Collectors read on each request."""
 
 
 def render(metrics: Metrics, vitals: Vitals, *more: Collector) -> bytes:
-    """Everything, in Prometheus' text format (0.0.4), and what `more` collects."""
+    """All metrics, in Prometheus' text format (0.0.4), with the `more` collectors."""
     registry = registry_of(metrics)
     for collector in (VitalsCollector(vitals), *more):
         registry.register(collector)
@@ -38,7 +38,7 @@ def render(metrics: Metrics, vitals: Vitals, *more: Collector) -> bytes:
 
 
 def registry_of(metrics: Metrics) -> CollectorRegistry:
-    """All that is counted, and what the library measures of the process."""
+    """All counters, and the library's own metrics of the process."""
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
@@ -50,13 +50,10 @@ def registry_of(metrics: Metrics) -> CollectorRegistry:
 
 
 class CountsCollector(Collector):
-    """A family of counts."""
-
     def __init__(self, family: Family[Count]) -> None:
         self._family = family
 
     def collect(self) -> Iterator[Metric]:
-        """All its counts."""
         family = self._family
         shown = CounterMetricFamily(family.name, family.what, labels=family.names)
         for values, count in family.members.items():
@@ -65,13 +62,10 @@ class CountsCollector(Collector):
 
 
 class TimesCollector(Collector):
-    """A family of times."""
-
     def __init__(self, family: Family[Times]) -> None:
         self._family = family
 
     def collect(self) -> Iterator[Metric]:
-        """All its histograms."""
         family = self._family
         shown = HistogramMetricFamily(family.name, family.what, labels=family.names)
         for values, times in family.members.items():
@@ -82,13 +76,10 @@ class TimesCollector(Collector):
 
 
 class VitalsCollector(Collector):
-    """The vitals."""
-
     def __init__(self, vitals: Vitals) -> None:
         self._vitals = vitals
 
     def collect(self) -> Iterator[Metric]:
-        """Each with its value."""
         vitals = self._vitals
         yield GaugeMetricFamily(
             "frostagent_lanes", "Conversations with something to do.", vitals.lanes
@@ -144,19 +135,17 @@ class VitalsCollector(Collector):
 
 
 class DiskCollector(Collector):
-    """The room on a disk."""
-
     def __init__(self, free: int | None) -> None:
         self._free = free
 
     def collect(self) -> Iterator[Metric]:
-        """In bytes; no sample where nobody knows."""
+        """In bytes; no sample if unknown."""
         what = "Bytes free where the journal is; the media where that is a server's."
         yield GaugeMetricFamily("frostagent_disk_free_bytes", what, self._free)
 
 
 def _figures_of(today: Today) -> Iterator[Metric]:
-    """None is not shown: no share where there is no limit, no cost where no price is known."""
+    """None is omitted: no ratio without a limit, no cost without a known price."""
     for name, what, value in (
         ("cost", "US dollars since midnight, where the price is known.", today.cost),
         ("tokens", "Tokens since midnight, what is reserved among them.", today.tokens),

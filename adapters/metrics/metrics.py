@@ -1,7 +1,7 @@
-"""The instruments, and what each fact adds to them.
+"""The instruments, and what each event adds to them.
 
-Every label has few values, known beforehand: names of tools, outcomes, kinds of events. A name that
-a model made up counts as `unknown`.
+Every label has few values, known in advance: tools, outcomes, kinds of events. A name invented by a
+model counts as `unknown`.
 """
 
 from __future__ import annotations
@@ -33,20 +33,17 @@ from frostagent.types.runs import RunEvent, RunFinished, StepFinished, Stop, Too
 
 
 class Count:
-    """A number that only rises."""
-
     __slots__ = ("value",)
 
     def __init__(self) -> None:
         self.value = 0.0
 
     def inc(self, amount: float = 1) -> None:
-        """So much more."""
         self.value += amount
 
 
 class Times:
-    """How long things took, in seconds, counted by upper `bounds`, which rise."""
+    """A histogram of seconds with rising upper `bounds`."""
 
     __slots__ = ("_bounds", "_counts", "sum")
 
@@ -56,12 +53,11 @@ class Times:
         self.sum = 0.0
 
     def observe(self, seconds: float) -> None:
-        """One more took so long."""
         self._counts[bisect_left(self._bounds, seconds)] += 1
         self.sum += seconds
 
     def buckets(self) -> list[tuple[float, int]]:
-        """How many took at most so long, for each bound; the last one is infinite."""
+        """Cumulative counts by upper bound; the last bound is infinite."""
         return list(zip((*self._bounds, float("inf")), accumulate(self._counts), strict=True))
 
 
@@ -69,9 +65,7 @@ Instrument = TypeVar("Instrument", Count, Times)
 
 
 class Family(Generic[Instrument]):
-    """Instruments of one `name`, by their labels' values; one there is from the first time it is
-    asked for. `what` says what they count.
-    """
+    """Instruments of one `name` by label values, created on first use. `what` is the help text."""
 
     def __init__(
         self, name: str, what: str, names: Sequence[str], make: Callable[[], Instrument]
@@ -81,7 +75,7 @@ class Family(Generic[Instrument]):
         self.members: dict[tuple[str, ...], Instrument] = {}
 
     def labels(self, *values: str) -> Instrument:
-        """The one with these values, in the order of the labels."""
+        """The instrument for these values, in the order of the labels."""
         member = self.members.get(values)
         if member is None:
             member = self.members[values] = self._make()
@@ -90,12 +84,10 @@ class Family(Generic[Instrument]):
 
 UNKNOWN: Final = "unknown"
 OTHER: Final = "other"
-MAX_OPEN: Final = (
-    10_000  # questions that wait for a turn, sends on the wire: there are never as many
-)
+MAX_OPEN: Final = 10_000  # waiting questions, sends on the wire; never reached
 
 # Upper bounds in seconds. A model takes seconds, a tool or a send fractions of one; queues and
-# time-outs are longer.
+# timeouts take longer.
 MODEL_SECONDS: Final = (0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120)
 RUN_SECONDS: Final = (0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120, 300)
 WIRE_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -104,7 +96,7 @@ Key = TypeVar("Key")
 
 ANSWERED: Final = frozenset({SendState.CONFIRMED, SendState.REFUSED, SendState.UNKNOWN})
 TOKENS: Final = ("prompt", "completion", "cached")
-# Name -> what it counts, and its labels.
+# name -> help text, labels
 COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "runs": ("Runs that ended, by how they ended.", "outcome"),
     "turns": (
@@ -124,7 +116,7 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "outcome",
     ),
     "tokens": ("Tokens as the models counted them; cached ones are prompt too.", "kind"),
-    # No series until a price is known: unknown is not zero.
+    # no series until a price is known: unknown is not zero
     "cost": ("What answers cost, where that is known.", "currency"),
     "answers": ("Answers of models, by whether it is known what they cost.", "cost"),
     "unanswered": ("Messages that were for the bot and are not answered, by why.", "reason"),
@@ -133,7 +125,7 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "stalls": ("Times the event loop stood still for more than a second.",),
 }
 
-# Name -> upper bounds in seconds, what took so long, and its labels.
+# name -> upper bounds in seconds, help text, labels
 TIMES: Final[Mapping[str, tuple[tuple[float, ...], *tuple[str, ...]]]] = {
     "queue": (WIRE_SECONDS, "From a question's arrival to the beginning of its turn."),
     "first_token": (
@@ -152,10 +144,10 @@ TIMES: Final[Mapping[str, tuple[tuple[float, ...], *tuple[str, ...]]]] = {
 
 
 class Metrics:
-    """All counters and histograms. Fits `TurnFollower`.
+    """All counters and histograms; a `TurnFollower`.
 
-    `tools` are the names of the tools there are; `reasons` name in a word why a message that was
-    for the bot is not answered, by what its verdict says.
+    `tools` are the names of existing tools; `reasons` maps a verdict's reason for no answer to its
+    label.
     """
 
     notices: Final = frozenset({RunFinished, StepFinished, ToolFinished})
@@ -194,8 +186,7 @@ class Metrics:
         self._tool = times["tool"]
         self._tool_wait = times["tool_wait"]
         self._send = times["send"].labels()
-        # Children that exist from the start show as zero, not as missing; and those of the hot path
-        # are at hand.
+        # Children created here show as zero, not as missing, and are ready for the hot path.
         self._by_event = {kind: self._events.labels(kind) for kind in kinds_of(Event)}
         self._by_state = {state: self._sends.labels(state) for state in SendState}
         self._by_known = {
@@ -211,13 +202,12 @@ class Metrics:
         self._by_outcome = {stop: self._runs.labels(stop) for stop in Stop}
 
     def know_tools(self, names: Iterable[str]) -> None:
-        """Count these by their names from now on, too."""
+        """Count these tools by name from now on."""
         self._tools_known |= frozenset(names)
 
     # --- facts ------------------------------------------------------------------------------------
 
     def notice(self, event: RunEvent) -> None:
-        """Count a fact of a run."""
         match event:
             case RunFinished(outcome=outcome) if not event.parent:
                 self._by_outcome[outcome.stop].inc()
@@ -235,8 +225,7 @@ class Metrics:
                 pass
 
     def see(self, entry: Entry) -> None:
-        """Count an entry of the journal."""
-        match entry:  # the most frequent first
+        match entry:  # most frequent first
             case SendChanged() | SendQueued():
                 self._by_state[entry.state].inc()
                 if entry.state is SendState.SENDING:
@@ -262,7 +251,7 @@ class Metrics:
                 pass
 
     def settled(self, _turn_id: str, outcome: str) -> None:
-        """Count a turn whose answer QQ had not confirmed at its end."""
+        """Count the late outcome of a turn that QQ had not confirmed at its end."""
         if (late := self._by_late.get(outcome)) is not None:
             late.inc()
 
@@ -271,16 +260,14 @@ class Metrics:
             self._unanswered.get(judged.reason, self._unanswered_else).inc()
 
     def stalled(self, _seconds: float) -> None:
-        """The event loop stood still for so long."""
         self.stalls += 1
         self._stalls.inc()
 
     def event(self, kind: str) -> None:
-        """A OneBot server sent an event of this kind."""
         self._by_event[kind].inc()
 
     def asked(self, attempt: Attempt) -> None:
-        """A model request ended; of an answer, what it took and the seconds to its first token."""
+        """A model request ended; count an answer's usage and seconds to its first token."""
         self._requests.labels(attempt.endpoint, attempt.outcome).inc()
         if (completion := attempt.completion) is None:
             return
@@ -298,7 +285,7 @@ class Metrics:
 
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:
-            # Only what can never end stays: a missing time is better than a growing table.
+            # Entries that can never end have piled up: losing times is better than a growing table.
             since.clear()
         since[key] = self._clock.monotonic()
 
@@ -309,26 +296,23 @@ class Metrics:
 
 
 def counts_of(name: str, what: str, *labels: str) -> Family[Count]:
-    """The counts of a row of `COUNTS`."""
     return Family(f"frostagent_{name}", what, labels, Count)
 
 
 def times_of(name: str, bounds: tuple[float, ...], what: str, *labels: str) -> Family[Times]:
-    """The times of a row of `TIMES`."""
     return Family(f"frostagent_{name}_seconds", what, labels, lambda: Times(bounds))
 
 
 def kinds_of(union: object) -> tuple[str, ...]:
-    """The `type` of each member of a union of the domain."""
+    """The `type` of each member of a union."""
     return tuple(member.type for member in get_args(union))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Today:
-    """The sum that everybody took since midnight, in US dollars and tokens; so much of the tokens
-    is `reserved` for requests under way. `rung` is how much of what people may take is left out, as
-    in docs/limits.md; `used` is the share of the limit of all, None where there is none, as `cost`
-    is where no price is known.
+    """Usage of all since midnight, in US dollars and tokens, `reserved` for requests under way
+    included. `rung` is how much is left out because of limits, as in docs/limits.md; `used` is the
+    share of the limit of all. `used` is None without a limit, `cost` without a known price.
     """
 
     cost: float | None
@@ -340,11 +324,10 @@ class Today:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """How the bot is now. `duplicates`, `overflow`, `reconnects` and `withheld` are since the
-    start; `waiting` is how much of each kind waits for an owner's word. Since the start, `ended`
-    counts calls that did by outcome, `commands` those that were taken by name. `today` is None
-    until what an earlier process took is known. `servers` are those for MCP, and whether each is
-    connected.
+    """The bot's current state. `duplicates`, `overflow`, `reconnects`, `withheld`, `ended` (tool
+    calls by outcome) and `commands` (by name) count since the start; `waiting` counts pending
+    decisions by kind. `today` is None until an earlier process's usage is known. `servers` are the
+    MCP servers, and whether each is connected.
     """
 
     lanes: int
@@ -363,8 +346,8 @@ class Vitals:
 
 
 def together(bots: Sequence[Vitals]) -> Vitals:
-    """Of all bots of a process, each of which has its own accounts. What is counted where the
-    accounts are, or for everybody, each of them tells whole.
+    """Merge the bots of a process, each with its own accounts. Figures that every bot reports for
+    the whole process are not added up.
     """
     return Vitals(
         lanes=sum(one.lanes for one in bots),
@@ -391,13 +374,12 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
 
 
 class CountedSink:
-    """An `EventSink` whose events are counted by kind."""
+    """An `EventSink` that counts events by kind."""
 
     def __init__(self, sink: EventSink, *, metrics: Metrics) -> None:
         self._sink = sink
         self._metrics = metrics
 
     def handle(self, event: Event) -> Coroutine[Any, Any, None]:
-        """Count it and hand it on."""
         self._metrics.event(event.type)
         return self._sink.handle(event)

@@ -1,5 +1,5 @@
-"""What a worker counts of its share of a cluster. Apart from `cluster`, because every worker has it
-and only one that is asked for its metrics needs the library of Prometheus.
+"""A worker's figures in a cluster. Separate from `cluster`, because every worker has them and only
+one that is scraped needs Prometheus' library.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Work:
-    """How things stand: there are so many `partitions`; `links` says of those that are here whether
-    the broker is reached, which are `held` once they are at work, and so many `workers` are there.
-    Since the start so many partitions were `taken`, and so many events `set_aside`.
+    """The number of `partitions` and `workers`; `links` tells for each partition here whether its
+    broker connection is up; `held` are those running. `taken` partitions and events `set_aside` are
+    counted since the start.
     """
 
     partitions: int
@@ -23,15 +23,13 @@ class Work:
     set_aside: int = 0
 
     def begin(self, partition: int) -> None:
-        """It is at work here."""
         self.held.add(partition)
         self.taken += 1
 
     def end(self, partition: int) -> None:
-        """It is no more."""
         self.held.discard(partition)
         self.links.pop(partition, None)
 
     def lay_aside(self) -> None:
-        """An event is in the queue of what nobody could handle."""
+        """An event became a dead letter."""
         self.set_aside += 1

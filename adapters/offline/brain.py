@@ -1,4 +1,4 @@
-"""Decides the demo model's answer, words or tool calls, from a transcript and the offered tools.
+"""Chooses the demo model's answer, text or tool calls, from a transcript and the offered tools.
 Pure and deterministic.
 """
 
@@ -41,22 +41,20 @@ DEMO_PICTURE = "demo.png"
 
 @dataclass(frozen=True, slots=True)
 class DemoCall:
-    """A tool the model wants run."""
-
     name: str
     arguments: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """One answer of the model: words, or calls."""
+    """An answer of the model: text or calls."""
 
     text: str = ""
     calls: tuple[DemoCall, ...] = ()
 
 
 def think(messages: Sequence[Json], tools: Collection[str]) -> Thought:
-    """Answer a transcript in the wire's form, with the tools of these names at hand."""
+    """Answer a transcript in wire form, with tools of these names."""
     question = read_question(messages)
     mind = _Mind(question, read_results(messages), frozenset(tools))
     if not tools and not mind.results and (words := _as_coder(question, messages)):
@@ -65,9 +63,9 @@ def think(messages: Sequence[Json], tools: Collection[str]) -> Thought:
 
 
 def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
-    """The answer of a model that was given no tools and is asked for code; empty where it is not.
+    """The answer to a request for code without tools; empty for other requests.
 
-    A system prompt that speaks of Coder makes any unknown question a task.
+    A system prompt that mentions Coder makes any unknown question a task.
     """
     intent = recognise(question.text)
     system = "".join(read_text(message) for message in messages if message.get("role") == "system")
@@ -87,9 +85,7 @@ def _as_coder(question: DemoQuestion, messages: Sequence[Json]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Mind:
-    """One question and everything known about it; every method gives the next thing to say or
-    do.
-    """
+    """One question and everything known about it; each method returns the next answer."""
 
     question: DemoQuestion
     results: list[Result]
@@ -146,7 +142,7 @@ class _Mind:
         return Thought(phrase.say(self.language, **fields))
 
     def see(self) -> Thought:
-        """Say how large the pictures are, which is all that a demo sees of them."""
+        """State the sizes of the images, which is all that the demo sees of them."""
         pictures = self.question.pictures
         phrase = phrases.SEES_ONE if len(pictures) == 1 else phrases.SEES_SEVERAL
         known = [f"{width} × {height}" for width, height in pictures if width]
@@ -160,13 +156,13 @@ class _Mind:
         return [result for result in self.results if result.name == name]
 
     def call(self, *calls: DemoCall) -> Thought:
-        """Run these, all of one tool; where it was not offered, say so."""
+        """Make these calls of one tool, or say that it was not offered."""
         if calls[0].name not in self.tools:
             return self.say(phrases.NOT_OFFERED, tool=calls[0].name)
         return Thought(calls=calls)
 
     def look_up(self, calls: tuple[DemoCall, ...], what: Phrase) -> Thought:
-        """Ask, all at once; then pass on what was found, a line each."""
+        """Make all calls at once, then pass on the results, a line each."""
         results = self.results_of(calls[0].name)
         if not results:
             return self.call(*calls)
@@ -177,7 +173,7 @@ class _Mind:
         )
 
     def pass_on(self, call: DemoCall, phrase: Phrase) -> Thought:
-        """Ask one tool; then say what it said."""
+        """Call one tool, then pass on its result."""
         if results := self.results_of(call.name):
             return self.conclude(results[-1], phrase, phrases.NOT_OPENED)
         return self.call(call)
@@ -190,9 +186,7 @@ class _Mind:
         )
 
     def ask_coder(self, task: str) -> Thought:
-        """Say that Coder is asked, ask, pass on: a step each, so that the words are out before the
-        work starts.
-        """
+        """Announce Coder, ask it, pass on its answer: a step each, so the text is out first."""
         if results := self.results_of("use_subagent"):
             return self.conclude(results[-1], phrases.CODER_SAID, phrases.CODER_FAILED)
         if {"send_message", "use_subagent"} <= self.tools and not self.results_of("send_message"):

@@ -1,6 +1,4 @@
-"""Recognises the intent of a question, and the cities or the game it names, by rules for Chinese
-and English. Pure.
-"""
+"""Recognizes a question's intent, and its cities or game, by Chinese and English rules. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# --- what stands around a name --------------------------------------------------------------------
+# --- around a name -----------------------------------------------------------------------------
 
 PUNCTUATION = r"[\s,，.。!！?？:：;；、~～…《》〈〉「」“”\"'‘’]"
 TIMES = (
@@ -103,14 +101,11 @@ LONGEST_CHINESE_CITY = 10
 
 
 def asks_for_weather(text: str) -> bool:
-    """It speaks of the weather at all."""
     return bool(CHINESE_WEATHER.search(text) or ENGLISH_WEATHER.search(text))
 
 
 def find_cities(text: str) -> tuple[str, ...]:
-    """The places whose weather is asked for, as they were written, at most four; none where none is
-    named.
-    """
+    """The places named, as written, at most four."""
     found = _chinese_place(text) if CHINESE_WEATHER.search(text) else _english_place(text)
     cities = dict.fromkeys(
         name for city in BETWEEN.split(found) if (name := city.strip()) and name not in NO_CITY
@@ -119,7 +114,7 @@ def find_cities(text: str) -> tuple[str, ...]:
 
 
 def _could_be_a_city(name: str) -> bool:
-    """Not half a sentence."""
+    """Excludes half sentences."""
     return len(name) <= (LONGEST_CITY if name.isascii() else LONGEST_CHINESE_CITY)
 
 
@@ -145,7 +140,7 @@ ENGLISH_AFTER_VERSION = re.compile(r"\bversion\s+(.+)", re.IGNORECASE)
 
 
 def find_game(text: str) -> str:
-    """The game whose version is asked for, as it was written; empty where none is named."""
+    """The game named, as written, or an empty string."""
     if "版本" in text:
         trailer = CHINESE_GAME.search(text)
         parts = (text.split("版本", 1)[0], trailer[1] if trailer else "")
@@ -168,60 +163,60 @@ class Thanks:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """Who are you, what can you do."""
+    """Asks who the bot is, or what it can do."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeatherIntent:
-    """Cities as they were written; none where the question names none."""
+    """Cities as written; none if the question names none."""
 
     cities: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GameVersion:
-    """A game as it was written; empty where the question names none."""
+    """A game as written; empty if the question names none."""
 
     game: str
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Something to be written by Coder."""
+    """A task for Coder."""
 
     task: str
 
 
 @dataclass(frozen=True, slots=True)
 class SendIntent:
-    """A message wanted, with a picture or without."""
+    """Wants a message, with or without an image."""
 
     picture: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Recap:
-    """Asked for what was said before."""
+    """Asks what was said before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A picture, file, voice or forward is to be looked at."""
+    """Wants an image, file, voice message or forward opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class SayNothing:
-    """Say nothing."""
+    """Wants silence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tale:
-    """Something long is wanted."""
+    """Wants a long text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Something in Markdown is wanted."""
+    """Wants Markdown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +240,11 @@ Intent: TypeAlias = (
     | Other
 )
 
-MAX_QUESTION = 400  # characters of a question that are looked at
+MAX_QUESTION = 400  # characters of a question that are read
 
 
 def recognise(question: str) -> Intent:
-    """The most particular thing the words are about; a greeting only where nothing else is said."""
+    """Return the most specific intent; a greeting only if there is nothing else."""
     text = question.strip()[:MAX_QUESTION]
     if ABLE.search(text):
         return Help()

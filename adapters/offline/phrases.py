@@ -1,6 +1,4 @@
-"""The demo's texts in Chinese and English, polite words for failures of tools, and the programs
-that its Coder can write.
-"""
+"""The demo's texts in Chinese and English, texts for tool failures, and Coder's sample programs."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from adapters.offline.question import Language
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A program, and the words by which it is asked for."""
+    """A program, and the pattern of requests for it."""
 
     asked: re.Pattern[str]
     code: str
@@ -131,12 +129,11 @@ OTHER_LANGUAGE = re.compile(
 
 
 def find_sample(task: str) -> str | None:
-    """The program asked for, None where there is none."""
     return next((sample.code for sample in SAMPLES if sample.asked.search(task)), None)
 
 
 def asks_other_language(task: str) -> bool:
-    """The task names a language that is not Python."""
+    """Whether the task names a language other than Python."""
     return OTHER_LANGUAGE.search(task) is not None
 
 
@@ -273,7 +270,5 @@ NO_RESULT = Phrase(
 
 
 def reason(code: str, language: Language) -> str:
-    """Why a tool failed, by the code that ends its error result; its own words are for the model,
-    not for people.
-    """
+    """Why a tool failed, by the code in its error; the error's text is for the model."""
     return REASONS.get(code, NO_RESULT).say(language)

@@ -1,4 +1,4 @@
-"""Reads a request: the last question of a person, its language, and the tools' results since."""
+"""Reads a request: a person's last question, its language, and the tool results since."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ SAID = re.compile(  # name#3: text, name#3 ↩other#1「words」: text
     r"(?=\S)[^\n]*?#\d++(?: ↩[^\n]*?(?:#\d++|我|me)(?:「[^\n」]*」)?)?: ?(.*)"
 )
 MENTION = re.compile(r"@(?:[^\s@()#]+#\d+|[A-Za-z0-9_.-]+|\S+)")
-# what the prompt adds to somebody's words: a quotation, or that there are none
+# added by the prompt: a quotation, or a note that there is no text
 QUOTED_OR_WORDLESS = re.compile(r"\[(?:引用|quoting) [^\n]*?」\] |\(没有文字\)|\(no text\)")
 NAMED = re.compile(r"\[[^\[\]\n]{1,60}\]")
-"""What is no words, as the prompt names it, in its own language: `[图片 i7]`."""
+"""A placeholder in the prompt's own language: `[图片 i7]`."""
 HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
 ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
-OF_RESULTS = "(pictures from the results of: "  # so begins the message with what tools showed
+OF_RESULTS = "(pictures from the results of: "  # the beginning of a message with images from tools
 SIZES = re.compile(rb"\xff[\xc0-\xc3]..\x08(..)(..)", re.DOTALL)
-JPEG_HEAD = 16_384  # characters of a picture in base64, in which a JPEG has told its size
+JPEG_HEAD = 16_384  # base64 characters of an image that include a JPEG's size
 
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """The words asked, without mentions; empty if there are none. `handle` is the short name of the
-    latest thing around it that can be looked at, as in `[图片 i7]`; empty if there is none.
-    `pictures` are those that were shown with it and by tools since, each by its width and height in
-    pixels; 0 and 0 if the demo cannot tell.
+    """The question without mentions; empty if there is no text. `handle` is the short name of the
+    latest attachment that can be opened, as in `[图片 i7]`, or empty. `pictures` are the images
+    shown with it and by tools since, as width and height in pixels; 0 and 0 if unknown.
     """
 
     text: str
@@ -46,9 +45,7 @@ class DemoQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A tool's answer: which tool, asked with what, in which words; `code` names the kind of
-    an error.
-    """
+    """A tool's result with its name and arguments; `code` names the kind of an error."""
 
     name: str
     arguments: Json
@@ -58,15 +55,15 @@ class Result:
 
 
 def read_question(messages: Sequence[Json]) -> DemoQuestion:
-    """The last thing a person said.
+    """Return the last question of a person.
 
-    A message holds a line `name#2: text` for each person who spoke, further lines of one indented
-    by two spaces: the last of them asks. Plain text is taken whole.
+    A message holds a line `name#2: text` per speaker, further lines indented by two spaces; the
+    last speaker asks. Plain text is taken whole.
     """
     at = _asked_at(messages)
     whole = read_text(messages[at]) if at >= 0 else ""
     asked = _words(whole)
-    # without words, in the language of the ones before, else in the one spoken here
+    # without text, use the language of earlier questions, else that of the transcript
     before = (_words(read_text(one)) for one in reversed(messages) if _asks(one))
     spoken = next(filter(None, before), "") or "".join(map(read_text, messages))
     handles = HANDLE.findall(whole)
@@ -76,23 +73,22 @@ def read_question(messages: Sequence[Json]) -> DemoQuestion:
 
 
 def _asks(message: Json) -> bool:
-    """Whether a person said that, and no tool showed it."""
+    """Whether a person said this, and not a tool."""
     return message.get("role") == "user" and not read_text(message).startswith(OF_RESULTS)
 
 
 def _asked_at(messages: Sequence[Json]) -> int:
-    """The place of the last thing a person said; -1 if there is none."""
+    """The index of a person's last message; -1 if there is none."""
     return max((index for index, message in enumerate(messages) if _asks(message)), default=-1)
 
 
 def _words(whole: str) -> str:
-    """The words of whoever asks; empty if there is nothing but names of things that are none."""
+    """The asker's text; empty if there are only placeholders."""
     said = MENTION.sub(" ", QUOTED_OR_WORDLESS.sub("", _last_said(whole))).strip()
     return said if NAMED.sub("", said).strip() else ""
 
 
 def _pictures(message: Json) -> Iterator[tuple[int, int]]:
-    """The sizes of the pictures in a message."""
     content = message.get("content")
     for part in content if isinstance(content, list) else ():
         match part:
@@ -103,7 +99,7 @@ def _pictures(message: Json) -> Iterator[tuple[int, int]]:
 
 
 def _size_of(url: str) -> tuple[int, int]:
-    """Width and height of a JPEG in a data url; 0 and 0 for anything else."""
+    """Width and height of a JPEG in a data URL; 0 and 0 for anything else."""
     _, is_data, data = url.partition(";base64,")
     try:
         found = SIZES.search(base64.b64decode(data[:JPEG_HEAD])) if is_data else None
@@ -122,7 +118,7 @@ def _last_said(text: str) -> str:
 
 
 def read_results(messages: Sequence[Json]) -> list[Result]:
-    """The tools' answers since the last thing a person said, in order."""
+    """The tool results since a person's last message, in order."""
     last = _asked_at(messages)
     asked: dict[str, tuple[str, Json]] = {}
     results: list[Result] = []
@@ -132,7 +128,7 @@ def read_results(messages: Sequence[Json]) -> list[Result]:
                 case {"id": str(call_id), "function": {"name": str(name), "arguments": str(raw)}}:
                     asked[call_id] = (name, _read_arguments(raw))
                 case _:
-                    pass  # nobody's: its result will be nobody's too
+                    pass  # an unknown call; its result will be unknown too
         if message.get("role") == "tool":
             name, arguments = asked.get(message.get("tool_call_id", ""), ("", {}))
             results.append(_read_result(name, arguments, read_text(message).strip()))
@@ -149,13 +145,13 @@ def _read_result(name: str, arguments: Json, text: str) -> Result:
 def _read_arguments(text: str) -> Json:
     try:
         arguments = json.loads(text)
-    except ValueError:  # not every model that wrote into this history wrote JSON
+    except ValueError:  # an earlier model may have written invalid JSON
         return {}
     return arguments if isinstance(arguments, dict) else {}
 
 
 def read_text(message: Json) -> str:
-    """The words of a message whose content is text, nothing, or a list of parts."""
+    """The text of a message, whose content is text, nothing, or a list of parts."""
     match message.get("content"):
         case str(text):
             return text

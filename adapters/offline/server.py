@@ -1,4 +1,4 @@
-"""The demo model behind HTTP on loopback: `POST /v1/chat/completions` (stream or whole) and `GET
+"""The demo model over HTTP on loopback: `POST /v1/chat/completions` (streamed or whole) and `GET
 /v1/models`.
 
 async with OfflineModel() as model:
@@ -22,12 +22,11 @@ from adapters.offline.brain import Thought, think
 from adapters.offline.question import Json
 
 MODEL = "offline-demo"
-CHUNK_CHARACTERS = 8  # characters in a chunk: short, so that every reader of streams is put to work
+CHUNK_CHARACTERS = 8  # short, so that stream readers are exercised
 
 
 class DemoReply:
-    """One answer to one request; ids are made of the request, so that the same request gets the
-    same ones.
+    """One answer; ids derive from the request, so the same request gets the same ids.
 
     `created` is in seconds since 1970.
     """
@@ -56,7 +55,7 @@ class DemoReply:
         return "tool_calls" if self._calls else "stop"
 
     def whole(self) -> Json:
-        """The answer to a request that did not ask for a stream."""
+        """The answer without streaming."""
         message: Json = {"role": "assistant", "content": self._thought.text or None}
         if self._calls:
             message["tool_calls"] = self._calls
@@ -69,7 +68,7 @@ class DemoReply:
         }
 
     def events(self, *, include_usage: bool) -> Iterator[bytes]:
-        """The same as server-sent events, the last one `[DONE]`."""
+        """The answer as server-sent events, ending with `[DONE]`."""
         for chunk in self._chunks(include_usage=include_usage):
             yield (
                 b"data: "
@@ -111,7 +110,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _tokens(text: str) -> int:
-    """A guess, as good as a demo needs: a token for every three bytes."""
+    """An estimate: one token per three bytes."""
     return -(-len(text.encode("utf-8", "replace")) // 3)
 
 
@@ -124,14 +123,13 @@ def _usage(prompt: int, completion: int) -> Json:
 
 
 def error(message: str) -> Json:
-    """The body of a refusal."""
+    """The body of an error response."""
     return {
         "error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}
     }
 
 
 def models() -> Json:
-    """The list of models: this one."""
     return {
         "object": "list",
         "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "frostagent"}],
@@ -139,14 +137,14 @@ def models() -> Json:
 
 
 MEDIA_FOLDER = Path(__file__).parent / "media"
-MAX_BODY = 64 * 2**20  # bytes: pictures come inside the request
+MAX_BODY = 64 * 2**20  # bytes; requests contain images
 KEPT = 64
 
 
 class OfflineModel:
-    """An OpenAI-compatible server that needs no key; it lives as long as its `async with`.
+    """An OpenAI-compatible server without a key, running within its `async with`.
 
-    `requests` holds the last bodies it was sent, for tests.
+    `requests` holds the latest request bodies, for tests.
     """
 
     name = MODEL
@@ -206,12 +204,11 @@ class OfflineModel:
                 await response.write(event)
             await response.write_eof()
         except ConnectionResetError:
-            pass  # whoever asked does not want the rest
+            pass  # the client has left
         return response
 
 
 def _offered(body: Json) -> list[str]:
-    """The names of the tools a request offers."""
     functions = (
         tool.get("function") or {} for tool in body.get("tools") or () if isinstance(tool, dict)
     )

@@ -1,4 +1,4 @@
-"""OneBot v11 over websockets, as NapCat, LLBot, Lagrange and go-cqhttp speak it
+"""OneBot v11 over websockets, as spoken by NapCat, LLBot, Lagrange and go-cqhttp
 (`docs/protocol/onebot.md`).
 
 Without I/O:
@@ -13,5 +13,5 @@ With sockets:
     calls       calls that wait for their replies
     connection  one socket, and the health of its account
     sockets     a server that OneBot implementations connect to, or a client of one
-    transport   the `Transport` port; large media are offered at a url
+    transport   the `Transport` port; large media are offered at a URL
 """

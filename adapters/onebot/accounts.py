@@ -25,11 +25,11 @@ from frostagent.types.ports import Clock
 
 logger = logging.getLogger(__name__)
 
-LATELY: Final = 300.0  # seconds; servers dial again after 3 to 30
+LATELY: Final = 300.0  # seconds; servers reconnect after 3 to 30
 ANSWERS_WITHIN: Final = 1.5  # seconds; NapCat waits 2 s for its websocket upgrade
 TOLD_AGAIN: Final = 3600.0  # seconds
 REMEMBERED: Final = 256
-INTRODUCED_WITHIN: Final = 1.0  # seconds until we ask who it is; servers that say so do it at once
+INTRODUCED_WITHIN: Final = 1.0  # seconds until the server is asked; most name it at once
 
 
 class Role(StrEnum):
@@ -41,7 +41,7 @@ class Role(StrEnum):
 
     @classmethod
     def read(cls, name: str) -> Role:
-        """The role of that name; universal if it is missing or unknown."""
+        """The role of this name; UNIVERSAL if it is missing or unknown."""
         try:
             return cls(name.strip().lower())
         except ValueError:
@@ -61,15 +61,15 @@ class Peer(Protocol):
     def is_open(self) -> bool: ...
 
     async def send(self, frame: bytes) -> None:
-        """Put one text frame on the wire. Raises NotConnected if it is closed already."""
+        """Send one text frame. Raises NotConnected if the connection is closed."""
         ...
 
     async def close(self, reason: str, *, code: CloseCode = CloseCode.NORMAL_CLOSURE) -> None:
-        """Close the socket. Never raises."""
+        """Never raises."""
         ...
 
     async def is_alive(self, within: float) -> bool:
-        """Whether it answers a ping within this many seconds. Never raises."""
+        """Whether it answers a ping within `within` seconds. Never raises."""
         ...
 
 
@@ -77,18 +77,18 @@ class AccountSource(IntEnum):
     """Where an account number comes from; a higher value is trusted over a lower one."""
 
     NOBODY = 0
-    HEADER = 1  # X-Self-ID: onebots writes another number there than in its events
+    HEADER = 1  # X-Self-ID: onebots sends another number there than in its events
     ANSWER = 2  # get_login_info
-    EVENT = 3  # the first one decides: messages are answered to the account they came to
+    EVENT = 3  # the first one decides: answers go to the account that received the message
     TOKEN = 4  # it belongs to that account only
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What is known when a connection opens. `hint` is the account in its header, 0 for none.
+    """The facts known when a connection opens. `hint` is the account in its header, or 0.
 
-    `bound` is the account that its token belongs to, 0 for none. A connection with another token
-    cannot serve the `reserved` accounts, which have tokens of their own.
+    `bound` is the account that its token belongs to, or 0. A connection with another token cannot
+    serve the `reserved` accounts, which have their own tokens.
     """
 
     role: Role = Role.UNIVERSAL
@@ -97,14 +97,11 @@ class Handshake:
     reserved: Collection[int] = ()
 
     def may_be(self, account: int) -> bool:
-        """Whether its token permits this account."""
         return account == self.bound or account not in self.reserved
 
 
 class Identity:
-    """The account of one connection; 0 until it is known. It is final once an event or the token
-    has named it.
-    """
+    """A connection's account, 0 while unknown. Final once an event or the token has named it."""
 
     def __init__(self) -> None:
         self.account = 0
@@ -112,23 +109,20 @@ class Identity:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the account is final."""
         return self.source >= AccountSource.EVENT
 
     def is_news(self, account: int, source: AccountSource) -> bool:
-        """Whether this source is trusted more, and names another account."""
+        """Whether this source is more trusted and names another account."""
         return account > 0 and source > self.source and account != self.account
 
     def learn(self, account: int, source: AccountSource) -> None:
-        """Store the account unless a source that is trusted as much already named one."""
+        """Store the account unless an equally trusted source has named one."""
         if account > 0 and source > self.source:
             self.account, self.source = account, source
 
 
 class DuplicatePolicy:
-    """Decides which of two connections for one account and role stays, and limits how often each
-    conflict is logged.
-    """
+    """Decides which of two connections for an account and role stays, and limits logging."""
 
     def __init__(self) -> None:
         self._challenged: LRUCache[Hashable, float] = LRUCache(REMEMBERED)
@@ -143,8 +137,7 @@ class DuplicatePolicy:
         now: float,
     ) -> bool:
         """Whether the older connection stays: if it was challenged within the last five minutes and
-        `is_alive` within so many seconds. `now` is monotonic; `online` is the account's last known
-        state.
+        `is_alive`. `now` is monotonic; `online` is the account's last known state.
         """
         last = self._challenged.get(place, -math.inf)
         self._challenged[place] = now
@@ -163,8 +156,8 @@ class DuplicatePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A connected account. `online` is the state that the server reported last; None if it never
-    did (servers need not). `server` is its name and version, empty if unknown.
+    """A connected account. `online` is the state last reported by the server, None if it never
+    reported one. `server` is its name and version, empty if unknown.
     """
 
     self_id: int
@@ -180,17 +173,17 @@ class PeerRegistry:
     def __init__(self, *, introduced_within: float = INTRODUCED_WITHIN) -> None:
         self.introduced_within = introduced_within
         self._peers: dict[tuple[int, Role], Peer] = {}  # in order of arrival
-        self._speaking: dict[int, Peer] = {}  # that delivered the account's last event
+        self._speaking: dict[int, Peer] = {}  # which delivered the account's last event
         self._online: dict[int, bool] = {}
         self._servers: dict[int, str] = {}
         self._met: set[tuple[int, Role]] = set()
-        self.reconnects = 0  # connections of an account and role that had one before
+        self.reconnects = 0  # accounts and roles that connected again
         self.duplicates = DuplicatePolicy()
         self.refused = ""  # the last refused connection and why; cleared by the next that joins
 
     async def has_place(self, account: int, role: Role, *, now: float) -> bool:
-        """Whether a new connection may take this account and role; `now` is monotonic. Takes up to
-        1.5 s if an older connection has to be pinged.
+        """Whether a new connection may take this account and role; `now` is monotonic. Pinging an
+        older connection takes up to 1.5 s.
         """
         place = (account, role)
         older = self._peers.get(place)
@@ -201,9 +194,7 @@ class PeerRegistry:
         )
 
     def join(self, peer: Peer) -> Peer | None:
-        """Register a connection whose account is known. Returns the older one it replaces, which
-        the caller closes.
-        """
+        """Register a connection with a known account. Returns a replaced one, for closing."""
         key = (peer.account, peer.role)
         self.refused = ""
         self.reconnects += key in self._met
@@ -213,7 +204,6 @@ class PeerRegistry:
         return replaced
 
     def leave(self, peer: Peer) -> None:
-        """Remove a connection; does nothing if it was never registered, or was replaced."""
         key = (peer.account, peer.role)
         if self._peers.get(key) is not peer:
             return
@@ -225,15 +215,13 @@ class PeerRegistry:
             self._servers.pop(peer.account, None)
 
     def note_speaking(self, peer: Peer) -> None:
-        """Note that this connection delivered an event of its account: only its server knows the
-        ids in that event.
-        """
+        """This connection delivered an event of its account; only its server knows the ids."""
         if self._peers.get((peer.account, peer.role)) is peer:
             self._speaking[peer.account] = peer
 
     def caller(self, account: int) -> Peer:
-        """The open connection for calls: the one that delivered the account's last event, else the
-        newest.
+        """Return the open connection for calls: the one that delivered the account's last event,
+        else the newest.
 
         Raises NotConnected.
         """
@@ -246,16 +234,13 @@ class PeerRegistry:
         raise NotConnected(f"no OneBot connection of account {account} takes calls")
 
     def takes_calls(self, account: int) -> bool:
-        """Whether a call to the account can be made now."""
         return any(
             self_id == account and role is not Role.EVENT and peer.is_open
             for (self_id, role), peer in self._peers.items()
         )
 
     def set_online(self, account: int, *, online: bool) -> bool:
-        """Store whether the account is online. Returns whether that changed; an unknown account
-        counts as online.
-        """
+        """Store whether the account is online (unknown: online). Returns whether that changed."""
         news = self._online.get(account, True) is not online
         self._online[account] = online
         return news
@@ -268,7 +253,7 @@ class PeerRegistry:
         return self._servers.get(account, "")
 
     def accounts(self) -> tuple[Account, ...]:
-        """The accounts that can take calls now, in order of arrival."""
+        """The accounts that can take calls now, in order of connection."""
         open_ones = {
             account: None
             for (account, role), peer in self._peers.items()
@@ -289,7 +274,7 @@ _TURNED_AWAY: Final = {
 
 
 class AccountResolver:
-    """Resolves the account of one connection, `peer`, from its token, its header, its events and an
+    """Finds the account of one connection, `peer`, from its token, its header, its events and an
     API call. `tasks` is the task group of its run.
     """
 
@@ -304,7 +289,7 @@ class AccountResolver:
         clock: Clock,
         ask: Callable[[], Awaitable[int]],
     ) -> None:
-        """`ask` asks the server for the account; 0 if the server does not say."""
+        """`ask` asks the server for the account, and returns 0 without an answer."""
         self.identity = Identity()
         self.joined = asyncio.Event()
         self.is_turned_away = False
@@ -334,7 +319,7 @@ class AccountResolver:
         return False
 
     async def claim(self, account: int, source: AccountSource) -> None:
-        """Take the account if its source is trusted; close the connection if the account is taken
+        """Take the account if its source is trusted. Closes the connection if the account is taken
         or needs another token.
         """
         async with self._claiming:
@@ -351,8 +336,8 @@ class AccountResolver:
                 await self._turn_away(account, "is connected already")
 
     async def resolve(self) -> None:
-        """Wait for the first event; if there is none, ask the server; if it does not answer, use
-        the header. A connection for calls only never delivers an event.
+        """Wait for the first event; without one, ask the server; without an answer, use the header.
+        A connection for calls only never delivers an event.
         """
         role = self._peer.role
         if role is not Role.API:
@@ -364,7 +349,7 @@ class AccountResolver:
         await self.claim(self._handshake.hint, AccountSource.HEADER)
 
     def ask_at_once(self) -> None:
-        """Stop waiting in `resolve`: an event without an account has come."""
+        """Make `resolve` stop waiting: an event without an account has arrived."""
         self._waited.set()
 
     async def _join(self) -> None:
@@ -380,7 +365,7 @@ class AccountResolver:
             await self._say_connected()
 
     async def _say_connected(self) -> None:
-        """Tell the sink, even if the server sends no greeting here, as on go-cqhttp's /api."""
+        """Report it even if the server sends no greeting here, as on go-cqhttp's /api."""
         account = self.identity.account
         try:
             await self._sink.handle(

@@ -1,4 +1,4 @@
-"""Access tokens: which connections we admit, and how we present ours."""
+"""Access tokens: which connections are accepted, and how the bot presents its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from websockets.http11 import Request
 
 
 class TokenRefused(Enum):
-    """Why a client is not admitted."""
+    """Why a client is rejected."""
 
     NO_TOKEN = auto()
     WRONG_TOKEN = auto()
@@ -28,8 +28,8 @@ class Admitted:
 class Admission:
     """A shared token, and the tokens of accounts that have their own.
 
-    Without any token every client is admitted. An account that has a token is admitted by that one
-    only.
+    Without any token, every client is accepted. An account with its own token is accepted by no
+    other.
     """
 
     def __init__(self, token: str, accounts: Mapping[int, str] | None = None) -> None:
@@ -42,13 +42,10 @@ class Admission:
 
     @property
     def is_open(self) -> bool:
-        """Whether every client is admitted."""
         return not self._tokens
 
     def judge(self, request: Request) -> Admitted | TokenRefused:
-        """Compare every offered token with every token, so that the duration reveals
-        nothing.
-        """
+        """Compare every offered token with every token, so that the time taken reveals nothing."""
         if self.is_open:
             return Admitted()
         offered = list(_offered_tokens(request))
@@ -64,36 +61,33 @@ class Admission:
 
 
 def header(request: Request | None, name: str) -> str:
-    """The first header of that name; empty if there is none."""
+    """The first header of that name, or an empty string."""
     values = request.headers.get_all(name) if request is not None else []
     return values[0] if values else ""
 
 
 def _offered_tokens(request: Request) -> Iterator[bytes]:
-    """The offered tokens: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`. `Bearer ` alone
-    offers none.
-    """
+    """The offered tokens: `Bearer x`, `Token x`, a bare `x`, `?access_token=x`; not `Bearer `."""
     value = header(request, "Authorization").strip()
     scheme, _, rest = value.partition(" ")
     bare = rest.strip() if scheme.lower() in ("bearer", "token") else value
-    # People who write the url by hand do not encode a + in the token as %2B.
+    # People who write the URL by hand do not encode a + in the token as %2B.
     query = request.path.partition("?")[2].partition("#")[0].replace("+", "%2B")
     if bare:
-        # The bytes that were sent: the library decodes headers as latin-1.
+        # the original bytes: the library decodes headers as latin-1
         yield bare.encode("latin-1", "replace")
     for token in parse_qs(query).get("access_token", ()):
         yield token.encode()
 
 
 def present_token(token: str) -> dict[str, str]:
-    """The headers that present a token to a server."""
-    # A header is bytes to us and latin-1 to the library.
+    # a header is bytes here and latin-1 in the library
     bearer = f"Bearer {token}".encode().decode("latin-1")
     return {"Authorization": bearer} if token else {}
 
 
 def with_token(url: str, token: str) -> str:
-    """The url with the token in its query, unless it has one there."""
+    """Add the token to the URL's query, unless it has one."""
     parts = urlsplit(url)
     if not token or "access_token" in parse_qs(parts.query):
         return url
@@ -102,6 +96,6 @@ def with_token(url: str, token: str) -> str:
 
 
 def without_secrets(url: str) -> str:
-    """The url as it may be logged: without user, password and query."""
+    """The URL for logs: without user, password and query."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -20,15 +20,13 @@ from bot.core.errors import ActionRefused, ActionUnanswered
 logger = logging.getLogger(__name__)
 
 DEADLINE = 30.0  # seconds; NapCat itself waits 10 s and more for QQ (onebot.md 6.15)
-GONE_WITHIN = 5.0  # seconds for an answer over another connection after that of the call closed
+GONE_WITHIN = 5.0  # seconds for an answer over another connection after the call's own closed
 SLOWEST = 128_000  # bytes a second, added to the deadline for large frames
 TOO_LARGE = 413
 
 
 class _Waiting(Struct, frozen=True):
-    """A call: the connection it was sent over, the account of that then (0: unknown), and its time
-    limit.
-    """
+    """A call: its connection, the account of that at the time (0: unknown), and its time limit."""
 
     asked: Peer
     account: int
@@ -64,7 +62,7 @@ class OneBotCalls:
         echo = f"{self._boot}-{next(self._numbers)}"
         frame = write_call(action, params, echo)
         if len(frame) > MAX_FRAME:
-            # A server closes the connection over it.
+            # a server would close the connection
             raise ActionRefused(
                 action,
                 retcode=TOO_LARGE,
@@ -88,7 +86,7 @@ class OneBotCalls:
             del self._waiting[echo]
 
     def fail_calls_of(self, peer: Peer) -> None:
-        """Shorten the deadlines of the calls over a closed connection: their answers come soon over
+        """Shorten the deadlines of calls over a closed connection: their answers arrive soon over
         another one, or never.
         """
         soon = asyncio.get_running_loop().time() + self._gone_within
@@ -98,9 +96,7 @@ class OneBotCalls:
                 call.limit.reschedule(soon)
 
     def answer(self, reply: ActionReply, *, by: Peer) -> None:
-        """Hand a reply that came over the connection `by` to the call that waits for it. Late
-        replies and those of other accounts are ignored.
-        """
+        """Pass a reply that came over `by` to its call; ignore late ones and other accounts'."""
         call = self._waiting.get(reply.echo)
         if call is None:
             logger.debug(

@@ -1,8 +1,8 @@
-"""One socket, from its first frame to its last, whichever side opened it, and the health of its
-account: online or not, and whether its server is alive.
+"""One socket from first to last frame, whichever side opened it, and the health of its account:
+whether it is online and its server alive.
 
-Events reach the sink in order. No content of a frame prevents reading the next one. A connection
-belongs to one account: its events of other accounts are dropped, and it answers no calls to them.
+Events reach the sink in order. No frame's content prevents reading the next one. A connection
+belongs to one account: events of other accounts are dropped, and it answers no calls to them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Connection:
         )
         self._identity = self._resolver.identity
         self._health = ConnectionHealth(self, peers=peers, calls=calls, clock=clock)
-        # Events that name no account, until it is known.
+        # events without an account, until it is known
         self._held: deque[bytes] = deque(maxlen=HELD)
         self._has_spoken = False
         self._said_hello = False
@@ -88,7 +88,6 @@ class Connection:
 
     @property
     def account(self) -> int:
-        """The account of this connection; 0 until it is known."""
         return self._identity.account
 
     @property
@@ -100,17 +99,14 @@ class Connection:
 
     @property
     def role(self) -> Role:
-        """Whether it is for calls, for events, or for both."""
         return self._handshake.role
 
     @property
     def is_open(self) -> bool:
-        """Whether a frame can be written now."""
         return self._socket.state is State.OPEN
 
     @property
     def bad_token(self) -> bool:
-        """Whether the server rejected our token."""
         return self._bad_token
 
     async def run(self) -> None:
@@ -131,23 +127,23 @@ class Connection:
         logger.log(level, "account %d: connection closed (%s)", self.account, code)
 
     async def send(self, frame: bytes) -> None:
-        """Put one text frame on the wire. Raises NotConnected if it is closed already."""
+        """Send one text frame. Raises NotConnected if the connection is closed."""
         if not self.is_open:
             raise NotConnected(
                 f"the connection of account {self.account} closed before the frame was written"
             )
         # The library writes before it awaits. If the socket closes while it drains, the frame was
-        # written, and its answer may still come.
+        # written and its answer may still arrive.
         with contextlib.suppress(*_GONE):
             await self._socket.send(frame, text=True)
 
     async def close(self, reason: str, *, code: CloseCode = CloseCode.NORMAL_CLOSURE) -> None:
-        """Close, waiting at most 3 s for the other side."""
+        """Close, waiting at most 3 s for the other side. Never raises."""
         with contextlib.suppress(*_GONE):
             await self._socket.close(code, reason)
 
     async def is_alive(self, within: float) -> bool:
-        """Whether the other side answers a ping within this many seconds."""
+        """Whether the other side answers a ping within `within` seconds. Never raises."""
         try:
             async with asyncio.timeout(within):
                 await (await self._socket.ping())
@@ -160,7 +156,7 @@ class Connection:
     async def _read_frames(self) -> None:
         while not self._resolver.is_turned_away:
             try:
-                # Bytes: the library would close the connection over invalid UTF-8.
+                # bytes, because the library would close the connection over invalid UTF-8
                 frame = await self._socket.recv(decode=False)
             except ConnectionClosed:
                 return
@@ -179,7 +175,7 @@ class Connection:
         if self._handshake.hint and not (
             read is None or isinstance(read, ActionReply) or read.self_id
         ):
-            # Its events name no account: the header is all we will ever know.
+            # Its events name no account, so the header is the only source.
             await self._resolver.claim(self._handshake.hint, AccountSource.HEADER)
             read = read_frame(frame, account=self.account, now=self._clock.now())
         match read:
@@ -188,7 +184,7 @@ class Connection:
             case ActionReply() as reply:
                 self._handle_reply(reply)
             case event if event.self_id == 0:
-                # Answers to it would have no account to go to.
+                # answers to it would have no account
                 self._held.append(frame)
                 self._resolver.ask_at_once()
             case event if await self._resolver.is_ours(event):
@@ -213,9 +209,7 @@ class Connection:
             )
 
     def _is_first_hello(self, event: Event) -> bool:
-        """Whether this is the server's greeting. The sink knows already that the account is
-        connected.
-        """
+        """Whether this is the server's first greeting; the sink already knows of the connection."""
         first = isinstance(event, Connected) and not self._said_hello
         self._said_hello = self._said_hello or first
         return first
@@ -242,9 +236,7 @@ class Connection:
 
 
 class HeartbeatTimeout:
-    """How long one connection may go without a heartbeat; `seconds` is 0 until the server has
-    announced an interval.
-    """
+    """A connection's limit between heartbeats; `seconds` is 0 until an interval is known."""
 
     def __init__(self) -> None:
         self._interval = 0.0
@@ -252,24 +244,22 @@ class HeartbeatTimeout:
 
     @property
     def seconds(self) -> float:
-        """The longest silence that is still normal."""
+        """The longest normal silence."""
         return max(SHORTEST, MISSED * self._interval) * self._slack if self._interval else 0.0
 
     def beat(self, interval: float) -> bool:
-        """Store the interval a heartbeat announces, in seconds. Returns whether it is valid."""
+        """Store the interval of a heartbeat, in seconds. Returns whether it is valid."""
         if interval > 0:
             self._interval = interval
         return interval > 0
 
     def missed(self) -> None:
-        """Double the timeout, so that a live server that beats slower than announced is not asked
-        every time.
-        """
+        """Double the timeout, so that a live but slow server is not asked each time."""
         self._slack = min(2 * self._slack, MOST_SLACK)
 
 
 class ConnectionHealth:
-    """Watches the health of one connection, `peer`; reports it to `peers` and to the log."""
+    """Watches the health of one connection, `peer`, and reports it to `peers` and the log."""
 
     def __init__(
         self, peer: Peer, *, peers: PeerRegistry, calls: OneBotCalls, clock: Clock
@@ -282,7 +272,6 @@ class ConnectionHealth:
         self._timeout = HeartbeatTimeout()
 
     def observe(self, event: Event) -> None:
-        """Update the health by an event of the account."""
         match event:
             case Heartbeat():
                 self._note_heartbeat(event)
@@ -305,7 +294,7 @@ class ConnectionHealth:
         if online:
             logger.info("account %d is online again", account)
         else:
-            # Its socket stays open, and sends fail until the operator logs in (onebot.md 3.4).
+            # The socket stays open, and sends fail until the operator logs in (onebot.md 3.4).
             logger.error(
                 "account %d is offline (%s): log it in again at the OneBot server", account, reason
             )
@@ -327,7 +316,7 @@ class ConnectionHealth:
                 await self._ask_for_status()
 
     async def refresh(self) -> None:
-        """Ask whether QQ is logged in, and for the server's name, for the status page."""
+        """Ask whether QQ is logged in, and for the server's name for the status page."""
         await self._ask_for_status()
         about = await self._ask("get_version_info")
         name = f"{about.get('app_name') or ''} {about.get('app_version') or ''}".strip()
@@ -335,7 +324,7 @@ class ConnectionHealth:
             self._peers.set_server(self._peer.account, name)
 
     async def _ask_for_status(self) -> None:
-        """Some servers send no heartbeats; the first takes half a minute after the connection."""
+        """Needed because some servers send no heartbeats, and the first may take half a minute."""
         online = (await self._ask("get_status")).get("online")
         if isinstance(online, bool):
             self._note_online(online=online, reason="says its status")

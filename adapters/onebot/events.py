@@ -52,8 +52,7 @@ class About(TypedDict):
 
 
 def read_event(frame: Fields, *, account: int = 0, now: float = 0.0) -> Event | None:
-    """The event of a frame that has a `post_type`; None for a message without a sender, a place or
-    content.
+    """Read a frame with a `post_type`; None for a message without sender, place or content.
 
     `account` and `now` are used if the frame names no account or time.
     """
@@ -83,7 +82,7 @@ def read_time(value: object, *, now: float = 0.0) -> float:
 
 
 def _interval(value: object) -> float:
-    """Seconds between two heartbeats; 0 if the value is implausible."""
+    """Seconds between heartbeats; 0 if implausible."""
     seconds = decimal(value)
     seconds = seconds if seconds < SECONDS else seconds / 1000
     return seconds if 0 < seconds <= LONGEST_INTERVAL else 0.0
@@ -107,14 +106,12 @@ def _read_message_event(frame: Fields, about: About) -> Event | None:
             message_id=said.message_id,
             segments=said.segments,
         )
-    # NapCat reports pokes and new friends a second time, as private messages without content.
+    # NapCat also reports pokes and new friends as private messages without content.
     return said if speaker > 0 and said.conversation.session_id > 0 and said.segments else None
 
 
 def read_said(frame: Fields, about: About) -> MessageReceived:
-    """A message of an event or of an answer, the bot's own included; missing fields are empty or
-    0.
-    """
+    """Read a message of an event or answer, the bot's too; missing fields are empty or 0."""
     who = mapping(frame.get("sender"))
     user_id = number(frame.get("user_id")) or number(who.get("user_id"))
     mask = mapping(frame.get("anonymous")) if user_id in (0, ANONYMOUS) else {}
@@ -142,8 +139,8 @@ def read_said(frame: Fields, about: About) -> MessageReceived:
 def _with_mention(
     frame: Fields, account: int, segments: tuple[Segment, ...]
 ) -> tuple[Segment, ...]:
-    """The segments with the mention of the account, which onebots replaces by a quote and reports
-    only as `atme` (onebot.md 3.1).
+    """Add the mention of the account, which onebots replaces by a quote and reports only as `atme`
+    (onebot.md 3.1).
     """
     if frame.get("atme") is not True or frame.get("message_type") != "group" or not segments:
         return segments
@@ -154,7 +151,7 @@ def _with_mention(
 
 
 def _masked(mask: Fields) -> int:
-    """The masked id of an anonymous member: from its number, or from what is needed to mute it."""
+    """The masked id of an anonymous member: from its number, or from the data needed to mute it."""
     key = max(0, number(mask.get("id"))) or crc32(
         text(mask.get("flag") or mask.get("name")).encode()
     )
@@ -162,15 +159,13 @@ def _masked(mask: Fields) -> int:
 
 
 def _content(frame: Fields) -> object:
-    """The message. raw_message is trimmed and lossy: it is used only if there is nothing else
-    (onebot.md 3.1).
-    """
+    """The message. raw_message is trimmed and lossy, so it is only a fallback (onebot.md 3.1)."""
     message = frame.get("message")
     return frame.get("raw_message") if message in (None, "") else message
 
 
 def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
-    # message_type decides: private messages may have a group_id, too (onebot.md 6.7).
+    # message_type decides: private messages may also have a group_id (onebot.md 6.7).
     if frame.get("message_type") == "group":
         return shared_place(self_id, "group", _group(frame.get("group_id")), 0)
     other = user_id
@@ -182,9 +177,7 @@ def _conversation(frame: Fields, self_id: int, user_id: int) -> Conversation:
 
 
 def _group_of_temporary_session(frame: Fields) -> int:
-    """NapCat names the group at the top, older versions in temp_source, LLBot in the sender,
-    Lagrange not at all.
-    """
+    """The group: in NapCat at the top, once in temp_source; in LLBot's sender; not in Lagrange."""
     in_sender = mapping(frame.get("sender")).get("group_id")
     return _group(frame.get("group_id")) or _group(in_sender) or _group(frame.get("temp_source"))
 
@@ -195,9 +188,7 @@ def _group(value: object) -> int:
 
 
 def _sequence_number(frame: Fields, message_id: str) -> str:
-    """The true sequence number: NapCat's real_seq, else message_seq unless it only repeats the
-    id.
-    """
+    """The real sequence number: NapCat's real_seq, else message_seq unless it repeats the id."""
     if "real_seq" in frame:
         sequence = text(frame["real_seq"])
     else:
@@ -302,7 +293,7 @@ def _noticed(frame: Fields, about: About, kind: str, *, sub_type: str = "") -> N
 
 def _read_request(frame: Fields, about: About) -> Event:
     match frame.get("request_type"):
-        case ("friend" | "group") as kind if text(frame.get("flag")):  # without, it has no answer
+        case ("friend" | "group") as kind if text(frame.get("flag")):  # else unanswerable
             return Requested(
                 **about,
                 kind=kind,
@@ -323,7 +314,7 @@ def _read_meta(frame: Fields, about: About) -> Event:
         case "heartbeat":
             online = mapping(frame.get("status")).get(
                 "online"
-            )  # may be missing just after the start
+            )  # may be missing right after the start
             return Heartbeat(
                 **about,
                 online=online if isinstance(online, bool) else None,

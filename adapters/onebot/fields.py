@@ -15,8 +15,8 @@ from bot.core.conversation import MAX_ID
 
 Fields: TypeAlias = dict[str, Any]
 
-# Every escape in order, so that the second half of an escaped backslash never begins another. A
-# surrogate pair is one match and stays; group 1 is half a pair, or NUL.
+# Matches every escape in order, so that the second half of an escaped backslash never begins
+# another. A surrogate pair is one match and stays; group 1 is half a pair, or NUL.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2}|0000)|.)",
     re.DOTALL,
@@ -26,9 +26,7 @@ _DECIMAL = re.compile(r"[+-]?[0-9]{1,19}(\.[0-9]{1,19})?")
 
 
 def load(data: str | bytes) -> Any:
-    """Parse JSON without NUL, and with U+FFFD for everything that is not Unicode. Raises
-    ValueError.
-    """
+    """Parse JSON without NUL, and with U+FFFD for invalid Unicode. Raises ValueError."""
     raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
     if rb"\u0000" in raw:
         raw = _mend(raw)
@@ -50,7 +48,7 @@ def _mend_escape(match: re.Match[bytes]) -> bytes:
 
 
 def dump(value: object) -> str:
-    """A part of a frame as JSON text; `{}` if it nests too deeply to be written again."""
+    """A part of a frame as JSON; `{}` if it is nested too deeply to be written."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -58,7 +56,7 @@ def dump(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Our text in a form that the wire takes: without NUL, lone surrogates replaced."""
+    """Our text for the wire: without NUL, lone surrogates replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -67,8 +65,8 @@ def clean(text: str) -> str:
 
 
 def text(value: object) -> str:
-    """A field of any type as text: null, true and false are empty, lists and objects their JSON."""
-    if type(value) is str:  # nearly all: a pattern takes twice as long
+    """A field of any type as text: null and booleans are empty; lists and objects are JSON."""
+    if type(value) is str:  # the usual case: a pattern takes twice as long
         return value
     match value:
         case None | bool():
@@ -80,9 +78,7 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """A field as a whole number; 0 if it is none, or beyond 64 bits and could not be written
-    again.
-    """
+    """A field as an integer; 0 if it is none or exceeds 64 bits."""
     match value:
         case int() if not isinstance(value, bool):
             found = value
@@ -96,7 +92,7 @@ def number(value: object) -> int:
 
 
 def decimal(value: object) -> float:
-    """A field as a number that need not be whole; 0 if it is none, or too large to be a time."""
+    """A field as a float; 0 if it is none, or too large for a time."""
     match value:
         case int() | float() if not isinstance(value, bool) and abs(value) <= MAX_ID:
             return float(value)

@@ -1,4 +1,4 @@
-"""The OneBot v11 wire without any I/O: a frame -> an event or a reply, an action -> a frame.
+"""The OneBot v11 wire without I/O: frames -> events and replies, actions -> frames.
 
 Reading never raises: anything but OneBot is None. A frame is an event if and only if it has a
 `post_type`; the echo of a reply may be absent, null, "" or 0 (onebot.md 1.9).
@@ -50,15 +50,13 @@ class ActionReply(Struct, frozen=True):
 
     @property
     def is_bad_token(self) -> bool:
-        """Whether the server refuses our token: it says so in a frame that answers no call
+        """Whether the server rejects our token, which it says in a frame that answers no call
         (onebot.md 1.3, 1.6).
         """
         return self.retcode == BAD_TOKEN and not self.echo
 
     def may_be_done(self, action: str) -> bool:
-        """Whether this action may have reached QQ although this answer is a failure; such messages
-        often arrive.
-        """
+        """Whether this action may have reached QQ despite the failure; messages often do."""
         return not self.ok and judge_refusal(self.wording, self.retcode, action).may_be_done
 
 
@@ -68,7 +66,8 @@ class ActionReply(Struct, frozen=True):
 def read_frame(
     data: str | bytes, *, account: int = 0, now: float = 0.0
 ) -> Event | ActionReply | None:
-    """One frame; None if it is no JSON, no OneBot, or a message without a sender. Never raises.
+    """Read one frame; None if it is no JSON, no OneBot, or a message without a sender. Never
+    raises.
 
     `account` and `now` (seconds since 1970) are used for an event that names no account or time.
     """
@@ -116,17 +115,17 @@ def _words_of(frame: Fields) -> str:
 
 
 def read_account(data: object) -> int:
-    """The bot's number in an answer to get_login_info; 0 if it has none."""
+    """The bot's number in an answer to get_login_info, or 0."""
     return number(mapping(data).get("user_id"))
 
 
 def read_message_id(data: object) -> str:
-    """The id in an answer to a send; empty if the server names none."""
+    """The id in an answer to a send; empty if there is none."""
     return text(mapping(data).get("message_id"))
 
 
 def read_answered_message(data: object, *, account: int) -> MessageReceived | None:
-    """The message in an answer to get_msg; None if there is none, or LLBot calls it deleted."""
+    """The message in an answer to get_msg; None if there is none, or LLBot marks it deleted."""
     message = mapping(data)
     if not message or message.get("status") == "deleted":
         return None
@@ -134,8 +133,7 @@ def read_answered_message(data: object, *, account: int) -> MessageReceived | No
 
 
 def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
-    """The messages in an answer to get_forward_msg (or in a received forward's own content), in
-    order.
+    """The messages in an answer to get_forward_msg (or in a forward's inline content), in order.
 
     NapCat and LLBot: `messages`, with their content under `message` or `content`; go-cqhttp: with
     CQ strings; Lagrange: `message`, a list of nodes (onebot.md 5).
@@ -148,11 +146,11 @@ def read_forward(data: object, *, account: int) -> tuple[MessageReceived, ...]:
 def read_history(
     data: object, conversation: Conversation, *, server: str = ""
 ) -> tuple[MessageReceived, ...]:
-    """The messages in an answer to get_group_msg_history or get_friend_msg_history of the named
-    server, oldest first.
+    """The messages in an answer to get_group_msg_history or get_friend_msg_history of this server,
+    oldest first.
 
-    All belong to the `conversation`, whatever a server says of the bot's own. Messages without an
-    author or content are left out. The bot's own messages that QQ did not accept have no id: they
+    All belong to the `conversation`, whatever a server says about the bot's own. Messages without
+    author or content are left out. The bot's own messages that QQ did not accept get no id, so they
     prove no delivery.
     """
     account = conversation.platform_id
@@ -165,15 +163,15 @@ def read_history(
 
 REAL_SEQUENCE: Final = "real_seq"
 SEQUENCES: Final = (
-    ("NapCat", REAL_SEQUENCE),  # QQ's client: its history has failed messages, too (NapCatQQ#182)
+    ("NapCat", REAL_SEQUENCE),  # QQ's client: its history includes failed messages (NapCatQQ#182)
     ("LLOneBot", "message_seq"),  # the same before version 8, QQ's server since
-    ("Lagrange", None),  # QQ's server, which never saw failed messages; so are the next two
+    ("Lagrange", None),  # QQ's server, without failed messages; the next two likewise
     ("go-cqhttp", None),
-    ("SnowLuma", None),  # or its memory of sends that QQ confirmed
+    ("SnowLuma", None),  # or its memory of confirmed sends
 )
-"""Servers, and the field of a history row that has QQ's number of the message. QQ numbers accepted
-messages only: a message of the bot with 0 failed, one without a number may have failed. None if the
-history has accepted messages only. An unlisted server is believed if it writes NapCat's field.
+"""Servers, and the field of a history row with QQ's number of the message. QQ numbers only accepted
+messages: a message of the bot with 0 failed; one without a number may have failed. None if the
+history holds accepted messages only. Unlisted servers are trusted if they write NapCat's field.
 """
 
 
@@ -187,7 +185,7 @@ def _read_row(row: Fields, account: int, server: str) -> MessageReceived:
 
 
 def _was_taken(row: Fields, server: str) -> bool | None:
-    """Whether QQ accepted the bot's own message in this row of a history; None if unknown."""
+    """Whether QQ accepted the bot's own message in this history row; None if unknown."""
     state = mapping(row.get("raw")).get("sendStatus")  # with `debug` of NapCat and LLBot
     if state is not None:
         return number(state) == SENT
@@ -201,10 +199,10 @@ def _was_taken(row: Fields, server: str) -> bool | None:
 
 
 def read_kept_file(data: object) -> KeptFile:
-    """The file in an answer to get_image: `base64` only if the server is configured to send it.
+    """The file in an answer to get_image; `base64` only if the server is configured to send it.
 
-    Otherwise `file` is a path inside the server's container, and `url` the same path or a fresh
-    address (onebot.md 4.5).
+    Otherwise `file` is a path inside the server's container, and `url` the same path or a fresh URL
+    (onebot.md 4.5).
     """
     fields = mapping(data)
     places = [text(fields.get(name)).removeprefix("file://") for name in ("path", "file", "url")]
@@ -217,9 +215,7 @@ def read_kept_file(data: object) -> KeptFile:
 
 
 def _node(node: Fields) -> Fields:
-    """A forwarded message in the form of a message event; some nodes have their fields at the
-    top.
-    """
+    """A forwarded message in the form of an event; some nodes have their fields at the top."""
     if node.get("type") == "node":
         node = mapping(node.get("data")) or node
     content = node.get("message") if "message" in node else node.get("content")
@@ -234,10 +230,10 @@ def _node(node: Fields) -> Fields:
 
 
 def _read_answered(message: Fields, account: int) -> MessageReceived:
-    """A message of an answer. It belongs to the account that asked, whatever the server says."""
+    """A message of an answer. It belongs to the asking account, whatever the server says."""
     kind = (
         "group" if "group_id" in message or message.get("group") is True else "private"
-    )  # the latter: go-cqhttp
+    )  # go-cqhttp: a boolean
     about = About(self_id=account, time=read_time(message.get("time")))
     return read_said({"message_type": kind, **message}, about)
 
@@ -246,12 +242,11 @@ def _read_answered(message: Fields, account: int) -> MessageReceived:
 
 
 def write_call(action: str, params: Mapping[str, object], echo: str) -> bytes:
-    """A call as the bytes of a text frame."""
     return orjson.dumps({"action": action, "params": params, "echo": echo})
 
 
 def write_action(action: SendMessage, *, server: str = "") -> tuple[str, dict[str, object]]:
-    """The action's name on the wire and its parameters, for the named server.
+    """The wire name of the action and its parameters, for this server.
 
     A temporary session is answered as private, with the group it came through (onebot.md 3.1).
     Raises ActionRefused for a place without a number.
@@ -271,7 +266,7 @@ def write_action(action: SendMessage, *, server: str = "") -> tuple[str, dict[st
 
 
 def write_gesture(gesture: Gesture, *, server: str) -> tuple[str, dict[str, object]]:
-    """The gesture's name on the wire and its parameters, for the named server (onebot.md 5)."""
+    """The wire name of the gesture and its parameters, for this server (onebot.md 5)."""
     place = gesture.conversation
     match gesture:
         case React(message_id=message_id, emoji_id=emoji_id) if server.startswith("Lagrange"):
@@ -290,9 +285,7 @@ def write_gesture(gesture: Gesture, *, server: str) -> tuple[str, dict[str, obje
 
 
 def write_id(message_id: str) -> int | str:
-    """A message's id as a number, as in the standard; today's servers also accept text (onebot.md
-    2).
-    """
+    """The id as a number, as in the standard; today's servers also accept text (onebot.md 2)."""
     try:
         number = int(message_id)
     except ValueError:
@@ -301,7 +294,6 @@ def write_id(message_id: str) -> int | str:
 
 
 def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object]]:
-    """The action's name on the wire, and its parameters."""
     place = {"group_id": group.session_id}
     match act:
         case Mute(user_id=user_id, seconds=seconds):
@@ -319,11 +311,11 @@ def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object
 def write_admission(
     request: JoinRequest, *, granted: bool, reason: str
 ) -> tuple[str, dict[str, object]]:
-    """The same for the answer to a friend request or an invitation (onebot.md 3.6)."""
+    """The answer to a friend request or an invitation (onebot.md 3.6)."""
     answer: dict[str, object] = {"flag": request.flag, "approve": granted}
     if request.kind == "friend":
         return "set_friend_add_request", answer
-    if reason:  # NapCat warns of an empty one
+    if reason:  # NapCat warns about an empty one
         answer["reason"] = reason
     return "set_group_add_request", {**answer, "sub_type": "invite"}
 
@@ -336,7 +328,7 @@ UNCHECKED: Final = (
 
 
 def tells_of_failure(server: str, action: str) -> bool:
-    """Whether the named server reports if QQ refuses this action."""
+    """Whether this server reports refusals of the action by QQ."""
     return not any(server.startswith(name) and action in actions for name, actions in UNCHECKED)
 
 
@@ -344,7 +336,7 @@ ROLES: dict[str, Role] = {"owner": "owner", "admin": "admin", "member": "member"
 
 
 def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
-    """The groups in an answer to get_group_list; `group_all_shut` is NapCat's, a number or a bool,
+    """The groups in an answer to get_group_list. `group_all_shut` is NapCat's, a number or a bool;
     the two timestamps are LLBot's.
     """
     read = [(number(fields.get("group_id")), fields) for fields in map(mapping, sequence(data))]
@@ -363,7 +355,7 @@ def read_groups(data: object, *, account: int) -> tuple[JoinedGroup, ...]:
 
 
 def read_member(data: object) -> Member:
-    """The person in an answer to get_group_member_info."""
+    """The member in an answer to get_group_member_info."""
     fields = mapping(data)
     return Member(
         ROLES.get(text(fields.get("role")), "unknown"),
@@ -378,5 +370,5 @@ def _time(value: Any) -> float | None:
 
 
 def _flag(value: Any) -> bool | None:
-    """Whether it is set; None if missing. -1 means all members in QQ's own terms."""
+    """Whether it is set; None if missing. In QQ's own terms, -1 means all members."""
     return None if value is None else value is True or number(value) != 0

@@ -1,7 +1,7 @@
-"""Messages on the wire <-> segments. Reading takes every form servers use; writing is always a list
-of segments.
+"""Messages on the wire <-> segments. Reading accepts every form that servers use; writing always
+produces a list of segments.
 
-A list, never a string: text in a list is never parsed, so that no text can make the bot send
+A list, never a string: text in a list is not parsed, so no text can make the bot send
 `[CQ:at,qq=all]` (onebot.md 4.2).
 """
 
@@ -39,16 +39,17 @@ from bot.core.segments import (
 )
 from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 
-# A bracket inside a code is always escaped, so a bracket before its end means that this is text and
-# not a code. This also keeps the work linear: each character is examined for one beginning only,
-# even in a megabyte of them.
+# A bracket inside a code is always escaped, so another bracket before its end means that this is
+# text. This also keeps matching linear: each character is examined for one beginning only, even in
+# a megabyte of them.
 _CODE = re.compile(r"\[CQ:([\w.-]+)(?:,([^\[\]]*))?\]")
 
 
 def split_cq(message: str) -> Iterator[Fields]:
-    """The wire segments `{"type": ..., "data": {...}}` of a CQ string, in order, in linear time.
+    """Yield the wire segments `{"type": ..., "data": {...}}` of a CQ string, in order, in linear
+    time.
 
-    Everything else stays text, also an unterminated code and its surroundings.
+    Everything else stays text, including an unterminated code.
     """
     end = 0
     for code in _CODE.finditer(message):
@@ -61,9 +62,7 @@ def split_cq(message: str) -> Iterator[Fields]:
 
 
 def unescape(text: str) -> str:
-    """Undo the escapes, `&amp;` last: otherwise `&amp;#91;` (a typed `&#91;`) would become a
-    bracket.
-    """
+    """Undo the escapes, `&amp;` last: else `&amp;#91;` (a typed `&#91;`) would become a bracket."""
     if "&" not in text:
         return text
     return (
@@ -80,7 +79,7 @@ def _parameters(text: str) -> Fields:
     return {key: unescape(value) for key, _, value in pairs}
 
 
-ONEBOTS: Final = "onebots"  # what this server calls itself
+ONEBOTS: Final = "onebots"  # the server's name for itself
 MAX_BRIEF = 1000  # characters; html.unescape raises ValueError for numbers of thousands of digits
 STICKER_PICTURE = 1  # an image's sub_type (onebot.md 4.3)
 URL = re.compile(r"\s*(https?|ftp):", re.IGNORECASE)
@@ -91,15 +90,14 @@ _XML = {
     "description": re.compile(r"<summary\b[^>]*>([^<]*)<"),
     "url": re.compile(r'\burl="([^"]*)"'),
 }
-_CARD_URLS = ("qqdocurl", "jumpUrl", "jump_url", "url")  # the page before the app's own address
+_CARD_URLS = ("qqdocurl", "jumpUrl", "jump_url", "url")  # the page, before the app's own URL
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
 def read_message(value: object) -> tuple[Segment, ...]:
-    """The segments of a message: a list, one object, a CQ string, or JSON inside a string. Never
-    raises.
+    """Read a message: a list, one object, a CQ string, or JSON inside a string. Never raises.
 
     Segments without content (`{}`, empty text) are left out; unknown types become `Unsupported`.
     """
@@ -149,7 +147,7 @@ def _read_part(part: object) -> Segment | None:
 
 
 def _data(fields: Fields) -> Fields:
-    """The data of a segment. Elements of icqq are flat: they have no `data`, or a text of that name
+    """The data of a segment. icqq's elements are flat: `data` is missing, or is a text of that name
     (onebots, onebot.md 4.1).
     """
     data = fields.get("data")
@@ -244,8 +242,8 @@ def _read_json(data: Fields) -> Segment:
 
 
 def _card(kind: Literal["json", "miniapp"], card: object) -> Card:
-    """A json card: `prompt` is the line that QQ shows, else the first title or description; the
-    other fields come from the first view that has a title or description.
+    """A JSON card: `prompt` is the line that QQ shows, else the first title or description; the
+    other fields come from the first view with a title or description.
     """
     written = text(card)
     if isinstance(card, str):
@@ -303,7 +301,7 @@ def _read_share(data: Fields) -> Segment:
 
 
 def _read_music(data: Fields) -> Segment:
-    # A song is given by its link, or by a platform (`type`: qq, 163, ...) and a number there.
+    # A song has a link, or a platform (`type`: qq, 163, ...) and an id there.
     by_number = f"{text(data.get('type'))} {text(data.get('id'))}".strip()
     return Link(
         "music",
@@ -330,7 +328,7 @@ def _first(data: Fields, *names: str) -> str:
 
 
 def _url(data: Fields) -> str:
-    """The url, which some servers put into `file`."""
+    """The URL, which some servers put into `file`."""
     file = data.get("file")
     at_file = file if isinstance(file, str) and file.startswith(("http://", "https://")) else ""
     return text(data.get("url")) or at_file
@@ -374,10 +372,10 @@ _READERS: Final[dict[str, Callable[[Fields], Segment | None]]] = {
 
 
 def write_segments(segments: Iterable[SentSegment]) -> list[Fields]:
-    """The wire form, with the quote first (servers look for it only there).
+    """The wire form, with the quote first, because servers look for it only there.
 
-    Empty text is left out, and so are mentions and quotes without a number: to some servers 0 is
-    everybody.
+    Empty text is left out, and so are mentions and quotes without a number: some servers take 0 for
+    everyone.
     """
     quote_first = sorted(segments, key=lambda segment: not isinstance(segment, Quote))
     named = [segment for segment in quote_first if _is_named(segment)]
@@ -395,7 +393,7 @@ def _is_named(segment: SentSegment) -> bool:
 
 
 def holds_url(segments: Iterable[SentSegment]) -> bool:
-    """Whether a server would have to fetch something to send this: only media can have a url."""
+    """Whether a server would have to fetch a URL to send this."""
     media = (segment for segment in segments if isinstance(segment, Attachment))
     return any(URL.match(clean(medium.source)) for medium in media)
 
@@ -427,8 +425,8 @@ def _part(kind: str, **data: Any) -> Fields:
 
 
 def write_nodes(merged: MergedForward, *, account: int, server: str = "") -> list[Fields]:
-    """The wire form of a merged forward for the named server; the account is the sender of every
-    node. onebots reads a node's fields at its top, and flat elements in it.
+    """The wire form of a merged forward for this server; the account is the sender of every node.
+    onebots reads a node's fields at its top, and flat elements in it.
     """
     who = {"user_id": str(account), "nickname": clean(merged.name)}
     nodes = [_part("node", **who, content=write_segments([Text(node)])) for node in merged.nodes]

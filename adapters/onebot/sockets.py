@@ -1,7 +1,7 @@
 """The sockets of one process: a server for OneBot implementations, or a client of one.
 
-With the reverse websocket OneBot servers connect to us, at any path. With the forward websocket we
-connect to one OneBot server, and again whenever that is lost.
+With the reverse websocket, OneBot servers connect to the bot, at any path. With the forward
+websocket, the bot connects to one OneBot server, and reconnects whenever the connection is lost.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from frostagent.types.ports import Clock, Ids
 
 logger = logging.getLogger(__name__)
 
-# The library's own log. Below WARNING it contains headers and urls, with tokens, and messages.
+# The library's own log. Below WARNING it contains headers and URLs with tokens, and messages.
 socket_logger: Final = logging.getLogger(f"{__name__}.socket")
 socket_logger.setLevel(logging.WARNING)
 
 PING_EVERY: Final = 30.0  # seconds
-PONG_WITHIN: Final = 60.0  # seconds; a pong waits behind a large frame
+PONG_WITHIN: Final = 60.0  # seconds; a pong may wait behind a large frame
 CLOSE_WITHIN: Final = 3.0  # seconds
 
 ACCEPT_WITHIN = 5.0  # seconds for the whole handshake; servers wait for 2
@@ -60,11 +60,11 @@ WAIT_FOR_OPERATOR = 60.0  # seconds between two attempts while the token is wron
 
 
 class Sockets:
-    """Listens for OneBot servers on `host` and `port`, or dials the one at `url` if there is a url.
+    """Listens for OneBot servers on `host` and `port`, or connects to the one at `url` if given.
 
-    `token` is the one of every account that has none of its own in `account_tokens`; a server that
-    is dialled has the only one there is. Servers may be given urls to fetch if they `pass_urls`;
-    what is too large for a frame is put on `offers`, if there are some.
+    `token` applies to every account without its own in `account_tokens`; a dialled server uses the
+    only token there is. With `pass_urls`, servers may be given URLs to fetch. Media too large for a
+    frame goes to `offers`, if given.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Sockets:
 
     @asynccontextmanager
     async def open(self, sink: EventSink) -> AsyncIterator[int]:
-        """Take events while the block runs; the port listened on, 0 where a server is dialled."""
+        """Receive events while the block runs. Yields the port listened on, 0 when dialling."""
         if not self._url:
             async with ReverseServer(
                 host=self._host,
@@ -130,8 +130,8 @@ class Sockets:
 class ReverseServer:
     """Listens while it is entered: `async with ReverseServer(...) as server`.
 
-    `accounts` maps accounts to their own tokens, `token` admits all others; without any token every
-    client is admitted.
+    `accounts` maps accounts to their own tokens; `token` is for all others. Without any token every
+    client is accepted.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class ReverseServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on, also if port 0 was configured; 0 while it does not listen."""
+        """The port it listens on, even for port 0; 0 while it does not listen."""
         if self._server is None or not self._server.sockets:
             return 0
         bound: int = self._server.sockets[0].getsockname()[1]
@@ -171,8 +171,8 @@ class ReverseServer:
                 self._serve,
                 self._host,
                 self._port,
-                # A web page sends an Origin, a OneBot server does not: without a token, that is the
-                # only difference.
+                # Only a web page sends an Origin; without a token, that is the only way to tell it
+                # from a OneBot server.
                 origins=[None] if self._admission.is_open else None,
                 process_request=self._authorize,
                 compression=None,  # local traffic; NapCat offers none
@@ -247,7 +247,7 @@ class ReverseServer:
 
     def _warn(self, host: str, what: str) -> None:
         self._peers.refused = f"{host} was refused: it sent {what}"
-        # Once for each: a OneBot server keeps trying every few seconds.
+        # once per host: a OneBot server retries every few seconds
         warning = f"{host} {what}"
         if warning not in self._warned and len(self._warned) < REMEMBERED_HOSTS:
             self._warned.add(warning)
@@ -256,23 +256,21 @@ class ReverseServer:
             )
 
 
-# --- forward: we connect to them ------------------------------------------------------------------
+# --- forward: the bot connects to them ------------------------------------------------------------
 
 
 class Ending(Enum):
-    """How an attempt ended."""
-
     BAD_TOKEN = auto()
     NEVER_CAME = auto()  # unreachable, or closed before its account was known
     LOST = auto()
 
 
 class ForwardClient:
-    """Keeps one connection while `run()` is running. The token is sent as header and as query:
-    servers differ in which they read.
+    """Keeps one connection while `run()` is running. The token is sent as header and in the query,
+    because servers differ in which they read.
 
-    With `account` the token belongs to that account, and everything about another is ignored.
-    Raises ConfigError for an invalid address.
+    With `account` the token belongs to that account, and all others are ignored. Raises ConfigError
+    for an invalid URL.
     """
 
     def __init__(
@@ -299,9 +297,7 @@ class ForwardClient:
         self._ids = ids
 
     async def run(self) -> None:
-        """Connect, read until the connection is lost, and connect again, until cancelled. Never
-        raises.
-        """
+        """Connect, read until the connection is lost, and again, until cancelled. Never raises."""
         failures = 0
         told = False
         while True:
@@ -328,9 +324,7 @@ class ForwardClient:
             )
 
     def _backoff(self, failures: int) -> float:
-        """1, 2, 4 ... 30 s, and a random part of half of it, so that many bots do not reconnect
-        in step.
-        """
+        """1, 2, 4 ... 30 s, half of it random, so that many bots do not reconnect in step."""
         whole = min(LONGEST_WAIT, 2.0 ** min(failures - 1, 8))
         return whole * (1 + self._ids.jitter()) / 2
 
@@ -344,8 +338,8 @@ class ForwardClient:
         )
 
     async def _attempt(self, *, level: int) -> Ending:
-        """One connection from its opening to its end. `level` is for failures: only the first of a
-        series is a warning.
+        """Open one connection and use it until its end. `level` is for failures: only the first of
+        a series is a warning.
         """
         try:
             socket = await dial(self._url, self._token)
@@ -358,7 +352,7 @@ class ForwardClient:
             return Ending.NEVER_CAME
         except (OSError, WebSocketException, ValueError) as error:
             # ValueError: a redirect to an invalid address, or a bad host (UnicodeError). Only the
-            # kind is logged: the text of some contains the url, and with it the token.
+            # kind is logged, because the text may contain the URL with the token.
             logger.log(level, "%s cannot be reached (%s), trying on", self._place, _kind(error))
             return Ending.NEVER_CAME
         connection = Connection(
@@ -377,7 +371,7 @@ class ForwardClient:
             return Ending.BAD_TOKEN
         known = connection.is_introduced
         if not known and socket.close_code == CloseCode.PROTOCOL_ERROR:
-            # onebots gives no other answer to a wrong token (onebot.md 1.8)
+            # onebots' only answer to a wrong token (onebot.md 1.8)
             logger.log(
                 level,
                 "%s hung up before it said anything (%d): the access token may be wrong,"
@@ -397,7 +391,7 @@ class ForwardClient:
 
 
 async def dial(url: str, token: str) -> ClientConnection:
-    """Connect to a OneBot server, with the token as header and as query.
+    """Connect to a OneBot server, with the token as header and in the query.
 
     Raises OSError, WebSocketException and ValueError, whose texts may contain the token.
     """
@@ -410,7 +404,7 @@ async def dial(url: str, token: str) -> ClientConnection:
         close_timeout=CLOSE_WITHIN,
         ping_interval=PING_EVERY,
         ping_timeout=PONG_WITHIN,
-        proxy=None,  # a OneBot server is near; proxies are meant for the model
+        proxy=None,  # proxies are meant for models, not for a OneBot server
         user_agent_header=None,
         logger=socket_logger,
     )
@@ -418,9 +412,9 @@ async def dial(url: str, token: str) -> ClientConnection:
 
 def _check(url: str) -> None:
     try:
-        parse_uri(url).host.encode("idna")  # as a DNS look-up does first
+        parse_uri(url).host.encode("idna")  # as a DNS lookup does first
     except (InvalidURI, ValueError):
-        # Without the url and the cause: either may contain the token.
+        # without URL and cause: either may contain the token
         problem = Problem(
             "ONEBOT_URL", "this is no websocket address", "Write it like ws://napcat:3001"
         )

@@ -1,6 +1,4 @@
-"""The `Transport` port over every connected OneBot account. Media too large for a frame are offered
-at urls.
-"""
+"""The `Transport` port over all connected OneBot accounts. Offers large media at URLs."""
 
 from __future__ import annotations
 
@@ -42,13 +40,13 @@ from frostagent.types.speech import Attachment
 
 logger = logging.getLogger(__name__)
 
-# Letters of base64. A broker's message has 8 MB at most, everything included (`adapters/broker`);
-# without a broker, a large frame would delay all others of the account.
+# Base64 characters. A broker's message has at most 8 MB in all (`adapters/broker`); without a
+# broker, a large frame would delay all others of the account.
 MOST_INLINE: Final = 8 * 2**20 - 2**16
 
 
 class MediaOffer(Protocol):
-    """A file that is offered at a url; `asked` is whether it was fetched."""
+    """A file offered at a URL; `asked` tells whether it was fetched."""
 
     @property
     def url(self) -> str: ...
@@ -58,19 +56,19 @@ class MediaOffer(Protocol):
 
 
 class MediaOffers(Protocol):
-    """Serves a file, given as base64, at a secret url while a block runs."""
+    """Serves a file, given as base64, at a secret URL while a block runs."""
 
     def offer(self, encoded: str, /) -> AbstractContextManager[MediaOffer]: ...
 
 
 OutgoingMessage: TypeAlias = tuple[SendMessage, int]
-"""A message as it is sent, and the number of base64 letters that the server has to fetch."""
+"""A message to send, and the number of base64 characters that the server has to fetch."""
 
 
 @contextmanager
 def with_offered_media(action: SendMessage, offers: MediaOffers) -> Iterator[OutgoingMessage]:
-    """The message with its inline media replaced by urls if together they are too large for a
-    frame. If the send fails and the server fetched none of them, that is logged.
+    """Replace the message's inline media by URLs if together they are too large for a frame. Logs a
+    failed send of which the server fetched nothing.
     """
     inline = [one.source for one in action.segments if _is_inline(one)]
     size = sum(map(len, inline))
@@ -118,15 +116,13 @@ class Directory(Protocol[Callee_co]):
     """Finds the connection for calls to an account, in this process or in another."""
 
     def caller(self, account: int) -> Callee_co:
-        """The connection for calls to this account. Raises NotConnected."""
+        """Raises NotConnected."""
         ...
 
     def server(self, account: int) -> str: ...
 
 
 class Caller(Protocol[Callee_contra]):
-    """Makes calls and waits for their replies."""
-
     async def make(
         self,
         callee: Callee_contra,
@@ -136,7 +132,7 @@ class Caller(Protocol[Callee_contra]):
         *,
         beside: int = 0,
     ) -> ActionReply:
-        """The server's answer, with time to fetch `beside` bytes. Raises NotConnected,
+        """Return the server's answer, allowing time to fetch `beside` bytes. Raises NotConnected,
         ActionRefused, ActionUnanswered.
         """
         ...
@@ -153,8 +149,8 @@ class OneBotTransport(Generic[Callee]):
         pass_urls: bool = False,
         offers: MediaOffers | None = None,
     ) -> None:
-        """With `pass_urls` the servers may be given urls, which they fetch without checking the
-        address. With `offers` they fetch from us what is too large for a frame.
+        """With `pass_urls`, servers may be given URLs, which they fetch without checking the
+        address. With `offers` they fetch what is too large for a frame.
         """
         self._peers = peers
         self._calls = calls
@@ -162,7 +158,7 @@ class OneBotTransport(Generic[Callee]):
         self._offers = offers
 
     async def send(self, action: SendMessage) -> str:
-        """Send one message; the message id QQ gave it.
+        """Send one message. Returns the message id from QQ.
 
         Raises NotConnected, ActionRefused, ActionUnanswered (also if QQ did not confirm in time:
         such messages often arrive, onebot.md 2). A cancelled send may have been written.
@@ -194,8 +190,7 @@ class OneBotTransport(Generic[Callee]):
         await self.call(account, action, params)
 
     async def act(self, group: Conversation, act: GroupAct) -> bool:
-        """Do something that a group's admins may do. Returns whether the server reports refusals of
-        QQ.
+        """Run an action of group admins. Returns whether the server reports refusals by QQ.
 
         Raises NotConnected, ActionRefused (ActionUnsupported if the server has no such action),
         ActionUnanswered.
@@ -204,7 +199,7 @@ class OneBotTransport(Generic[Callee]):
 
     async def admit(self, request: JoinRequest, *, granted: bool, reason: str = "") -> bool:
         """Accept or refuse a friend request or an invitation. Returns whether the server reports
-        refusals of QQ.
+        refusals by QQ.
 
         Raises NotConnected, ActionRefused (also if the request has expired), ActionUnanswered.
         """
@@ -216,8 +211,8 @@ class OneBotTransport(Generic[Callee]):
         return tells_of_failure(self._peers.server(account), action)
 
     async def get_message(self, account: int, message_id: str) -> MessageReceived | None:
-        """Look up a message by id, the bot's own included; None if the server does not (or no
-        longer) know it. Raises NotConnected, ActionUnanswered.
+        """Look up a message by id, including the bot's own; None if the server does not know it.
+        Raises NotConnected, ActionUnanswered.
         """
         try:
             data = await self.call(account, "get_msg", {"message_id": write_id(message_id)})
@@ -226,13 +221,11 @@ class OneBotTransport(Generic[Callee]):
         return read_answered_message(data, account=account)
 
     async def get_forward(self, account: int, forward: Forward) -> tuple[MessageReceived, ...]:
-        """The messages inside a merged forward. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """A merged forward's messages. Raises NotConnected, ActionRefused, ActionUnanswered."""
         if forward.content:
             with suppress(ValueError):
                 return read_forward(load(forward.content), account=account)
-        # NapCat reads either name, all others `id`; as text, because the numbers exceed 2**53
+        # NapCat reads either name, others `id`; as text, because the numbers exceed 2**53
         # (onebot.md 5, 6.16).
         data = await self.call(
             account, "get_forward_msg", {"id": forward.id, "message_id": forward.id}
@@ -242,7 +235,7 @@ class OneBotTransport(Generic[Callee]):
     async def get_history(
         self, conversation: Conversation, *, count: int = 20
     ) -> tuple[MessageReceived, ...]:
-        """The latest messages there, oldest first, the bot's own included.
+        """The latest messages there, oldest first, including the bot's own.
 
         Some servers refuse (onebot.md 5). Raises NotConnected, ActionRefused, ActionUnanswered.
         """
@@ -258,42 +251,34 @@ class OneBotTransport(Generic[Callee]):
         return read_history(data, conversation, server=self._peers.server(account))
 
     async def get_groups(self, account: int) -> tuple[JoinedGroup, ...]:
-        """The groups the account is in. Raises NotConnected, ActionRefused, ActionUnanswered."""
+        """The account's groups. Raises NotConnected, ActionRefused, ActionUnanswered."""
         return read_groups(await self.call(account, "get_group_list", {}), account=account)
 
     async def get_member(self, group: Conversation, user_id: int) -> Member:
-        """A member of a group, not from the server's cache. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """An uncached group member. Raises NotConnected, ActionRefused, ActionUnanswered."""
         params = {"group_id": group.session_id, "user_id": user_id, "no_cache": True}
         return read_member(await self.call(group.platform_id, "get_group_member_info", params))
 
     async def get_image(self, account: int, file: str) -> KeptFile:
-        """A received picture by its `file` name. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """A received image by `file` name. Raises NotConnected, ActionRefused, ActionUnanswered."""
         return read_kept_file(await self.call(account, "get_image", {"file": file}))
 
     async def get_record(self, account: int, file: str) -> KeptFile:
-        """A received voice by its `file` name, as wav. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """A received voice, as wav. Raises NotConnected, ActionRefused, ActionUnanswered."""
         params = {"file": file, "out_format": "wav"}
         return read_kept_file(await self.call(account, "get_record", params))
 
     async def get_file(self, conversation: Conversation, file: File) -> KeptFile:
-        """The address of a file that was sent there. Raises NotConnected, ActionRefused,
-        ActionUnanswered.
-        """
+        """The URL of a file sent there. Raises NotConnected, ActionRefused, ActionUnanswered."""
         kind, place = ("group", "group_id") if conversation.is_group else ("private", "user_id")
         params = {place: conversation.session_id, "file_id": file.id}
         if file.hash and not conversation.is_group:
-            params["file_hash"] = file.hash  # Lagrange answers nothing without it
+            params["file_hash"] = file.hash  # Lagrange needs it
         account = conversation.platform_id
         return read_kept_file(await self.call(account, f"get_{kind}_file_url", params))
 
     async def call(self, account: int, action: str, params: Mapping[str, object]) -> Any:
-        """Any action by its wire name; the `data` of its answer.
+        """Call any action by its wire name. Returns the `data` of its answer.
 
         Raises NotConnected, ActionRefused (ActionUnsupported if the server has no such action),
         ActionUnanswered.
@@ -305,7 +290,6 @@ class OneBotTransport(Generic[Callee]):
 
 
 def _failure(action: str, reply: ActionReply) -> ActionRefused | ActionUnanswered:
-    """The error of an answer that is not "ok"."""
     if reply.may_be_done(action):
         return ActionUnanswered(f"{action}: QQ did not confirm in time ({reply.wording[:200]})")
     kind = ActionUnsupported if reply.retcode in NO_SUCH_ACTION else ActionRefused
@@ -313,4 +297,4 @@ def _failure(action: str, reply: ActionReply) -> ActionRefused | ActionUnanswere
 
 
 AnyTransport: TypeAlias = OneBotTransport[Any]
-"""Over connections of this process or of others."""
+"""Connections of this process or of gateways."""

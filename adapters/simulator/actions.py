@@ -1,7 +1,7 @@
-"""The actions the bot can ask for, a small function each. No sockets.
+"""The actions the bot can call, a small function each. No sockets.
 
-Parameters and results are NapCat's (onebot.md 2 and 5): ids may be numbers or strings, what is
-missing or of the wrong kind is refused with 1400, what cannot be done with 1200.
+Parameters and results are NapCat's (onebot.md 2 and 5): ids may be numbers or strings; missing or
+invalid parameters are refused with 1400, impossible actions with 1200.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ RESULT = {"result": 0, "errMsg": ""}
 
 
 def set_msg_emoji_like(world: World, params: Params) -> Done:
-    """A reaction, or with `set` false one taken back."""
+    """Add a reaction, or remove it if `set` is false."""
     taken_back = params.get("set") in (False, "false")
     return _react(world, params, emoji="emoji_id", taken_back=taken_back)
 
 
 def unset_msg_emoji_like(world: World, params: Params) -> Done:
-    """LLBot's name for taking one back."""
+    """LLBot's name for removing a reaction."""
     return _react(world, params, emoji="emoji_id", taken_back=True)
 
 
 def set_group_reaction(world: World, params: Params) -> Done:
-    """A reaction as Lagrange has it."""
+    """A reaction in Lagrange's form."""
     world.group(params.number("group_id"))
     taken_back = params.get("is_add") in (False, "false")
     return _react(world, params, emoji="code", taken_back=taken_back)
@@ -55,7 +55,7 @@ def _react(world: World, params: Params, *, emoji: str, taken_back: bool) -> Don
 
 
 def send_poke(world: World, params: Params) -> Done:
-    """The account is told of its own poke like everybody else."""
+    """The account receives its own poke too."""
     target = params.number("user_id")
     group_id = world.group(params.number("group_id")).group_id if params.has("group_id") else None
     event = wire.poke(
@@ -65,7 +65,6 @@ def send_poke(world: World, params: Params) -> Done:
 
 
 def set_input_status(_world: World, params: Params) -> Done:
-    """The friend sees that the account is typing."""
     return Done(RESULT, gesture=Gesture("typing", user_id=params.number("user_id")))
 
 
@@ -84,7 +83,7 @@ RANKS = {"member": 1, "admin": 2, "owner": 3}
 
 
 def set_group_ban(world: World, params: Params) -> Done:
-    """Nobody is muted by whom he is not below."""
+    """Only members of lower rank can be muted."""
     group, person = _target(world, params)
     seconds = params.number("duration", 1800)
     _above(world, group, person)
@@ -127,12 +126,12 @@ ADMIN_ACTIONS: dict[str, Action] = {
 
 
 def befriend(world: World, person: Person, comment: str) -> Json:
-    """Somebody asks to be a friend: the event of it."""
+    """The event of a friend request."""
     return _asked(world, person, request_type="friend", comment=comment)
 
 
 def invite(world: World, person: Person, group_id: int) -> Json:
-    """Somebody invites the account into a group that it is not in: the event of it."""
+    """The event of an invitation into a group the account is not in."""
     more = {"group_id": group_id, "sub_type": "invite", "comment": ""}
     return _asked(world, person, request_type="group", **more)
 
@@ -151,7 +150,7 @@ def _asked(world: World, person: Person, **fields: Any) -> Json:
 
 
 def lapse(world: World) -> None:
-    """QQ forgets all that was asked so far."""
+    """All pending requests expire."""
     world.petitions = dict.fromkeys(world.petitions)
 
 
@@ -174,7 +173,7 @@ def set_group_add_request(world: World, params: Params) -> Done:
 
 
 def _answered(world: World, params: Params) -> tuple[Person, int]:
-    """Who asked, and for which group; QQ takes one answer."""
+    """Return who asked, and for which group; QQ accepts one answer."""
     flag = str(params.get("flag"))
     if (asked := world.petitions.get(flag)) is None:
         raise CallRefused(NOT_DONE, "请求不存在或已过期")
@@ -192,7 +191,7 @@ VERSION = {"protocol_version": "v11", "app_version": "4.18.13"}
 
 
 def read_call(text: str | bytes) -> Call | CallAnswer:
-    """The call in a frame, or the answer to one that holds no call of ours."""
+    """Read a call from a frame; for an invalid one, return its answer."""
     try:
         frame = json.loads(text)
     except ValueError:
@@ -208,7 +207,7 @@ def read_call(text: str | bytes) -> Call | CallAnswer:
 
 
 def perform(world: World, call: Call) -> CallAnswer:
-    """Carry out a call. Never refuses to answer: what is wrong is said in the answer."""
+    """Carry out a call. Always returns an answer; errors are in it."""
     read_message = SENDS.get(call.action)
     try:
         if call.action in world.unsupported:
@@ -221,15 +220,13 @@ def perform(world: World, call: Call) -> CallAnswer:
 
 
 def message_in(call: Call) -> SentMessage | None:
-    """The message a call asks to be sent, without an id; None where there is none that can be
-    read.
-    """
+    """The message that a call would send, without an id; None if there is none to read."""
     with suppress(CallRefused):
         return SENDS[call.action](call.params) if call.action in SENDS else None
     return None
 
 
-# --- saying something -----------------------------------------------------------------------------
+# --- sending -------------------------------------------------------------------------------------
 
 
 def send_group_msg(params: Params) -> SentMessage:
@@ -242,7 +239,7 @@ def send_private_msg(params: Params) -> SentMessage:
 
 
 def send_msg(params: Params) -> SentMessage:
-    """Where both ids are given and no type, the group wins, as in NapCat."""
+    """With both ids and no type, the group wins, as in NapCat."""
     if params.get("message_type") == "private" or not params.has("group_id"):
         return send_private_msg(params)
     return send_group_msg(params)
@@ -263,7 +260,7 @@ SENDS: dict[str, Callable[[Params], SentMessage]] = {
     "send_group_forward_msg": send_group_forward_msg,
     "send_private_forward_msg": send_private_forward_msg,
 }
-"""The actions that say something, as what they say: faults hit these."""
+"""The actions that send, as the message they send; faults apply to these."""
 
 
 def _message(params: Params, name: str) -> tuple[Json, ...]:
@@ -271,9 +268,7 @@ def _message(params: Params, name: str) -> tuple[Json, ...]:
 
 
 def _send(world: World, message: SentMessage) -> Done:
-    """Deliver a message. Raises Refusal where there is nobody to get it, or the account may not
-    speak there.
-    """
+    """Deliver a message. Raises CallRefused without a receiver, and if muted or offline."""
     group_id, user_id = message.group_id, message.user_id or 0
     if not world.online:
         raise CallRefused(NOT_DONE, wire.unconfirmed())
@@ -305,9 +300,7 @@ def _send(world: World, message: SentMessage) -> Done:
 
 
 def _inner(world: World, node: Json) -> Json:
-    """One message of a merged forward, as get_forward_msg shows it: no group of its own, by whoever
-    is named.
-    """
+    """A message of a merged forward, as get_forward_msg shows it: by the named author."""
     data = node["data"]
     author = Params(data).number("user_id" if "user_id" in data else "uin", world.self_id)
     name = str(data.get("nickname") or data.get("name") or "")
@@ -323,7 +316,7 @@ def _inner(world: World, node: Json) -> Json:
     return event
 
 
-# --- what was said --------------------------------------------------------------------------------
+# --- messages ------------------------------------------------------------------------------------
 
 
 def get_msg(world: World, params: Params) -> Done:
@@ -334,7 +327,7 @@ def get_msg(world: World, params: Params) -> Done:
 
 
 def delete_msg(world: World, params: Params) -> Done:
-    """Everybody's messages where the account is an administrator, otherwise only its own."""
+    """Any message if the account is an administrator, otherwise only its own."""
     message_id = params.number("message_id")
     stored = world.messages.find(message_id)
     if stored.author != world.self_id:
@@ -360,9 +353,7 @@ def get_friend_msg_history(world: World, params: Params) -> Done:
 
 
 def _history(world: World, stored: list[Stored], params: Params) -> Done:
-    """The last `count` up to the message named by `message_seq` (0: the newest), oldest first
-    unless reversed.
-    """
+    """The last `count` up to `message_seq` (0: the latest), oldest first unless reversed."""
     last, count = params.number("message_seq", 0), params.number("count", 20)
     if last and world.renumbers and not world.messages.knows(last):
         last = other_id(last)
@@ -380,7 +371,7 @@ def _renumbered(event: Json) -> Json:
     return {name: other if value == event["message_id"] else value for name, value in event.items()}
 
 
-# --- who and where --------------------------------------------------------------------------------
+# --- people and groups ---------------------------------------------------------------------------
 
 
 def get_login_info(world: World, _: Params) -> Done:
@@ -455,7 +446,7 @@ def get_friend_list(world: World, _: Params) -> Done:
 
 
 def get_stranger_info(world: World, params: Params) -> Done:
-    """Anybody at all: a number nobody here goes by has a nickname that is empty."""
+    """Works for any number; an unknown one has an empty nickname."""
     user_id = params.number("user_id")
     return Done(_describe_person(world.person(user_id) or Person(user_id, "")))
 
@@ -464,7 +455,7 @@ def _describe_person(person: Person) -> Json:
     return {"user_id": person.user_id, "nickname": person.nickname, "sex": "unknown", "age": 0}
 
 
-# --- small things ---------------------------------------------------------------------------------
+# --- others --------------------------------------------------------------------------------------
 
 
 def can_send(_world: World, _: Params) -> Done:

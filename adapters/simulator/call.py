@@ -1,4 +1,4 @@
-"""The parts of a call: the parameters the bot gives, and what comes of them. Pure."""
+"""A call's parameters and result. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from adapters.simulator.world import World
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """A message the bot sent, its segments exactly as it sent them; `group_id` or `user_id` says
-    where.
+    """A message the bot sent, with its segments unchanged, to `group_id` or `user_id`.
 
-    A `message_id` of 0 means that nobody ever got it. `via_group` is the group a temporary session
-    goes through.
+    A `message_id` of 0 means that it was not delivered. `via_group` is the group of a temporary
+    session.
     """
 
     message_id: int
@@ -28,7 +27,6 @@ class SentMessage:
 
     @property
     def text(self) -> str:
-        """The words alone."""
         return "".join(
             str(segment["data"].get("text", ""))
             for segment in self.segments
@@ -37,7 +35,7 @@ class SentMessage:
 
     @property
     def words(self) -> str:
-        """The words, also those of a merged forward, a line for each of its messages."""
+        """The text, including that of a merged forward, a line per message."""
         nodes = [one["data"].get("content") for one in self.segments if one["type"] == "node"]
         if not nodes:
             return self.text
@@ -50,9 +48,9 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class Gesture:
-    """A sign of the bot's without words: a reaction to a message (`emoji_id`; `taken_back`), a poke
-    of somebody, or typing to somebody; or what admins do: a mute of so many `seconds`, a card, a
-    message taken back or kept; or an answer: a new friend, a group joined, a refusal.
+    """An action of the bot without text: a reaction (`emoji_id`; `taken_back`), a poke, typing; an
+    admin's action: a mute of that many `seconds`, a card, a recalled or pinned message; or an
+    answer: a new friend, a joined group, a refusal.
     """
 
     kind: Literal[
@@ -68,9 +66,7 @@ class Gesture:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An action's result: what the bot is told, the events it causes, and the message it sent or
-    the gesture it made, if any.
-    """
+    """An action's result: data for the bot, caused events, and the sent message or gesture."""
 
     data: Any = None
     events: tuple[Json, ...] = ()
@@ -80,26 +76,23 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """The frame that answers a call, and what was done (nothing, where it was refused)."""
+    """The reply frame, and what was done (nothing, if it was refused)."""
 
     frame: Json
     done: Done = Done()
 
 
 class Params:
-    """The parameters of a call, read as the server reads them; every method raises Refusal for a
-    bad one.
-    """
+    """A call's parameters, read as the server does; methods raise CallRefused."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
 
     def get(self, name: str) -> Any:
-        """The value as it came, None where it is absent."""
         return self._values.get(name)
 
     def has(self, name: str) -> bool:
-        """Present, and not empty or 0."""
+        """Whether it is present, and not empty or 0."""
         return bool(self._values.get(name)) and str(self._values[name]) != "0"
 
     def flag(self, name: str) -> bool:
@@ -119,18 +112,17 @@ Action: TypeAlias = Callable[[World, Params], Done]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of an action there is: its parameters, and the frame it came in."""
+    """A call of an existing action: its parameters and frame."""
 
     action: str
     params: Params
     frame: Json
 
     def confirm(self, done: Done) -> CallAnswer:
-        """The answer to a call that was carried out."""
         return CallAnswer(wire.ok(done.data, self.frame.get("echo", "")), done)
 
     def refuse(self, refusal: CallRefused, done: Done = Done()) -> CallAnswer:
-        """The answer that says "not done", whatever was done."""
+        """The reply of a failure, whatever was done."""
         missing = None if refusal.retcode == BAD_REQUEST else ""
         return CallAnswer(
             wire.failed(refusal.retcode, refusal.wording, self.frame.get("echo", missing)), done

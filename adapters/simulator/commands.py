@@ -1,4 +1,4 @@
-"""Lines that begin with `!`: what a person at the chat lets go wrong, and what is said about it."""
+"""Lines that begin with `!`: the faults and incidents that a person in the chat triggers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from adapters.simulator.world import Person
 
 THUMB = "76"
 STRANGER = Person(29001, "路人")
-DEEPEST = 9  # forwards inside one another
+DEEPEST = 9  # nested forwards
 TALK = ("周六去爬山吗", "去，几点", "八点，山门口见")
 
 
 async def act(simulator: Simulator, words: str) -> str:
-    """Do it; what to tell, empty where the words mean something else. Raises Refusal where it
-    cannot be done.
-    """
+    """Run a command. Returns text for the person, or an empty one. Raises CallRefused."""
     world = simulator.world
     group = world.group()
     user_id = next(number for number in group.members if number != world.self_id)
@@ -51,7 +49,7 @@ async def act(simulator: Simulator, words: str) -> str:
 
 
 def _latest_own(simulator: Simulator) -> int:
-    """The id of the bot's latest message in the group. Raises Refusal where it has said nothing."""
+    """The id of the bot's latest message in the group. Raises CallRefused if there is none."""
     group = simulator.world.group()
     own = [sent for sent in simulator.delivered if sent.group_id == group.group_id]
     if not own:
@@ -60,7 +58,7 @@ def _latest_own(simulator: Simulator) -> int:
 
 
 def share(simulator: Simulator, words: str) -> Json | None:
-    """The thing these words share, as a segment; None where they share nothing."""
+    """The segment that these words share; None if they share nothing."""
     world = simulator.world
     match words.split(maxsplit=2):
         case ["forward", *depth] if len(depth) < 2:
@@ -77,7 +75,7 @@ def share(simulator: Simulator, words: str) -> Json | None:
 
 
 def talk(depth: int) -> Nodes:
-    """Two people's lines, and the same once more inside, so deep."""
+    """Lines of two people, nested to this depth."""
     people = ((20001, "user1"), (20002, "user2"))
     lines = [Node(*people[index % 2], (text(line),)) for index, line in enumerate(TALK)]
     return [*lines, Node(*people[1], talk(depth - 1))] if depth > 1 else lines
@@ -142,16 +140,14 @@ Each waits until it hits something; of those that hit a send the first one armed
 
 
 def help_text() -> str:
-    """All that can be typed, a line each."""
+    """All commands, a line each."""
     faults = (f"  {fault:<18} {what}" for fault, what in EXPLAINED.items())
     others = (f"  {name:<18} {what}" for name, what in OTHERS.items())
     return "\n".join([HEADING, *faults, "And at once:", *others])
 
 
 async def obey(simulator: Simulator, line: str) -> str:
-    """Do what a line that begins with `!` says; what to tell the person who typed it, also where it
-    says nothing.
-    """
+    """Run a line that begins with `!`. Returns the text for the person, including errors."""
     words = line.strip().removeprefix(MARK).strip()
     try:
         return await _obey(simulator, words)
@@ -223,7 +219,7 @@ async def _arm(simulator: Simulator, words: str) -> str:
 
 
 def describe(simulator: Simulator) -> str:
-    """The armed faults, and every state that is not as it should be."""
+    """The armed faults, and every state that is not normal."""
     world = simulator.world
     states = {
         "the account is offline": not world.online,

@@ -1,6 +1,4 @@
-"""The chat on a terminal: a typed line becomes a group message, a message of the bot becomes lines.
-Pure.
-"""
+"""The chat on a terminal: typed lines become group messages, the bot's messages lines. Pure."""
 
 from __future__ import annotations
 
@@ -17,29 +15,26 @@ from adapters.simulator.wire import Json, mention, text
 
 SPEAKER = re.compile(r"(?![@/])([^\s:]{1,24}): (.*)", re.DOTALL)
 EVERYBODY = ("all", "全体成员")
-CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)  # what could drive a terminal; tabs and line ends stay
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # terminal controls; tabs and line ends stay
 ALIAS = "bot"
 REPLY = re.compile(r"^\[reply to \S+\] ")
-"""How a message of the bot that answers another is printed; the order of lines says that, too."""
+"""The printed prefix of a reply; the order of lines shows it too."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenLine:
-    """A line's words, and who says it: a name, empty for the person at the keyboard."""
+    """A line's segments and its speaker's name, empty for the person at the keyboard."""
 
     speaker: str
     segments: list[Json]
 
 
 def parse_line(line: str, people: Mapping[str, int], self_id: int) -> SpokenLine:
-    """Read `@bot hi`, or `name: hi` to speak as that member; no segments for a line that says
-    nothing.
+    """Read `@bot hi`, or `name: hi` to speak as that member; no segments for an empty line.
 
-    `people` are the numbers of those present by name. A speaker is a name without spaces, of up to
-    24 characters, before a colon and a space: a link or a time of day is none, and nobody can speak
-    as the bot.
+    `people` maps names to numbers. A speaker is a name without spaces, of up to 24 characters,
+    before a colon and a space; so a link or a time of day is none. Speaking as the bot is not
+    possible.
     """
     match = SPEAKER.fullmatch(line.strip("\r\n"))
     if match and match[1].casefold() != ALIAS and people.get(match[1]) != self_id:
@@ -50,14 +45,12 @@ def parse_line(line: str, people: Mapping[str, int], self_id: int) -> SpokenLine
 def spoken(
     message: str | Sequence[Json], people: Mapping[str, int], self_id: int
 ) -> Sequence[Json]:
-    """The segments of a message: a string's with its mentions, others as they are."""
+    """The segments of a message; a string is parsed for mentions."""
     return parse_mentions(message, people, self_id) if isinstance(message, str) else message
 
 
 def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[Json]:
-    """Turn every `@name` of somebody present into a mention, `@bot` into one of the account; the
-    rest is text.
-    """
+    """Turn every `@name` of a member into a mention, `@bot` into the account's; rest is text."""
     names = (
         dict.fromkeys(EVERYBODY, "all")
         | {ALIAS: str(self_id)}
@@ -71,14 +64,12 @@ def parse_mentions(line: str, people: Mapping[str, int], self_id: int) -> list[J
         segments.append(mention(names[longest_first[(match.lastindex or 1) - 1]]))
         end = match.end()
     if segments and end == len(line):
-        return [*segments, text(" ")]  # a client puts a blank behind a mention
+        return [*segments, text(" ")]  # clients add a space after a mention
     return segments + _text(line[end:])
 
 
 def _at_one_of(names: list[str]) -> re.Pattern[str]:
-    """`@` and a name, one group each; not inside an address (a@bot.net), nor where a word goes on
-    (@bottle).
-    """
+    """`@` and a name, a group each; not inside an address (a@bot.net) or a word (@bottle)."""
     ends = (
         f"({re.escape(name)})" + (r"(?![A-Za-z0-9_])" if name[-1:].isascii() else "")
         for name in names
@@ -91,10 +82,10 @@ def _text(words: str) -> list[Json]:
 
 
 def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str:
-    """A message of the bot as it is printed: `bot: ...`, further lines indented, other segments in
+    """A message of the bot in print: `bot: ...`, further lines indented, other segments in
     brackets.
 
-    `people` are names by number; a message to anywhere but the group `home` says where it went.
+    `people` maps numbers to names; a message outside the group `home` shows its destination.
     """
     pieces = [_render_segment(segment, people) for segment in message.segments]
     if any(segment["type"] == "node" for segment in message.segments):
@@ -112,7 +103,7 @@ def render(message: SentMessage, people: Mapping[int, str], *, home: int) -> str
 
 
 def render_gesture(gesture: Gesture, people: Mapping[int, str]) -> str:
-    """A sign without words, as it is printed: `bot: [reacts to user1 with 76]`."""
+    """A gesture in print: `bot: [reacts to user1 with 76]`."""
     name = _name(gesture.user_id, people)
     match gesture.kind:
         case "reaction":
@@ -156,7 +147,6 @@ def _render_segment(segment: Json, people: Mapping[int, str]) -> str:
 
 
 def _content(node: Json) -> list[Json]:
-    """The segments of one message of a merged forward."""
     content = node.get("content")
     return content if isinstance(content, list) else [text(str(content or ""))]
 
@@ -167,7 +157,7 @@ def _name(who: Any, people: Mapping[int, str]) -> str:
 
 
 def _describe_source(source: str) -> str:
-    """The size of what is sent inside the message, the address or name of what is not."""
+    """The size of inline data; the address or name of anything else."""
     scheme, _, rest = source.partition(":")
     match scheme:
         case "base64":

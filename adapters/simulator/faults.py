@@ -1,8 +1,7 @@
-"""The faults to come: which faults are armed, for how many times, and how a line of text arms one.
-Pure state.
+"""The armed faults, their remaining hits, and how a line of text arms one. Pure state.
 
-A fault waits until something it can hit comes by, and is used up once for each hit. Of several that
-wait for the same thing the one armed first goes first, so that a list of faults is a script.
+A fault waits for something it can hit, and is used once per hit. If several wait for the same
+thing, the first armed goes first, so that a list of faults is a script.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from frostagent.types.errors import BotError
 
 
 class Fault(StrEnum):
-    """A fault that can be armed; the value is its name in the chat."""
+    """A fault; the value is its name in the chat."""
 
-    # What becomes of a message the bot sends: one of these.
+    # the fate of a message that the bot sends: one of these
     TIMEOUT = "timeout"
     SILENCE = "silence"
     LOST = "lost"
@@ -33,20 +32,20 @@ class Fault(StrEnum):
     TOO_LONG = "toolong"
     BAD_MEDIA = "badmedia"
     NEXT_CONNECTION = "next-connection"
-    # The same, of some messages only.
+    # the same, for some messages only
     REFUSE_MENTION = "refuse-mention"
     REFUSE_QUOTE = "refuse-quote"
     LATE_FORWARD = "lateforward"
-    # What becomes of a question about a message.
+    # the answer to get_msg
     NO_MESSAGE = "nomessage"
-    # How the bot is answered, whatever the answer is.
+    # how calls are answered, whatever the answer
     SLOW = "slow"
     DISORDER = "disorder"
-    # What becomes of events.
+    # the fate of events
     DUPLICATE = "duplicate"
     REPEAT = "repeat"
-    DEAF = "deaf"  # it does not come, though the connection stays
-    # What happens to a question as soon as the bot has heard it.
+    DEAF = "deaf"  # lost, although the connection stays
+    # what happens to a question once the bot has received it
     RECALL = "recall"
     RECONNECT = "reconnect"
     DROP = "drop"
@@ -57,8 +56,7 @@ WORDINGS = {
     Fault.REFUSE: rejected(110, "发送失败，你已被移出该群，请重新加群。"),
     Fault.MUTED: MUTED,
     Fault.NOT_FRIEND: rejected(16, "发送失败，请先添加对方为好友。"),
-    # QQ swallows it and says nothing: the server cannot tell it from a message that arrived
-    # (onebot.md 2).
+    # QQ silently drops it: the server cannot tell it from a delivered message (onebot.md 2).
     Fault.RISK: unconfirmed(result=0, errMsg=""),
     Fault.TOO_LONG: rejected(102, "发送失败，消息内容过长。"),
     Fault.BAD_MEDIA: "文件下载失败, 识别URL失败, uri= /app/data/media/picture.png",
@@ -67,22 +65,21 @@ WORDINGS = {
     Fault.LATE_FORWARD: "发送转发消息（res_id：7000000000000000000）失败",
     Fault.NO_MESSAGE: UNKNOWN_MESSAGE,
 }
-"""The answers of the faults that answer with a refusal: NapCat's where onebot.md has them,
-otherwise like them.
+"""The text of faults that answer with a refusal: NapCat's if onebot.md has it, otherwise similar.
 
 The numbers in `notfriend` and `toolong` are invented.
 """
 
 ARRIVED = frozenset({Fault.TIMEOUT, Fault.LATE_FORWARD})
-"""Those of a message that people get although the answer is a refusal."""
+"""Faults of messages that arrive although the answer is a refusal."""
 
 REFUSED = frozenset(WORDINGS) - ARRIVED - {Fault.NO_MESSAGE}
 SENDING = (Fault.SILENCE, Fault.LOST, Fault.NEXT_CONNECTION, *sorted(ARRIVED), *sorted(REFUSED))
 ONLY = {Fault.REFUSE_MENTION: "at", Fault.REFUSE_QUOTE: "reply", Fault.LATE_FORWARD: "node"}
-"""The segment that a message must have for a fault to hit it."""
+"""The segment that a message must have to be hit."""
 
 WORDED = frozenset({Fault.REFUSE, *ONLY})
-"""The refusals that may be worded by hand."""
+"""The refusals with a custom text."""
 
 ASKING = (Fault.RECALL, Fault.RECONNECT, Fault.DROP)
 
@@ -94,7 +91,7 @@ VALUES = {
     Fault.RECONNECT: 1.0,  # seconds
     Fault.DROP: 5.0,  # seconds
 }
-"""The faults that have a number, and what it is unless another is given."""
+"""The faults with a number, and its default."""
 
 WHEN = re.compile(r"(?:^|\s)(?:(next|always|off)|([0-9]{1,6})\s+times?)\s*$", re.IGNORECASE)
 
@@ -104,14 +101,14 @@ OWN_ANSWER = re.compile(r"(code|result)\s+(-?[0-9]{1,9})(?:\s+(.*))?", re.IGNORE
 
 
 class NoFault(BotError):
-    """A line that arms nothing; the text says what is wrong with it."""
+    """The line arms no fault; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Armed:
-    """A fault that waits: for how many hits (None: for all to come), with its number and its
-    wording, if it has any. A refusal has this `retcode`; with a `result` the wording is what QQ's
-    kernel says in its EventRet. One `about` some words hits only a message that has them.
+    """A waiting fault: its remaining hits (None: all), its number, and its text, if any. A refusal
+    has this `retcode`; with a `result`, the text is from QQ's kernel in its EventRet. `about`
+    limits it to messages with this text.
     """
 
     fault: Fault
@@ -132,27 +129,25 @@ class Armed:
 
     @property
     def refusal(self) -> CallRefused:
-        """What a call that it hits is answered."""
+        """The refusal of a call that it hits."""
         if self.result is None:
             return CallRefused(self.retcode, self.wording)
         return CallRefused(self.retcode, unconfirmed(result=self.result, errMsg=self.wording))
 
     def hits(self, segments: Iterable[Json]) -> bool:
-        """Whether a message of these segments is one that it is for."""
+        """Whether it applies to a message with these segments."""
         only = ONLY.get(self.fault)
         is_of_kind = only is None or any(segment["type"] == only for segment in segments)
         return is_of_kind and self.about in json.dumps(list(segments), ensure_ascii=False)
 
 
 class Faults:
-    """Those that are armed."""
-
     def __init__(self) -> None:
         self._armed: dict[Fault, Armed] = {}  # in order of arming
 
     @property
     def armed(self) -> tuple[Armed, ...]:
-        """The waiting faults, in the order in which they were armed."""
+        """The waiting faults, in order of arming."""
         return tuple(self._armed.values())
 
     def arm(
@@ -163,10 +158,10 @@ class Faults:
         value: float | None = None,
         wording: str | None = None,
     ) -> Armed:
-        """Let a fault wait for so many hits: None for all to come, 0 for none any more; it replaces
-        its like.
+        """Arm a fault for this many hits: None for all, 0 to disarm. It replaces an armed one of
+        its kind.
 
-        `value` is in the unit of `VALUES`, `wording` what a refusal says.
+        `value` is in the unit of `VALUES`, `wording` is the text of a refusal.
         """
         armed = Armed(
             fault,
@@ -178,19 +173,16 @@ class Faults:
         return armed
 
     def put(self, armed: Armed) -> None:
-        """Arm what `parse_fault` read."""
+        """Arm the result of `parse_fault`."""
         self._armed.pop(armed.fault, None)
         if armed.times != 0:
             self._armed[armed.fault] = armed
 
     def disarm(self) -> None:
-        """Nothing is to go wrong any more."""
         self._armed.clear()
 
     def use(self, *faults: Fault, segments: Iterable[Json] = ()) -> Armed | None:
-        """The first of these that was armed, hit once more by what has these segments; None where
-        none is.
-        """
+        """Use a hit of the first armed fault that applies to the segments, if any."""
         armed = next(
             (one for one in self._armed.values() if one.fault in faults and one.hits(segments)),
             None,
@@ -204,11 +196,11 @@ class Faults:
 
 
 def parse_fault(text: str) -> Armed:
-    """Read `NAME [NUMBER] [next | always | N times | off]`, as in `slow 0.5 3 times`; `next` goes
-    unsaid.
+    """Read `NAME [NUMBER] [next | always | N times | off]`, as in `slow 0.5 3 times`; `next` is the
+    default.
 
-    A refusal takes what it says instead of a number, behind `code N` its retcode, or behind `result
-    N` what QQ's kernel returned. Raises NoFault.
+    A refusal takes its text instead of a number, after `code N` (its retcode) or `result N` (of
+    QQ's kernel). Raises NoFault.
     """
     name, _, rest = PART.sub(r"\1-\2", text.strip()).partition(" ")
     if name.lower() not in set(Fault):
@@ -247,7 +239,7 @@ def _times(when: re.Match[str] | None) -> int | None:
 
 
 def parse_number(text: str) -> float:
-    """A number from 0 on. Raises NoFault."""
+    """A number of at least 0. Raises NoFault."""
     try:
         number = float(text)
     except ValueError:

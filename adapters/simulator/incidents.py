@@ -1,6 +1,4 @@
-"""Incidents of the account and of its messages: recalls, pokes, requests, mutes, lost logins,
-lost sockets.
-"""
+"""Incidents of account and messages: recalls, pokes, requests, mutes, lost logins and sockets."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ MUTED_FOR = 600.0  # seconds
 
 
 class Incidents:
-    """Each changes the world, and `push` sends the bot the event of it."""
+    """Each incident changes the world, and `push` sends its event to the bot."""
 
     def __init__(
         self, world: World, sockets: SimulatedSockets, push: Callable[[Json], Awaitable[bool]]
@@ -28,15 +26,14 @@ class Incidents:
         self._push = push
 
     async def recall(self, message_id: int, *, operator_id: int | None = None) -> None:
-        """The author, or whoever is named, takes a message back. Raises Refusal for an unknown
-        one.
-        """
+        """Recall a message, by default as its author. Raises CallRefused for an unknown one."""
         await self._push(self._world.recall(message_id, operator_id=operator_id))
 
     async def strike(self, armed: Armed, said: int) -> None:
-        """Recall what people said, reconnect or drop: now, or for a recall after so many seconds.
+        """Recall the message `said`, reconnect or drop. The value is in seconds: the delay of
+        a recall, or the time away.
 
-        Raises Refusal where there is nothing to recall.
+        Raises CallRefused if there is nothing to recall.
         """
         match armed.fault:
             case Fault.RECALL if armed.value:
@@ -52,36 +49,33 @@ class Incidents:
 
     async def _recall_after(self, seconds: float, message_id: int) -> None:
         await asyncio.sleep(seconds)
-        with suppress(CallRefused):  # it is gone already
+        with suppress(CallRefused):  # it may be gone
             await self.recall(message_id)
 
     async def mute(self, seconds: float = MUTED_FOR, *, group_id: int | None = None) -> None:
-        """Somebody mutes the account in a group, the first one unless named; its sends there are
-        refused.
+        """Mute the account in a group, by default the first; its sends there are refused.
 
-        Raises Refusal for an unknown group.
+        Raises CallRefused for an unknown group.
         """
         await self._push(self._world.mutes.mute(self._place(group_id), seconds))
 
     async def lift(self, *, group_id: int | None = None) -> None:
-        """Somebody lets the account speak again. Raises Refusal for an unknown group."""
+        """Unmute the account. Raises CallRefused for an unknown group."""
         await self._push(self._world.mutes.lift(self._place(group_id)))
 
     async def mute_all(self, *, group_id: int | None = None) -> None:
-        """Somebody mutes the whole group. Raises Refusal for an unknown group."""
+        """Mute the whole group. Raises CallRefused for an unknown group."""
         await self._push(self._world.mutes.mute_all(self._place(group_id)))
 
     async def lift_all(self, *, group_id: int | None = None) -> None:
-        """Everybody may speak again. Raises Refusal for an unknown group."""
+        """Unmute the whole group. Raises CallRefused for an unknown group."""
         await self._push(self._world.mutes.lift_all(self._place(group_id)))
 
     def _place(self, group_id: int | None) -> int:
         return self._world.group(group_id).group_id
 
     async def go_offline(self, reason: str = "你的账号在其他设备登录，你已被迫下线。") -> None:
-        """The account is kicked: sockets stay, sends are refused, events are lost, heartbeats say
-        so.
-        """
+        """Kick the account: sockets stay, sends fail, events are lost, heartbeats report it."""
         world = self._world
         notice = wire.notice(
             world.self_id,
@@ -96,7 +90,7 @@ class Incidents:
         await self._beat()
 
     async def go_online(self) -> None:
-        """The account is logged in again; NapCat says so in its heartbeats only."""
+        """Log the account in again; NapCat reports it in heartbeats only."""
         self._world.online = True
         await self._beat()
 
@@ -107,9 +101,7 @@ class Incidents:
     async def poke(
         self, *, user_id: int, target_id: int | None = None, group_id: int | None = None
     ) -> None:
-        """Somebody pokes somebody, the account unless another is named, in a group or in
-        private.
-        """
+        """Poke someone, the account by default, in a group or in private."""
         world = self._world
         target = world.self_id if target_id is None else target_id
         await self._push(
@@ -119,7 +111,7 @@ class Incidents:
         )
 
     async def react(self, message_id: int, emoji_id: str, *, user_id: int) -> None:
-        """Somebody reacts to a message in a group. Raises Refusal for an unknown message."""
+        """React to a group message. Raises CallRefused for an unknown message."""
         world, stored = self._world, self._world.messages.find(message_id)
         notice = wire.notice(
             world.self_id,
@@ -134,15 +126,13 @@ class Incidents:
         await self._push(notice)
 
     async def befriend(self, person: Person, comment: str = "") -> None:
-        """Somebody asks to be the account's friend."""
         await self._push(actions.befriend(self._world, person, comment))
 
     async def invite(self, person: Person, group_id: int) -> None:
-        """Somebody invites the account into a group."""
         await self._push(actions.invite(self._world, person, group_id))
 
     async def type(self, *, user_id: int) -> None:
-        """A friend is typing to the account."""
+        """Show the account that a friend is typing."""
         world = self._world
         notice = wire.notice(
             world.self_id,

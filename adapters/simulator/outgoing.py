@@ -1,8 +1,8 @@
-"""The server's treatment of a message the bot sends: which segments it takes, drops and refuses
+"""How the server treats a message from the bot: the segments it accepts, drops and refuses
 (onebot.md 2, 4.2, 4.4).
 
-The result is the message as events and get_msg show it afterwards: a picture is then a name and a
-size, no data.
+The result is the message as events and get_msg show it afterwards: an image is then a name and a
+size, without data.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ MEDIA = {"image": ".png", "record": ".amr", "video": ".mp4", "file": ""}
 
 
 def read_segments(message: Any, *, auto_escape: bool = False) -> list[Json]:
-    """The `message` of a call as a list of segments: a string (with CQ codes), one segment, or a
-    list of them.
+    """Return the `message` of a call as a list of segments: from a string (with CQ codes), one
+    segment, or a list.
 
-    Raises Refusal for anything else.
+    Raises CallRefused for anything else.
     """
     match message:
         case str() if auto_escape:
@@ -66,11 +66,9 @@ def _read_segment(segment: Any) -> Json:
 
 
 def accept(segments: list[Json], *, in_group: bool, is_known: Callable[[int], bool]) -> list[Json]:
-    """The segments as they are sent; `is_known` tells which messages may be
-    quoted.
+    """Return the segments as sent; `is_known` tells which messages may be quoted.
 
-    Raises Refusal for an unknown type, a medium that cannot be had, and a message of which nothing
-    is left.
+    Raises CallRefused for an unknown type, an unavailable medium, and an empty message.
     """
     accepted = [
         kept for segment in segments if (kept := _accept(segment, in_group, is_known)) is not None
@@ -132,10 +130,10 @@ def _medium(kind: str, data: Json) -> Json:
 
 
 def fetch(uri: str) -> bytes | None:
-    """The bytes of `base64://`, `data:` or a file the server can see; None for http(s), which is
-    taken on trust.
+    """Return the bytes of `base64://`, `data:` or a local file; None for http(s), which is not
+    checked.
 
-    Raises Refusal for anything else.
+    Raises CallRefused for anything else.
     """
     match uri.partition(":")[0]:
         case "http" | "https" if urlsplit(uri).netloc:

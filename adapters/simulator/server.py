@@ -1,8 +1,8 @@
 """The simulated OneBot server, for the demo and for tests.
 
 async with Simulator(demo_world()) as simulator:
-    url = await simulator.serve()               # the bot dials us, or
-    simulator.dial("ws://127.0.0.1:6199/")      # we dial the bot
+    url = await simulator.serve()               # the bot connects here, or
+    simulator.dial("ws://127.0.0.1:6199/")      # this connects to the bot
     await simulator.wait_connected()
     simulator.faults.arm(Fault.TIMEOUT)         # the next send is delivered, but not confirmed
     await simulator.say("@bot hi")
@@ -31,8 +31,8 @@ from adapters.simulator.world import Person, Stored, World, event_of, other_id
 class CallReply:
     """The result of a call: the reply frame (None: no reply), and what was done.
 
-    The reply comes `delay` seconds late, or on the `next_connection`. `asked` is the message the
-    bot wanted to send, delivered or not; its id is 0 if it is not delivered.
+    The reply is sent after `delay` seconds, or on the `next_connection`. `asked` is the message the
+    bot wanted to send; its id is 0 if it is not delivered.
     """
 
     frame: Json | None
@@ -43,7 +43,7 @@ class CallReply:
 
     @property
     def in_order(self) -> bool:
-        """Whether the reply precedes the events that the call causes, as NapCat usually does."""
+        """Whether the reply precedes the events caused by the call, as NapCat usually does."""
         return bool(
             self.frame
             and self.frame["status"] == "ok"
@@ -71,7 +71,7 @@ def reply_to(world: World, faults: Faults, text: str | bytes) -> CallReply:
 
 
 def _send(world: World, call: Call, struck: Armed | None) -> CallReply:
-    """Deliver a message and reply, as the fault has it."""
+    """Deliver a message and reply, as the fault demands."""
     match struck:
         case Armed(fault=Fault.LOST):
             return CallReply(None)
@@ -80,7 +80,7 @@ def _send(world: World, call: Call, struck: Armed | None) -> CallReply:
         case _:
             answer = actions.perform(world, call)
     reply = CallReply(answer.frame, answer.done)
-    if answer.done.sent is None:  # refused without any fault
+    if answer.done.sent is None:  # refused without a fault
         return reply
     match struck:
         case Armed(fault=fault) if fault in ARRIVED:
@@ -93,7 +93,7 @@ def _send(world: World, call: Call, struck: Armed | None) -> CallReply:
             return reply
 
 
-HELD = 0.3  # seconds an answer is held for others to overtake it
+HELD = 0.3  # seconds a reply is held for others to overtake it
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class _HeldAnswers:
 
 
 class CallAnswers:
-    """Sends replies as the armed faults have it: late, reordered, on another socket."""
+    """Sends replies as the armed faults demand: late, reordered, on another socket."""
 
     def __init__(self, sockets: SimulatedSockets, faults: Faults) -> None:
         self._sockets = sockets
@@ -114,7 +114,6 @@ class CallAnswers:
         self._late: list[Json] = []
 
     async def give(self, peer: ConnectedBot, reply: CallReply) -> None:
-        """Answer a call, if it is answered at all."""
         if reply.frame is None:
             return
         if reply.next_connection:
@@ -130,7 +129,7 @@ class CallAnswers:
             await peer.send(reply.frame)
 
     async def catch_up(self, peer: ConnectedBot) -> None:
-        """Send what waited for the next connection, which this is."""
+        """Send the replies that waited for this next connection."""
         late, self._late = self._late, []
         for frame in late:
             await peer.send(frame)
@@ -140,7 +139,7 @@ class CallAnswers:
         await peer.send(frame)
 
     def _held_now(self) -> _HeldAnswers | None:
-        """Those that are being held; none yet where `disorder` has just been armed."""
+        """The held replies; starts holding if `disorder` was just armed."""
         if self._held is None and (armed := self._faults.use(Fault.DISORDER)):
             self._held = _HeldAnswers(max(2, round(armed.value)))
             self._sockets.start(self._release_after(HELD, self._held))
@@ -164,8 +163,8 @@ ROBOT_ANSWER = " 你说得对"
 
 
 class SimulatedRobots:
-    """Those that were invited; each answers a message in its group, mentioning the account, so
-    often. `on_said` is told who says what.
+    """Robots that join groups; each answers a limited number of messages there, mentioning the
+    account. `on_said` receives speaker and text.
     """
 
     def __init__(
@@ -175,19 +174,19 @@ class SimulatedRobots:
         self._sockets = sockets
         self._push = push
         self.on_said: Callable[[str, str], None] | None = None
-        self._left: dict[tuple[int, int], int] = {}  # answers, by group and robot
+        self._left: dict[tuple[int, int], int] = {}  # answers left, by group and robot
 
     def invite(
         self, name: str = ROBOT_NAME, *, times: int = ROBOT_ANSWERS, group_id: int | None = None
     ) -> Person:
-        """A robot joins, an ordinary account. Raises Refusal for an unknown group."""
+        """Add a robot, an ordinary account. Raises CallRefused for an unknown group."""
         place = self._world.group(group_id).group_id
         robot = self._world.join(place, name)
         self._left[place, robot.user_id] = times
         return robot
 
     def react_to(self, message: SentMessage) -> None:
-        """The account said something: whoever has answers left gives one, a little later."""
+        """The account said something: robots with answers left reply a little later."""
         for (group_id, user_id), left in self._left.items():
             if group_id == message.group_id and left:
                 self._left[group_id, user_id] = left - 1
@@ -203,21 +202,21 @@ class SimulatedRobots:
         await self._push(event_of(world, stored))
 
 
-DEADLINE = 5.0  # seconds a test waits for something by default
-REPEATABLE = 1000  # events remembered for `repeat`
+DEADLINE = 5.0  # default seconds that a test waits for something
+REPEATABLE = 1000  # events kept for `repeat`
 
 
 class Simulator:
-    """A OneBot v11 server around one `World`; it lives as long as its `async with`.
+    """A OneBot v11 server around one `World`, running within its `async with`.
 
-    `token` is what a dialling bot must show; `heartbeat` and `reconnect` are in seconds (NapCat's
-    defaults). `on_sent` is called with each message of the bot that people get, in order, before
-    the bot hears that it was sent, `on_gesture` with each gesture.
-    `sockets` cuts and restores the connections.
+    `token` is required from a connecting bot; `heartbeat` and `reconnect` are in seconds (NapCat's
+    defaults). `on_sent` is called with each delivered message of the bot, in order, before the bot
+    receives the confirmation; `on_gesture` with each gesture. `sockets` cuts and restores the
+    connections.
 
-    `sent` is every message the bot asked us to send, `delivered` those people got, whatever the bot
-    was told; both in order. `missed` are the ids of what people said while nobody listened,
-    `last_said` is that of the last thing they said.
+    `sent` are all messages the bot tried to send, `delivered` those that arrived, whatever the bot
+    was told; both in order. `missed` are the ids of people's messages while no bot was connected,
+    `last_said` is the id of their latest.
     """
 
     def __init__(
@@ -268,29 +267,28 @@ class Simulator:
     # --- sockets ----------------------------------------------------------------------------------
 
     async def serve(self, *, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Let the bot dial us (forward mode); the url to dial. Port 0 takes any that is free."""
+        """Let the bot connect here (forward mode). Returns the URL. Port 0 takes any free one."""
         return await self.sockets.serve(host, port)
 
     def dial(
         self, url: str, *, token: str = "", roles: Sequence[str] = ("Universal",), says: str = ""
     ) -> None:
-        """Dial the bot (reverse mode), again and again until it answers and whenever the socket
+        """Connect to the bot (reverse mode), and reconnect until it answers and whenever the socket
         breaks.
 
-        `roles=("Event", "Api")` are two sockets, as go-cqhttp's; `says` is another X-Self-ID, as
-        onebots'.
+        `roles=("Event", "Api")` opens two sockets, as go-cqhttp does; `says` is another X-Self-ID,
+        as onebots sends.
         """
         self.sockets.dial(url, token, roles=roles, says=says)
 
     async def _welcome(self, peer: ConnectedBot) -> None:
-        """Send what waited for the next connection."""
         if peer.hears and self._events and (armed := self.faults.use(Fault.REPEAT)):
             for event in list(self._events)[-max(1, round(armed.value)) :]:
                 await peer.send(event)
         await self._answers.catch_up(peer)
 
     async def _take(self, peer: ConnectedBot, frame: str | bytes) -> None:
-        """Answer one call. Everything between a call and its answer passes here."""
+        """Answer one call. Everything between a call and its reply passes here."""
         reply = reply_to(self.world, self.faults, frame)
         self._note(reply)
         if reply.in_order:
@@ -313,10 +311,10 @@ class Simulator:
         self._tell()
 
     async def push(self, event: Json) -> bool:
-        """Send an event to every socket that hears events, and say whether there is one.
+        """Send an event to every socket for events. Returns whether there is one.
 
-        If there is none it is lost, as it is while the account is offline, or deaf; the fault
-        `deaf` keeps it for `repeat`.
+        Otherwise it is lost, as it is while the account is offline or deaf; the fault `deaf` keeps
+        it for `repeat`.
         """
         listening = [peer for peer in self.sockets.peers if peer.hears]
         if not listening or not self.world.online or self.world.is_deaf:
@@ -336,11 +334,11 @@ class Simulator:
         group_id: int | None = None,
         user_id: int | None = None,
     ) -> int:
-        """Somebody says something in a group; the id of the message.
+        """Say something in a group as a person. Returns the message id.
 
-        In a string `@name` mentions the member of that name and `@bot` the account; segments are
-        taken as they are. The group is the first one unless named, the speaker its first member
-        beside the account; a new number joins. Raises Refusal for an unknown group.
+        In a string, `@name` mentions the member of that name and `@bot` the account; segments are
+        used as they are. The default group is the first, the default speaker its first member
+        besides the account; a new number joins. Raises CallRefused for an unknown group.
         """
         group = self.world.group(group_id)
         if user_id is None:
@@ -354,7 +352,7 @@ class Simulator:
     async def say_private(
         self, message: str | Sequence[Json], *, user_id: int, via_group: int = 0
     ) -> int:
-        """A friend, or a stranger through a group, says something in private; its id."""
+        """Say something in private, as a friend or through a group. Returns the message id."""
         segments = [wire.text(message)] if isinstance(message, str) else message
         stored = self.world.post(segments, author=user_id, peer_id=user_id, via_group=via_group)
         return await self._spread(stored)
@@ -372,7 +370,7 @@ class Simulator:
         return stored.message_id
 
     async def say_line(self, line: str, *, group_id: int | None = None) -> int | None:
-        """A line of the console is spoken by the member it names; None where it says nothing."""
+        """Speak a console line as the member it names. Returns None for an empty line."""
         group = self.world.group(group_id)
         spoken = console.parse_line(line, self.world.people(group.group_id), self.world.self_id)
         if not spoken.segments:
@@ -382,11 +380,12 @@ class Simulator:
         )
         return await self.say(spoken.segments, group_id=group.group_id, user_id=speaker)
 
-    # --- what tests wait for ----------------------------------------------------------------------
+    # --- waiting
+    # -----------------------------------------------------------------------------------
 
     @property
     def connected(self) -> int:
-        """How many sockets hear events now."""
+        """Number of sockets for events."""
         return sum(peer.hears for peer in self.sockets.peers)
 
     def _tell(self) -> None:
@@ -394,28 +393,28 @@ class Simulator:
         self._changed = asyncio.Event()
 
     async def wait_until(self, condition: Callable[[], bool], *, timeout: float = DEADLINE) -> None:
-        """Until it holds, asked whenever something happens here. Raises TimeoutError."""
+        """Wait until the condition holds, checking on every change. Raises TimeoutError."""
         async with asyncio.timeout(timeout):
             while not condition():
                 await self._changed.wait()
 
     async def wait_connected(self, count: int = 1, *, timeout: float = DEADLINE) -> None:
-        """Until that many sockets hear events. Raises TimeoutError."""
+        """Wait for this many sockets for events. Raises TimeoutError."""
         await self.wait_until(lambda: self.connected >= count, timeout=timeout)
 
     async def wait_sent(self, count: int, *, timeout: float = DEADLINE) -> list[SentMessage]:
-        """All messages the bot has sent since the start, once so many. Raises TimeoutError."""
+        """Wait for this many messages of the bot, and return all. Raises TimeoutError."""
         await self.wait_until(lambda: len(self.sent) >= count, timeout=timeout)
         return list(self.sent)
 
     async def wait_delivered(self, count: int, *, timeout: float = DEADLINE) -> list[SentMessage]:
-        """All messages people have got since the start, once so many. Raises TimeoutError."""
+        """Wait for this many delivered messages, and return all. Raises TimeoutError."""
         await self.wait_until(lambda: len(self.delivered) >= count, timeout=timeout)
         return list(self.delivered)
 
 
 def _misquoting(event: Json) -> Json:
-    """The event with ids in its quotes that no message was told under."""
+    """The event with unknown ids in its quotes."""
     segments = [
         {"type": "reply", "data": {"id": str(-other_id(int(segment["data"]["id"])))}}
         if segment["type"] == "reply"

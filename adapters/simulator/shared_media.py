@@ -1,7 +1,7 @@
-"""Things people share: pictures, voices, files, cards, merged forwards; and the actions that open
-them again. Pure.
+"""Shared images, voice messages, files, cards and merged forwards, and the actions that open them.
+Pure.
 
-NapCat gives a forward inside another with its messages in `content`; its own id opens nothing.
+NapCat puts the messages of a nested forward into `content`; its own id opens nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from adapters.simulator.call import Action, Done, Params
 from adapters.simulator.wire import BAD_REQUEST, NOT_DONE, CallRefused, Json
 from adapters.simulator.world import World
 
-HOST = "multimedia.nt.qq.com.cn"  # where NapCat's pictures and files lie
-INNER = "inner-"  # ids of forwards inside others begin so
+HOST = "multimedia.nt.qq.com.cn"  # host of NapCat's images and files
+INNER = "inner-"  # prefix of the ids of nested forwards
 GONE = "消息已过期或者为内层消息，无法获取转发消息"
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One message of a merged forward: by whom, and its segments or the forward inside it."""
+    """A message of a merged forward: its author, and its segments or nested forward."""
 
     user_id: int
     name: str
@@ -35,7 +35,7 @@ Nodes: TypeAlias = list[Node]
 
 
 def picture(name: str, *, sticker: bool = False, size: int = 4) -> Json:
-    """A picture that lies on QQ's server."""
+    """An image on QQ's server."""
     return _segment(
         "image",
         summary="[动画表情]" if sticker else "",
@@ -47,13 +47,13 @@ def picture(name: str, *, sticker: bool = False, size: int = 4) -> Json:
 
 
 def own_picture(world: World, name: str, content: bytes) -> Json:
-    """A picture that lies nowhere but here: `get_image` gives what is in it."""
+    """An image that only `get_image` returns."""
     world.contents[name] = content
     return _segment("image", summary="", file=name, sub_type=0, file_size=str(len(content)))
 
 
 def voice(world: World, name: str, sound: bytes) -> Json:
-    """A voice message; `sound` is what `get_record` gives for it."""
+    """A voice message; `get_record` returns `sound` for it."""
     world.contents[name] = sound
     return _segment(
         "record",
@@ -65,14 +65,14 @@ def voice(world: World, name: str, sound: bytes) -> Json:
 
 
 def file(world: World, name: str, content: bytes, *, size: int | None = None) -> Json:
-    """A file; `size` is what is told of it, that of the content unless given."""
+    """A file; `size` is the announced one, by default the real one."""
     world.contents[name] = content
     told = len(content) if size is None else size
     return _segment("file", file=name, file_id=f"/{name}", file_size=str(told))
 
 
 def card(title: str, description: str = "", url: str = "") -> Json:
-    """A card as other apps share one into QQ."""
+    """A card, as other apps share one into QQ."""
     news = {"title": title, "desc": description, "jumpUrl": url}
     told = {
         "app": "com.tencent.tuwen.lua",
@@ -84,7 +84,7 @@ def card(title: str, description: str = "", url: str = "") -> Json:
 
 
 def forward(world: World, nodes: Sequence[Node]) -> Json:
-    """A merged forward, kept so that `get_forward_msg` finds it."""
+    """A merged forward that `get_forward_msg` finds."""
     shown = [_shown(world, node) for node in nodes]
     return _segment("forward", id=world.add_forward(shown))
 
@@ -111,7 +111,7 @@ def _shown(world: World, node: Node) -> Json:
         "message": segments,
         "message_format": "array",
         "post_type": "message",
-        "group_id": 284840486,  # the group that nobody knows
+        "group_id": 284840486,  # NapCat's number for an unknown group
     }
 
 
@@ -127,7 +127,7 @@ def _segment(kind: str, **data: object) -> Json:
 
 
 def get_forward_msg(world: World, params: Params) -> Done:
-    """By the id of the forward, or by that of the message it is in."""
+    """By the forward's id, or by that of its message."""
     asked = str(params.get("id") or params.get("message_id") or "")
     if asked.isdecimal() and world.messages.knows(int(asked)):
         inside = (
@@ -142,10 +142,10 @@ def get_forward_msg(world: World, params: Params) -> Done:
 
 
 def get_file(world: World, params: Params) -> Done:
-    """A picture, voice or file of a message by its name: a path inside the server's container.
+    """An image, voice message or file of a message by name: a path inside the server's container.
 
-    So it is without `enableLocalFile2Url`, NapCat's default (onebot.md 4.5). What was shared here
-    with its content comes with that, as with this setting.
+    This is NapCat's default, without `enableLocalFile2Url` (onebot.md 4.5). Media shared here with
+    content returns it, as with that setting.
     """
     name = str(params.get("file") or params.get("file_id") or "")
     if not name:
@@ -163,7 +163,7 @@ def get_file(world: World, params: Params) -> Done:
 
 
 def get_file_url(world: World, params: Params) -> Done:
-    """Where a shared file can be fetched; with its content, as nobody serves it in the chat."""
+    """The URL of a shared file; with its content, because the URL serves nothing."""
     name = world.messages.medium(str(params.get("file_id")))["file"]
     return Done({"url": f"https://{HOST}/{name}", **_content(world, name)})
 

@@ -1,4 +1,4 @@
-"""The sockets to the bot, whichever side opens them: they come, are cut, and come again."""
+"""The sockets to the bot, whichever side opens them: they open, break, and reopen."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from adapters.simulator import wire
 from adapters.simulator.wire import Json
 from adapters.simulator.world import World
 
-UNREAD = 10.0  # seconds we wait for a bot that does not read its socket
+UNREAD = 10.0  # seconds to wait for a bot that does not read its socket
 
 
 class ConnectedBot:
-    """A connected bot. `heartbeat` is in seconds, 0 for none; a peer that does not hear events gets
-    none of either.
+    """A connected bot. `heartbeat` is in seconds, 0 for none; a peer that receives no events gets
+    no heartbeats.
 
-    `back_in` says after how many seconds we dial again once it is gone; None: as always.
+    `back_in` is the number of seconds until reconnecting after a loss; None: the default.
     """
 
     def __init__(
@@ -44,22 +44,19 @@ class ConnectedBot:
         self._heartbeat = heartbeat
 
     async def send(self, frame: Json) -> None:
-        """Write one frame; on a socket that is gone, or is not read, it is lost: NapCat keeps no
-        queue either.
-        """
+        """Send one frame. On a closed or unread socket it is lost: NapCat has no queue either."""
         with suppress(ConnectionClosed, TimeoutError):
             async with asyncio.timeout(UNREAD):
                 await self._connection.send(json.dumps(frame))
 
     async def greet(self) -> None:
-        """The first frame of all."""
         if self.hears:
             await self.send(wire.lifecycle(self._world.self_id, self._world.now()))
 
     async def run(
         self, take: Callable[[ConnectedBot, str | bytes], Coroutine[Any, Any, None]]
     ) -> None:
-        """Give every frame to `take` until the socket closes; frames are taken concurrently.
+        """Pass every frame to `take`, concurrently, until the socket closes.
 
         Two calls sent back to back may be answered in either order, as with NapCat.
         """
@@ -79,7 +76,7 @@ class ConnectedBot:
             await self.beat()
 
     async def beat(self) -> None:
-        """One heartbeat now, unless this peer gets none."""
+        """Send a heartbeat, unless this peer gets none."""
         world = self._world
         if self.hears and self._heartbeat:
             await self.send(
@@ -89,20 +86,16 @@ class ConnectedBot:
             )
 
     async def close(self) -> None:
-        """Close as a server does that restarts: with a goodbye (1001), so that everything sent
-        before is read.
-        """
+        """Close as a restarting server does (1001), so that everything sent before is read."""
         await self._connection.close(CloseCode.GOING_AWAY)
 
     async def cut(self) -> None:
-        """Break the connection as a dead network does: without a goodbye (the bot sees 1006)."""
+        """Break the connection like a dead network: without a close frame (the bot sees 1006)."""
         self._connection.transport.abort()
         await self._connection.wait_closed()
 
     async def refuse(self) -> None:
-        """Turn a bot with a wrong token away as NapCat does: one frame, then a close frame without
-        a code.
-        """
+        """Reject a wrong token as NapCat does: one frame, then a close frame without a code."""
         await self.send(wire.failed(wire.BAD_TOKEN, "token验证失败", None))
         with suppress(ConnectionClosed):
             async with self._connection.send_context():
@@ -112,17 +105,17 @@ class ConnectedBot:
 log = logging.getLogger(__name__)
 
 MAX_FRAME = 50 * 2**20  # NapCat's maxPayload
-HANDSHAKE = 2.0  # seconds NapCat waits for the upgrade it asked for
-GOODBYE = 2.0  # seconds we wait for a bot to close its side
+HANDSHAKE = 2.0  # seconds NapCat waits for its upgrade
+GOODBYE = 2.0  # seconds to wait for a bot to close its side
 
 Work: TypeAlias = Coroutine[Any, Any, None]
 
 
 class SimulatedSockets:
-    """Every socket, and whatever else runs beside them, as long as the `async with`.
+    """All sockets and their tasks, within the `async with`.
 
-    `take` gets each frame, `came` each peer that has been greeted, before its first frame;
-    `changed` is called when one comes or goes. `heartbeat` and `reconnect` are in seconds.
+    `take` receives each frame, `came` each greeted peer before its first frame; `changed` is called
+    when a peer comes or goes. `heartbeat` and `reconnect` are in seconds.
     """
 
     def __init__(
@@ -170,7 +163,7 @@ class SimulatedSockets:
         await self._stack.__aexit__(kind, error, trace)
 
     def start(self, work: Work) -> None:
-        """Run something until it is done, or the sockets close."""
+        """Run a task until it is done, or the sockets close."""
         if self._closing:
             work.close()
             return
@@ -178,10 +171,11 @@ class SimulatedSockets:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # --- coming -----------------------------------------------------------------------------------
+    # --- opening
+    # -----------------------------------------------------------------------------------
 
     async def serve(self, host: str, port: int) -> str:
-        """Let the bot dial us (forward mode); the url to dial."""
+        """Let the bot connect here (forward mode). Returns the URL."""
         server = await self._stack.enter_async_context(
             serve(
                 self._attend,
@@ -204,7 +198,7 @@ class SimulatedSockets:
 
     async def _attend(self, connection: ServerConnection) -> None:
         request = connection.request
-        if request is None:  # cannot be: the upgrade is done
+        if request is None:  # cannot happen after the upgrade
             return
         hears = urlsplit(request.path).path.rstrip("/") != "/api"
         peer = ConnectedBot(connection, self._world, hears=hears, heartbeat=self._heartbeat)
@@ -214,9 +208,7 @@ class SimulatedSockets:
         await self._keep(peer)
 
     def _admits(self, request: Request) -> bool:
-        """The query wins over the header where it is not empty; `Bearer x` and a bare `x` pass,
-        `Token x` does not.
-        """
+        """A non-empty query wins over the header; `Bearer x` and `x` pass, `Token x` does not."""
         asked = parse_qs(urlsplit(request.path).query).get("access_token", [""])[0]
         shown = asked or request.headers.get("Authorization", "").rpartition("Bearer ")[2]
         return not self._token or hmac.compare_digest(shown.encode(), self._token.encode())
@@ -224,10 +216,10 @@ class SimulatedSockets:
     def dial(
         self, url: str, token: str, *, roles: Sequence[str] = ("Universal",), says: str = ""
     ) -> None:
-        """Dial the bot (reverse mode), again and again until it answers and whenever the socket
+        """Connect to the bot (reverse mode), and reconnect until it answers and whenever the socket
         breaks.
 
-        One socket for each role; `says` is what X-Self-ID says, the account where it is empty.
+        One socket per role; `says` is the X-Self-ID, by default the account.
         """
         for role in roles:
             self.start(self._keep_dialling(url, token, role, says or str(self._world.self_id)))
@@ -266,7 +258,7 @@ class SimulatedSockets:
 
     async def _keep(self, peer: ConnectedBot) -> None:
         await peer.greet()
-        if self.away:  # since this one began to come
+        if self.away:  # since this one started to connect
             await peer.cut()
             return
         self.peers.add(peer)
@@ -278,16 +270,17 @@ class SimulatedSockets:
             self.peers.discard(peer)
             self._changed()
 
-    # --- going ------------------------------------------------------------------------------------
+    # --- closing
+    # -----------------------------------------------------------------------------------
 
     async def reconnect(self, seconds: float | None = None) -> None:
-        """Close every socket; who dials us may come back at once, what we dialled is dialled again
-        after so many seconds (None: as after any loss).
+        """Close every socket. The bot may reconnect at once; connections from here are reopened
+        after that many seconds (None: the default).
         """
         await self._leave(ConnectedBot.close, back_in=seconds)
 
     async def drop(self, seconds: float | None = None) -> None:
-        """Cut every socket, and let none come for so long (None: until `come_back`)."""
+        """Cut every socket, and accept none for that long (None: until `come_back`)."""
         self._here.clear()
         self._stop_waiting()
         if seconds is not None:
@@ -295,14 +288,13 @@ class SimulatedSockets:
         await self._leave(ConnectedBot.cut, back_in=0.0)
 
     def come_back(self) -> None:
-        """Sockets may come again."""
+        """Accept sockets again."""
         self._stop_waiting()
         self._here.set()
         self._changed()
 
     @property
     def away(self) -> bool:
-        """Whether no socket may come."""
         return not self._here.is_set()
 
     def _stop_waiting(self) -> None:
@@ -312,7 +304,7 @@ class SimulatedSockets:
 
     async def _leave(self, leave: Callable[[ConnectedBot], Work], *, back_in: float | None) -> None:
         leaving = list(self.peers)
-        self.peers.clear()  # from here on nothing is sent to them
+        self.peers.clear()  # nothing is sent to them from here on
         self._changed()
         for peer in leaving:
             peer.back_in = back_in

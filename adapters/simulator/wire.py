@@ -1,6 +1,4 @@
-"""NapCat's frames, as plain dictionaries with its keys in its order (onebot.md 2 and
-3).
-"""
+"""NapCat's frames, as plain dictionaries with its keys in its order (onebot.md 2 and 3)."""
 
 from __future__ import annotations
 
@@ -12,10 +10,10 @@ from frostagent.types.errors import BotError
 
 Json: TypeAlias = dict[str, Any]
 
-BAD_REQUEST = 1400  # a frame or a parameter that cannot be read
+BAD_REQUEST = 1400  # an unreadable frame or parameter
 NO_SUCH_ACTION = 1404
 BAD_TOKEN = 1403
-NOT_DONE = 1200  # the action ran and threw
+NOT_DONE = 1200  # the action ran and raised an error
 SENDING = (
     "NTEvent serviceAndMethod:NodeIKernelMsgService/sendMsg "
     "ListenerName:NodeIKernelMsgListener/onMsgInfoListUpdate EventRet:"
@@ -23,9 +21,7 @@ SENDING = (
 
 
 class CallRefused(BotError):
-    """A call the simulated server does not carry out; `retcode` and `wording` are what it
-    answers.
-    """
+    """A call that the simulated server refuses; `retcode` and `wording` are its answer."""
 
     def __init__(self, retcode: int, wording: str) -> None:
         self.retcode = retcode
@@ -34,28 +30,24 @@ class CallRefused(BotError):
 
 
 def ok(data: Any, echo: Any) -> Json:
-    """The answer to a call that was carried out; `echo` comes back whatever JSON it was."""
+    """The reply to a successful call; `echo` is returned unchanged, whatever JSON it is."""
     return _envelope("ok", 0, data, "", echo)
 
 
 def failed(retcode: int, wording: str, echo: Any) -> Json:
-    """The answer to a call that was not carried out; the reason is told twice, as `message` and as
-    `wording`.
-    """
+    """The reply to a failed call; the reason appears as `message` and as `wording`."""
     return _envelope("failed", retcode, None, wording, echo)
 
 
 def unconfirmed(**returned: Any) -> str:
-    """NapCat's words on a message QQ did not confirm in time; `returned` is all that QQ's kernel
-    had said by then.
+    """NapCat's text on a message that QQ did not confirm in time; `returned` is what QQ's kernel
+    had returned by then.
     """
     return f"Timeout: {SENDING}\n{_as_napcat_prints(returned)}\n"
 
 
 def rejected(result: int, reason: str) -> str:
-    """NapCat's words on a message that QQ's kernel refused at once (NapNeko/NapCatQQ issues 600,
-    901).
-    """
+    """NapCat's text on a message that QQ refused at once (NapNeko/NapCatQQ issues 600, 901)."""
     return (
         "EventChecker Failed: "
         f"{SENDING}\n{_as_napcat_prints({'result': result, 'errMsg': reason})}\n"
@@ -82,14 +74,12 @@ def _envelope(status: str, retcode: int, data: Any, wording: str, echo: Any) -> 
 
 
 def lifecycle(self_id: int, now: float) -> Json:
-    """The first frame of every connection that hears events."""
+    """The first frame of every connection for events."""
     return _meta(self_id, now, "lifecycle", sub_type="connect")
 
 
 def heartbeat(self_id: int, now: float, *, online: bool, interval: float) -> Json:
-    """`interval` is given in seconds and said in milliseconds; a kicked account beats on with
-    `online` false.
-    """
+    """`interval` is in seconds, sent in milliseconds; a kicked account sends `online` false."""
     status = {"online": online, "good": True}
     return _meta(self_id, now, "heartbeat", status=status, interval=round(interval * 1000))
 
@@ -105,9 +95,7 @@ def _meta(self_id: int, now: float, kind: str, **fields: Any) -> Json:
 
 
 def notice(self_id: int, now: float, kind: str, **fields: Any) -> Json:
-    """Any notice; fields that are None are left out, as in `group_id` of something between two
-    people.
-    """
+    """Any notice; fields of None are left out, such as `group_id` in private."""
     said = {name: value for name, value in fields.items() if value is not None}
     return {
         "time": int(now),
@@ -119,7 +107,7 @@ def notice(self_id: int, now: float, kind: str, **fields: Any) -> Json:
 
 
 def poke(self_id: int, now: float, *, user_id: int, target_id: int, group_id: int | None) -> Json:
-    """`user_id` poked `target_id`; between friends NapCat says `sender_id` instead of a group."""
+    """`user_id` poked `target_id`; between friends NapCat has `sender_id` instead of a group."""
     where = {"sender_id": user_id} if group_id is None else {"group_id": group_id}
     verb = [
         {"col": "1", "nm": "", "type": "qq", "uid": f"u_{user_id}"},
@@ -138,12 +126,11 @@ def poke(self_id: int, now: float, *, user_id: int, target_id: int, group_id: in
 
 
 def text(words: str) -> Json:
-    """A text segment."""
     return {"type": "text", "data": {"text": words}}
 
 
 def mention(user_id: int | str) -> Json:
-    """A mention of a person, or of everybody (`all`)."""
+    """A mention of a person, or of everyone (`all`)."""
     return {"type": "at", "data": {"qq": str(user_id)}}
 
 
@@ -151,7 +138,7 @@ CODE = re.compile(r"\[CQ:([A-Za-z0-9_]+)((?:,[^\[\],=]+=[^\[\],]*)*)\]")
 
 
 def format_cq(segments: list[Json]) -> str:
-    """The segments as one string, its ends trimmed as NapCat trims them."""
+    """The segments as one string, trimmed as by NapCat."""
     return "".join(map(_write_segment, segments)).strip()
 
 
@@ -170,7 +157,7 @@ def _write_value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case dict():
-            return _escape("[object Object]")  # what JavaScript makes of it
+            return _escape("[object Object]")  # JavaScript's rendering
         case list():
             return "&#44;".join(map(_write_value, value))
         case _:
@@ -182,7 +169,7 @@ def _escape(text: str) -> str:
 
 
 def parse_cq(text: str) -> list[Json]:
-    """The segments of a string; whatever is no complete code stays text."""
+    """The segments of a string; incomplete codes stay text."""
     segments: list[Json] = []
     end = 0
     for match in CODE.finditer(text):
@@ -200,7 +187,7 @@ def _text(text: str) -> list[Json]:
 
 
 def _unescape(text: str) -> str:
-    """`&amp;` goes last: `&amp;#91;` is the text `&#91;`."""
+    """Unescape with `&amp;` last: `&amp;#91;` is the text `&#91;`."""
     return (
         text.replace("&#44;", ",").replace("&#91;", "[").replace("&#93;", "]").replace("&amp;", "&")
     )

@@ -1,5 +1,4 @@
-"""The world the simulated account lives in: its groups, the people in them, and what was said. Pure
-state, no I/O."""
+"""The simulated account's world: its groups, their members, and messages. Pure state, no I/O."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ from bot.core.events import Role
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody on QQ; in a group with a `card` (their name there, often empty) and a `role`;
-    `is_robot`: one of QQ's official robots.
+    """A person on QQ; in a group with a `card` (their name there, often empty) and a `role`.
+    `is_robot`: an official QQ bot.
     """
 
     user_id: int
@@ -36,7 +35,7 @@ class Person:
 
 @dataclass(slots=True)
 class Group:
-    """A group the account is in; members by their number, the account among them."""
+    """A group the account is in; members by number, including the account."""
 
     group_id: int
     name: str
@@ -51,10 +50,10 @@ MEDIA = frozenset({"image", "record", "video", "file"})
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A message as the world remembers it, its segments as an event would show them.
+    """A stored message, its segments as in an event.
 
-    `group_id` is None in private, where `peer_id` is the other person and `via_group` the group a
-    temporary session came through (0: a friend).
+    `group_id` is None in private, where `peer_id` is the other person and `via_group` the group of
+    a temporary session (0: a friend).
     """
 
     message_id: int
@@ -85,7 +84,7 @@ class Messages:
         peer_id: int,
         via_group: int,
     ) -> Stored:
-        """Remember a message under a new id; `time` in seconds since 1970."""
+        """Store a message under a new id; `time` in seconds since 1970."""
         self._sequence += 1
         kind, peer = (1, peer_id) if group_id is None else (2, group_id)
         stored = Stored(
@@ -104,9 +103,7 @@ class Messages:
         return stored
 
     def _new_id(self, seed: str) -> int:
-        """The first 4 bytes of a hash without the top bit, 1 to 2**31-1, that no remembered message
-        has.
-        """
+        """An unused id: the first 4 bytes of a hash without the top bit, 1 to 2**31-1."""
         message_id = 0
         while not message_id or message_id in self._messages:
             digest = hashlib.md5(seed.encode(), usedforsecurity=False).digest()
@@ -118,22 +115,22 @@ class Messages:
         return message_id in self._messages
 
     def find(self, message_id: int) -> Stored:
-        """Raises Refusal for an id that never was, was recalled, or was forgotten."""
+        """Raises CallRefused for an unknown, recalled or dropped message."""
         if message_id not in self._messages:
             raise CallRefused(NOT_DONE, UNKNOWN_MESSAGE)
         return self._messages[message_id]
 
     def forget(self, message_id: int) -> Stored:
-        """Remember a message no longer. Raises Refusal for an unknown one."""
+        """Drop a message. Raises CallRefused for an unknown one."""
         stored = self.find(message_id)
         del self._messages[message_id]
         return stored
 
     def medium(self, name: str) -> Json:
-        """The newest picture, voice, video or file of that name or `file_id`, as its segment shows
-        it.
+        """The latest image, voice message, video or file with this name or `file_id`, as in its
+        segment.
 
-        Raises Refusal where no remembered message has one.
+        Raises CallRefused if there is none.
         """
         for stored in reversed(self._messages.values()):
             for segment in stored.segments:
@@ -143,7 +140,7 @@ class Messages:
         raise CallRefused(NOT_DONE, NO_FILE)
 
     def history(self, *, group_id: int | None = None, peer_id: int = 0) -> list[Stored]:
-        """All that was said there, oldest first."""
+        """All messages there, oldest first."""
         return [
             stored
             for stored in self._messages.values()
@@ -151,12 +148,12 @@ class Messages:
         ]
 
 
-FOR_GOOD = -1  # the duration that a notice of a whole group's mute has
+FOR_GOOD = -1  # the duration in the notice of a whole group's mute
 
 
 class SimulatedMutes:
-    """The groups where the account may not speak now. Each change gives the notice the account
-    gets, and raises Refusal for an unknown group.
+    """The groups where the account is muted. Each change returns its notice, and raises CallRefused
+    for an unknown group.
     """
 
     def __init__(
@@ -169,43 +166,39 @@ class SimulatedMutes:
         self._whole: set[int] = set()
 
     def mute(self, group_id: int, seconds: float) -> Json:
-        """Somebody in charge keeps the account from speaking for so long."""
         group = self._group(group_id)
         self._until[group_id] = self._now() + seconds
-        # whole seconds; 0 would lift it
+        # whole seconds; 0 would unmute
         return self._ban(group, "ban", self._self_id, math.ceil(seconds))
 
     def lift(self, group_id: int) -> Json:
-        """The account may speak again."""
         group = self._group(group_id)
         self._until.pop(group_id, None)
         return self._ban(group, "lift_ban", self._self_id, 0)
 
     def mute_all(self, group_id: int) -> Json:
-        """Nobody but those in charge may speak."""
+        """Mute all members without a rank."""
         group = self._group(group_id)
         self._whole.add(group_id)
         return self._ban(group, "ban", 0, FOR_GOOD)
 
     def lift_all(self, group_id: int) -> Json:
-        """Everybody may speak again."""
         group = self._group(group_id)
         self._whole.discard(group_id)
         return self._ban(group, "lift_ban", 0, 0)
 
     def is_muted(self, group_id: int) -> bool:
-        """Whether the account may not speak there now; nothing is said when the time is over."""
+        """Whether the account may not speak there now; the end of a mute sends no notice."""
         return self.until(group_id) > 0 or (
             self.is_whole(group_id)
             and self._groups[group_id].members[self._self_id].role == "member"
         )
 
     def is_whole(self, group_id: int) -> bool:
-        """Whether the whole group is muted."""
         return group_id in self._whole
 
     def until(self, group_id: int) -> float:
-        """Until when the account itself is muted there; 0 where it is not."""
+        """The end of the account's own mute there; 0 if there is none."""
         end = self._until.get(group_id, 0.0)
         return end if end > self._now() else 0.0
 
@@ -228,18 +221,17 @@ class SimulatedMutes:
         )
 
 
-LAGRANGE_ONLY = frozenset({"set_group_reaction"})  # what NapCat knows by another name
+LAGRANGE_ONLY = frozenset({"set_group_reaction"})  # NapCat has another name for it
 
 
 class World:
     """One account and everything around it.
 
-    `now` gives seconds since 1970; `reports_self` makes the account report its own messages
-    (`message_sent`), which NapCat does only when asked to. `online` is what heartbeats and
-    get_status say. With `is_deaf` the account's events come to nobody, while heartbeats and answers
-    do. With `renumbers` histories tell messages under other ids than events did, with
-    `misquotes` so do the quotes in what people say. `contents` are those of shared files and
-    voices, by name; the `unsupported` actions are answered as ones the server does not know.
+    `now` returns seconds since 1970. With `reports_self` the account reports its own messages
+    (`message_sent`), which NapCat does only on request. `online` is what heartbeats and get_status
+    report. With `is_deaf` events are lost, while heartbeats and replies are not. With `renumbers`
+    histories use other message ids than events; with `misquotes` so do quotes. `contents` are those
+    of shared files and voice messages, by name; `unsupported` actions are answered as unknown.
     """
 
     def __init__(
@@ -278,7 +270,7 @@ class World:
         *,
         role: Role = "member",
     ) -> Group:
-        """Put the account, in this role, and these people into a new group."""
+        """Create a group with the account, in this role, and these people."""
         account = Person(self.self_id, self.nickname, role=role)
         group = Group(group_id, name, {person.user_id: person for person in (account, *members)})
         self.groups[group_id] = group
@@ -289,7 +281,7 @@ class World:
         return person
 
     def group(self, group_id: int | None = None) -> Group:
-        """The first group unless one is named. Raises Refusal where the account is not in it."""
+        """Return a group, by default the first. Raises CallRefused for an unknown one."""
         if group_id is None:
             group_id = next(iter(self.groups), 0)
         if group_id not in self.groups:
@@ -297,16 +289,14 @@ class World:
         return self.groups[group_id]
 
     def member(self, group_id: int, user_id: int) -> Person:
-        """Raises Refusal where the group or the member is unknown."""
+        """Raises CallRefused for an unknown group or member."""
         members = self.group(group_id).members
         if user_id not in members:
             raise CallRefused(NOT_DONE, f"群({group_id})成员{user_id}不存在")
         return members[user_id]
 
     def join(self, group_id: int, name: str, *, user_id: int | None = None) -> Person:
-        """The member of that name or number, who joins with a number of its own if there is none
-        yet.
-        """
+        """Return the member of that name or number; an unknown one joins, with a new number."""
         members = self.group(group_id).members
         if user_id is None:
             known = (
@@ -320,9 +310,7 @@ class World:
         return members.setdefault(user_id, Person(user_id, name))
 
     def person(self, user_id: int) -> Person | None:
-        """Anybody the account can write to or see: itself, a friend, a member of one of its
-        groups.
-        """
+        """Anyone the account can write to or see: itself, friends, members of its groups."""
         if user_id == self.self_id:
             return Person(self.self_id, self.nickname)
         if user_id in self.friends:
@@ -333,15 +321,11 @@ class World:
         )
 
     def reaches(self, user_id: int, *, via_group: int = 0) -> bool:
-        """Whether the account can write to them: it knows them, or they wrote to it through that
-        group before.
-        """
+        """Whether the account knows them, or they wrote to it through that group."""
         return self.person(user_id) is not None or (user_id, via_group) in self._sessions
 
     def people(self, group_id: int) -> dict[str, int]:
-        """Everybody's number by every name they go by in the group, the account's nickname
-        included.
-        """
+        """Numbers by every name that members have in the group, the account's included."""
         names: dict[str, int] = {}
         for person in self.group(group_id).members.values():
             names |= {name: person.user_id for name in (person.nickname, person.card) if name}
@@ -358,7 +342,7 @@ class World:
         peer_id: int = 0,
         via_group: int = 0,
     ) -> Stored:
-        """Put a message into a group or a private session, and remember it."""
+        """Post a message to a group or a private session, and store it."""
         if via_group:
             self._sessions.add((peer_id, via_group))
         return self.messages.keep(
@@ -371,10 +355,9 @@ class World:
         )
 
     def recall(self, message_id: int, *, operator_id: int | None = None) -> Json:
-        """Take a message back (the author does, unless somebody else is named); the notice
-        everybody gets.
+        """Recall a message, as its author unless an operator is named. Returns the notice.
 
-        Raises Refusal for an unknown message.
+        Raises CallRefused for an unknown message.
         """
         stored = self.messages.forget(message_id)
         now = self.now()
@@ -393,27 +376,25 @@ class World:
         )
 
     def add_forward(self, messages: list[Json]) -> str:
-        """Keep the messages of a merged forward, each an event; the id of a `forward` segment."""
-        # 19 digits, beyond what a double holds.
+        """Store a merged forward's messages, as events. Returns the id for a `forward`."""
+        # 19 digits, more than a double can hold
         forward_id = str(7_000_000_000_000_000_000 + len(self.forwards))
         self.forwards[forward_id] = messages
         return forward_id
 
 
 def other_id(message_id: int) -> int:
-    """The id of a message where a server numbers it anew; that of such an id is the first one."""
+    """The message's id on a server that renumbers; its own inverse."""
     return message_id ^ 0x2AAAAAAA
 
 
 def stable_number(name: str) -> int:
-    """A QQ number for a name, ten digits, the same in every run."""
+    """A QQ number of ten digits for a name, the same in every run."""
     return 1_000_000_000 + zlib.crc32(name.encode("utf-8", "replace")) % 1_000_000_000
 
 
 def demo_world(*, nickname: str = "bot", now: Callable[[], float] = time.time) -> World:
-    """The account 10001 in one group, 4242, with user1 (its owner) and user2, who are friends of
-    the account too.
-    """
+    """Account 10001 in one group, 4242, with user1 (its owner) and user2, both also friends."""
     world = World(nickname=nickname, now=now)
     people = (Person(20001, "user1", role="owner"), Person(20002, "user2"))
     world.add_group(4242, "FrostAgent", people)
@@ -423,9 +404,7 @@ def demo_world(*, nickname: str = "bot", now: Callable[[], float] = time.time) -
 
 
 def event_of(world: World, stored: Stored) -> Json:
-    """The message as an event, `message_sent` if it is the account's own (onebot.md 3.1 and
-    3.3).
-    """
+    """The message as an event, `message_sent` if it is the account's (onebot.md 3.1 and 3.3)."""
     own = stored.author == world.self_id
     segments = list(stored.segments)
     return {
@@ -448,7 +427,7 @@ def event_of(world: World, stored: Stored) -> Json:
 
 
 def _numbers(world: World, stored: Stored) -> Json:
-    """What the server tells of QQ's number of the message, besides the id."""
+    """The server's fields for QQ's number of the message."""
     if not world.app_name.startswith("NapCat"):
         return {"message_seq": stored.sequence}
     repeated = dict.fromkeys(("message_seq", "real_id"), stored.message_id)
@@ -482,7 +461,7 @@ def _place(world: World, stored: Stored) -> Json:
         )
         return {"target_id": stored.peer_id, **temporary}
     place: dict[str, Any] = {"group_id": stored.group_id}
-    if not world.app_name.startswith("Lagrange"):  # which tells it in its list of groups alone
+    if not world.app_name.startswith("Lagrange"):  # which has it in its list of groups only
         place["group_name"] = world.groups[stored.group_id].name
     if stored.author == world.self_id:
         place["target_id"] = stored.group_id

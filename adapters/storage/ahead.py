@@ -1,17 +1,16 @@
 """Writing ahead: a few entries become lines of a small file at once, and rows with the next batch.
-SQLite only. The rest of the package calls `batches_for`; beyond that it knows a file of lines,
-which backups copy and `baseline.py` refuses if an older version left it.
+SQLite only. The rest of the package only calls `batches_for`; backups copy the file, and
+`baseline.py` refuses one left by an older version.
 
-A batch touches a dozen pages and its thread must be woken first; a line is one short write, made
-where the entry was put. So whoever waits for few entries hardly waits; under load batches are
-cheaper, and nothing is written ahead. Measured for the same two entries: 7 us as lines, 19 as rows
-of a table of their own, 130 as the rows they become, committed on a connection of the event loop's
-own (which made the added p50 1.4 times as long).
+A batch touches a dozen pages and must wake its thread; a line is one short write in the thread that
+put the entry. So waiting for few entries takes hardly any time. Under load batches are cheaper, and
+nothing is written ahead. Measured for the same two entries: 7 us as lines; 19 us as rows of an
+extra table; 130 us as their final rows, committed on the event loop's own connection (which made
+the added p50 1.4 times as long).
 
-Invariant: lines have rising numbers, and the database knows up to which of them are applied: that
-changes in the very transaction that applies them. Whoever finds later ones may apply them (the next
-start, or `forget` beside a running bot). Only one process writes into the file, and locks it;
-another one does without.
+Invariant: line numbers rise, and the database records up to which number lines are applied, in the
+transaction that applies them. Any process that finds later lines may apply them (the next start, or
+`forget` beside a running bot). One process writes the file and locks it; others work without.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from bot.core.journal import Entry
 if sys.platform != "win32":
     import fcntl
 
-FEW = 8  # entries; more are cheaper as a batch
-LARGE = 65_536  # bytes that are not written twice
-SLOW = 0.02  # seconds after which the event loop has better things to do
+FEW = 8  # entries; a batch is cheaper for more
+LARGE = 65_536  # bytes; more is not written twice
+SLOW = 0.02  # seconds of a write that blocks the event loop too long
 REST, LONGEST_REST = (
     0.5,
     30.0,
-)  # seconds nothing is written ahead then: twice as long each time within a minute
-MINUTE = 60.0  # also between two attempts to have the file
+)  # seconds without writing ahead afterwards; doubled for each slow write within a minute
+MINUTE = 60.0  # also between two attempts to lock the file
 
 APPLIED = "SELECT number FROM applied"
 BEGIN_MARK = "INSERT INTO applied (number) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM applied)"
@@ -57,32 +56,30 @@ logger = logging.getLogger(__name__)
 class Ahead:
     """The file beside a database.
 
-    `write` is for the event loop's thread and never waits: where it would have to, the batch must
-    do. What it has promised outlives the process (not a power failure: nothing is synced), and is
-    stored unless no table can hold it. `open`, `left`, `clear` and `abandon` are for the writer's
-    thread, the others for both.
+    `write` is for the event loop's thread and never blocks: it fails instead, and the batch does
+    the work. What it wrote survives the process (not a power failure: nothing is synced) and will
+    be stored unless no table can hold it. `open`, `left`, `clear` and `abandon` are for the
+    writer's thread, the others for both.
     """
 
     def __init__(self, database: Path) -> None:
         self._file = database.with_name(database.name + LINES)
         self._lock = threading.Lock()
         self._descriptor = -1
-        self._ready = False  # what others left in it has been read
-        self._last = 0  # number in the file, or applied
-        self._since = 0  # numbers up to this were in a file that is another one now
+        self._ready = False  # lines left by others have been read
+        self._last = 0  # last number in the file, or applied
+        self._since = 0  # numbers up to this one are in an earlier file
         self._rest = REST
         self._rests_until = 0.0
         self._tried = -math.inf
 
     @property
     def is_due(self) -> bool:
-        """Whether the file is not ours, and it is time to try once more to have it."""
+        """Whether to try again to lock a file that another process had."""
         return not self._ready and time.monotonic() > self._tried + MINUTE
 
     def open(self) -> None:
-        """Lock the file for writing, which begins once `left` was read. Does nothing where another
-        process has it.
-        """
+        """Lock the file, unless another process has it. Writing begins once `left` was read."""
         self._tried = time.monotonic()
         if self._descriptor >= 0 and not self._is_there(self._descriptor):
             self.abandon()
@@ -96,26 +93,26 @@ class Ahead:
         except OSError as error:
             logger.debug("nothing is written ahead: %s", error)
         else:
-            if self._is_there(descriptor):  # who had it locked may just have removed it
+            if self._is_there(descriptor):  # the previous owner may just have removed it
                 self._descriptor, descriptor = descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     def _is_there(self, descriptor: int) -> bool:
-        """Whether others find this file under its name."""
+        """Whether this open file still has its name."""
         try:
             return os.path.samestat(os.fstat(descriptor), self._file.stat())
         except OSError:
             return False
 
     def write(self, puts: Sequence[Put]) -> bool:
-        """Write down, durably, what is not there yet; False (and nothing done) where that is not
-        possible at once.
+        """Write the entries that are not in the file yet. Returns False, with nothing written, if
+        that is not possible at once.
         """
         started = time.monotonic()
         fresh: list[Put] = []
         for put in reversed(puts):
-            if put.number > self._since:  # it is in this file, and so are all before it
+            if put.number > self._since:  # this one and all before it are in the file
                 break
             fresh.append(put)
         if len(fresh) > FEW or started < self._rests_until:
@@ -124,12 +121,12 @@ class Ahead:
             return False
         try:
             numbered = list(enumerate(fresh[::-1], max(self._last + 1, time.time_ns() // 1000)))
-            # First the end of a line: half of one may stand there, from a disk that was full.
+            # Begin with a line end, because a full disk may have left half a line.
             lines = b"\n".join([b"", *[_line(number, put) for number, put in numbered], b""])
             if not self._ready or len(lines) > LARGE or not self._append(lines):
                 return False
             self._last = numbered[-1][0]
-        except Exception:  # the batch will find out what is wrong, and with which entry
+        except Exception:  # the batch will report which entry is wrong
             logger.debug("nothing can be written ahead", exc_info=True)
             return False
         finally:
@@ -147,17 +144,15 @@ class Ahead:
         return written == len(lines)
 
     def _take_a_rest(self, now: float) -> None:
-        """One slow write may be anybody's fault; a disk that is slow again soon is left alone for
-        longer.
-        """
+        """A single slow write is an accident; repeated ones double the pause."""
         self._rest = min(2 * self._rest, LONGEST_REST) if now < self._rests_until + MINUTE else REST
         self._rests_until = now + self._rest
 
     def left(self, mark: int) -> list[Put]:
-        """The entries written and not applied, in order; one that cannot be read is told to the
-        log, and lost.
+        """Return the entries written and not applied, in order. One that cannot be read is logged
+        and lost.
 
-        `mark` is up to where it is applied. Half a line at the end was never promised to anybody.
+        `mark` is the last applied number. Half a line at the end was never confirmed.
         """
         puts: list[Put] = []
         lines: list[bytes] = []
@@ -178,27 +173,23 @@ class Ahead:
         return puts
 
     def holds(self, put: Put) -> bool:
-        """Whether the entry was written ahead, into the file that is used now."""
+        """Whether the entry is in the current file."""
         return put.number > self._since
 
     def clear(self, number: int) -> None:
-        """Everything up to this number is applied: the file can be emptied, if that is all of
-        it.
-        """
+        """All entries up to this number are applied: empty the file if that is all of it."""
         with (
             self._lock,
             suppress(OSError),
-        ):  # then the next time, or what is there is seen to be applied
+        ):  # the next call empties it; applied lines are skipped
             if self._descriptor >= 0 and self._last <= number:
                 os.ftruncate(self._descriptor, 0)
             self._ready &= self._is_there(
                 self._descriptor
-            )  # else somebody has removed it, and nobody would find it
+            )  # else the file was removed, and lines in it would be lost
 
     def close(self) -> None:
-        """Let go of the file, and leave none where all of it is applied; another process may write
-        then.
-        """
+        """Unlock the file, and delete it if it is empty; another process may write then."""
         with self._lock:
             descriptor, self._descriptor = self._descriptor, -1
             self._ready = False
@@ -209,7 +200,7 @@ class Ahead:
                 os.close(descriptor)
 
     def abandon(self) -> None:
-        """The database is another one now: what was written ahead so far is not there."""
+        """The database was replaced: the lines written so far do not belong to the new one."""
         self.close()
         self._since = self._last
 
@@ -219,7 +210,6 @@ def _line(number: int, put: Put) -> bytes:
 
 
 def _read(line: bytes) -> Put:
-    """Raises ValueError."""
     number, taken, text = line.split(b" ", 2)
     try:
         return Put(codec.read(Entry, text.decode()), float(taken), int(number))
@@ -228,27 +218,27 @@ def _read(line: bytes) -> Put:
 
 
 def read_mark(cursor: Any) -> int | None:
-    """Up to which number everything is applied; None in a new database."""
+    """Return the last applied number; None in a new database."""
     cursor.execute(APPLIED)
     row = cursor.fetchone()
     return None if row is None else int(row[0])
 
 
 def begin_mark(cursor: Any) -> int:
-    """Lines that are older than this database are none of its; the mark, another process's if it
-    was faster.
+    """Set the mark of a new database, so that older lines are ignored. Returns the mark, which
+    another process may have set first.
     """
     cursor.execute(BEGIN_MARK, (mark := time.time_ns() // 1000,))
     return read_mark(cursor) or mark
 
 
 def move_mark(cursor: Any, number: int) -> None:
-    """Everything up to this number is applied, or never can be."""
+    """All entries up to this number are applied, or cannot be."""
     cursor.execute(MOVE_MARK, (number, number))
 
 
 class AheadTransactions(Transactions):
-    """Those that write each entry only once that may have been written ahead."""
+    """Transactions that write an entry only once, although it may also have been written ahead."""
 
     def __init__(self, database: Database, ahead: Ahead) -> None:
         super().__init__(database)
@@ -269,13 +259,13 @@ class AheadTransactions(Transactions):
         return {number for number in held if mark is not None and number <= mark}
 
     def _held(self, batch: Sequence[Put]) -> list[int]:
-        """The numbers of the entries that were written ahead; they rise."""
+        """The rising numbers of the entries written ahead."""
         return [put.number for put in batch if self._ahead.holds(put)]
 
 
 class AheadBatches(EntryBatches):
-    """Those of an SQLite `file`. Whatever any process has written ahead and not applied is applied
-    whenever this one connects.
+    """Batches for an SQLite `file`. On connecting, lines of any process that are not applied yet
+    are applied.
     """
 
     def __init__(self, database: Database, file: Path, *, stamp: Callable[[], str]) -> None:
@@ -284,17 +274,17 @@ class AheadBatches(EntryBatches):
         self._transactions = AheadTransactions(database, self.ahead)
 
     def write_at_once(self, puts: Sequence[Put], /) -> bool:
-        """Write these ahead; False (and nothing done) if that is not possible at once."""
+        """Write these ahead. Returns False, with nothing written, if that is impossible now."""
         return self.ahead.write(puts)
 
     def write(self, batch: Sequence[Put]) -> Written:
-        """As any batches do; the file that was another process's may be ours by now."""
+        """Like any batch, but first try again to lock the file."""
         if self.ahead.is_due:
-            self.close()  # to connect anew, and have it
+            self.close()  # reconnect, to lock it
         return super().write(batch)
 
     def end(self) -> None:
-        """Close for good, and let go of the file."""
+        """Close for good, and unlock the file."""
         self.ahead.close()
         super().end()
 
@@ -313,11 +303,9 @@ class AheadBatches(EntryBatches):
         return connection
 
     def _apply_what_is_left(self, connection: Connection) -> None:
-        """Apply what was written ahead, by a process that ended or before the connection was
-        lost.
-        """
+        """Apply the lines of an ended process, or from before the connection was lost."""
         cursor: Any = connection.connection.cursor()
-        self.ahead.open()  # also to abandon it: what stands there may be another process's
+        self.ahead.open()  # also before abandoning it: the lines may be another process's
         if (mark := read_mark(cursor)) is None:
             self.ahead.abandon()
             mark = begin_mark(cursor)
@@ -341,7 +329,7 @@ class AheadBatches(EntryBatches):
 
 
 def batches_for(database: Database, *, stamp: Callable[[], str]) -> EntryBatches:
-    """What writes into this database, ahead if it can be (on SQLite)."""
+    """Return batches for this database, with writing ahead on SQLite."""
     if database.file is None:
         return EntryBatches(database, stamp=stamp)
     return AheadBatches(database, database.file, stamp=stamp)

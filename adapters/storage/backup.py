@@ -1,13 +1,14 @@
-"""A backup of an SQLite journal: one file, made while the bot runs, and how it is put back. Blocks.
+"""Backups of an SQLite journal: one file, made while the bot runs, and restored by a command.
+Blocks.
 
-The file is a tar.gz: `manifest.json` first (who can read it), the journal as SQLite copies it, the
-lines of `-ahead` that it did not have yet, the files beside it, and `SHA256SUMS` last, so that a
-file that was cut off is seen to be one.
+The file is a tar.gz: `manifest.json` first, with what can read it; the journal as SQLite copies it;
+the lines of `-ahead` that it does not have yet; the files beside it; and `SHA256SUMS` last, so that
+a truncated file is detected.
 
-Invariants: a backup is a state that the journal had, whatever is written meanwhile, and it has all
-that was promised to anybody before the command began. Under its name it is whole or not there. A
-journal is put back wholly or not at all: what is to move where stands in a plan, and whoever finds
-an unfinished one (the next start, the next `restore`) completes it.
+Invariants: a backup is one state of the journal, whatever is written meanwhile, with everything
+confirmed before the command began. A file under its name is complete. A restore happens completely
+or not at all: its moves are in a plan, and the next start or the next `restore` completes an
+unfinished one.
 """
 
 from __future__ import annotations
@@ -75,21 +76,21 @@ from frostagent.types.errors import BotError
 FORMAT: Final = 1
 MANIFEST, JOURNAL, FILES, SUMS = "manifest.json", "journal.db", "files/", "SHA256SUMS"
 AHEAD: Final = JOURNAL + LINES
-LARGEST: Final = 16 * 1024 * 1024  # bytes of the manifest and the sums
+LARGEST: Final = 16 * 1024 * 1024  # bytes of the manifest and of the sums
 CHUNK: Final = 1024 * 1024
-PAGES: Final = 1024  # of the journal, between two looks at the disk
-RESERVE: Final = 64 * 1024 * 1024  # bytes that are left to the bot on its disk
+PAGES: Final = 1024  # pages of the journal between two checks of the disk
+RESERVE: Final = 64 * 1024 * 1024  # bytes of the disk left to the bot
 LEVEL: Final = 6
 
-ASIDE: Final = ".before-restore-"  # what a restore moved away has the time behind it
-PLACE: Final = "-restore"  # the folder in which a restore is prepared
+ASIDE: Final = ".before-restore-"  # followed by the time of the restore
+PLACE: Final = "-restore"  # the folder that prepares a restore
 NEW, PLAN = "new", "plan.json"
 
 Progress = Callable[[], None]
 
 
 class BackupError(BotError):
-    """A backup cannot be made or put back; `line` says why and what to do, to the operator."""
+    """A backup cannot be made or restored; `line` says why and what to do, to the operator."""
 
     def __init__(self, line: Bilingual) -> None:
         super().__init__(line)
@@ -97,7 +98,7 @@ class BackupError(BotError):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What a backup says of itself. `made` is ISO 8601, `schema` a revision of the journal."""
+    """A backup's description of itself. `made` is ISO 8601, `schema` a revision of the journal."""
 
     format: int
     version: str
@@ -107,7 +108,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 class _Step(Struct, frozen=True):
-    """What becomes of a file: `name` is moved aside; `new`, if not empty, takes its place."""
+    """A move: `name` goes aside; `new`, if not empty, takes its place."""
 
     name: str
     new: str = ""
@@ -120,8 +121,8 @@ class _Plan(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A backup that was made: how many files it has beside the journal; bytes of all, unpacked;
-    names of files that it lacks, because not every system can have a file of that name.
+    """A new backup: the number of files beside the journal, total bytes unpacked, and the files
+    left out because other systems cannot have their names.
     """
 
     manifest: Manifest
@@ -132,7 +133,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A backup that was put back; `aside` has what was there before."""
+    """A restored backup; `aside` holds what was there before."""
 
     manifest: Manifest
     aside: Path
@@ -144,8 +145,8 @@ class Restored:
 def back_up(
     journal: Path, target: Path, *, files: Iterable[Path], version: str, force: bool
 ) -> Made:
-    """Make a backup of this journal, and of the `files` in its folder, under the name `target`.
-    Raises BackupError; then nothing is there under that name that was not before.
+    """Back up this journal and the `files` in its folder as `target`. Raises BackupError, with
+    `target` unchanged.
     """
     journal, target = journal.resolve(), target.absolute()
     if _belongs_to(journal, target.resolve()):
@@ -168,7 +169,7 @@ def back_up(
 
 
 def back_up_to(journal: Path, stream: IO[bytes], *, files: Iterable[Path], version: str) -> Made:
-    """The same into a buffered stream; its reader sees by the last file whether it is whole."""
+    """Like `back_up`, into a buffered stream; its last file shows that it is complete."""
     journal = journal.resolve()
     _check_there(journal)
     with _told(STANDARD_OUTPUT.fill()), _work_in(journal.parent, f".{journal.name}.") as work:
@@ -187,7 +188,7 @@ def _pack(
     journal: Path, stream: IO[bytes], work: Path, files: Iterable[Path], version: str
 ) -> Made:
     look = _room_on(work, journal)
-    # Before the journal: what is written ahead of it is in one of them at least.
+    # Before the journal, so that lines written ahead are in at least one of the two.
     written = read_whole_lines(journal.with_name(journal.name + LINES))
     copy = work / JOURNAL
     schema, accounts = _copy(journal, copy, look)
@@ -212,9 +213,8 @@ def _pack(
 
 
 def _copy(journal: Path, copy: Path, look: Progress) -> tuple[str, tuple[int, ...]]:
-    """One state of the journal as a file that is whole; its schema and accounts. Whoever writes
-    into the journal meanwhile does not wait for it. Raises BackupError for what could not be put
-    back.
+    """Copy one state of the journal to a file, without blocking writers. Returns its schema and
+    accounts. Raises BackupError for a journal that could not be restored.
     """
     make_file(copy)
     try:
@@ -238,7 +238,7 @@ def _read_only(file: Path) -> sqlite3.Connection:
 
 
 def _schema_of(connection: sqlite3.Connection, file: Path) -> str:
-    """The revision of a journal; raises BackupError for one that this program cannot read."""
+    """Return a journal's revision. Raises BackupError for one that this version cannot read."""
     revision = file_revision(connection)
     if revision is None:
         raise BackupError(BACKUP_NOT_OURS.fill(file=file))
@@ -261,7 +261,7 @@ def _accounts_in(connection: sqlite3.Connection) -> tuple[int, ...]:
 
 
 class _Archive:
-    """A tar that is being written; what it has got is known by its checksums."""
+    """A tar being written, with the checksums of its files."""
 
     def __init__(self, tar: tarfile.TarFile, look: Progress) -> None:
         self._tar = tar
@@ -289,7 +289,7 @@ class _Archive:
             self._add(name, content, status.st_size, status.st_mtime)
 
     def finish(self) -> tuple[int, int]:
-        """Add the sums; how many files beside the journal there are, and bytes in all."""
+        """Add the sums. Returns the number of files beside the journal, and bytes in all."""
         count = sum(name.startswith(FILES) for name in self._sums)
         lines = "".join(f"{digest}  {name}\n" for name, digest in self._sums.items())
         self.add_bytes(SUMS, lines.encode())
@@ -306,8 +306,6 @@ class _Archive:
 
 
 class _Hashing:
-    """Reads a stream, and knows the digest of what it read."""
-
     def __init__(self, stream: IO[bytes], look: Progress) -> None:
         self._stream, self._look, self._hash = stream, look, hashlib.sha256()
 
@@ -323,22 +321,22 @@ class _Hashing:
 
 
 def _belongs_to(journal: Path, file: Path) -> bool:
-    """Whether this is the journal, or what SQLite and we keep beside it."""
-    name, ours = file.name.casefold(), journal.name.casefold()  # a disk may not tell them apart
+    """Whether this is the journal, or a file that SQLite or the bot keeps beside it."""
+    name, ours = file.name.casefold(), journal.name.casefold()  # the disk may ignore case
     return file.parent == journal.parent and (name == ours or name.startswith(f"{ours}-"))
 
 
-# --- putting one back -----------------------------------------------------------------------------
+# --- restoring ------------------------------------------------------------------------------------
 
 
 def restore(
     journal: Path, stream: IO[bytes], *, version: str, stamp: str, shown: str = ""
 ) -> Restored:
-    """Put a backup back where the journal of this name is, or will be; what is there is moved
-    aside, into a folder with this `stamp` in its name. `shown` is the backup, for people.
+    """Restore a backup as the journal of this name. Existing files move to a folder with this
+    `stamp` in its name. `shown` is the backup's name for people.
 
-    Raises BackupError, and nothing has changed then: for a backup that is damaged or that this
-    version cannot read, and while a bot runs.
+    Raises BackupError, without a change, for a backup that is damaged or that this version cannot
+    read, and while a bot runs.
     """
     journal = journal.absolute() if not journal.exists() else journal.resolve()
     folder, place = journal.parent, _place_of(journal)
@@ -355,7 +353,7 @@ def restore(
                 _hand_over(folder, place)
                 _write_plan(place, plan)
             except BaseException:
-                (place / PLAN).unlink(missing_ok=True)  # half of what it moves must not be moved
+                (place / PLAN).unlink(missing_ok=True)  # a partial plan must not be followed
                 shutil.rmtree(place, ignore_errors=True)
                 raise
             _finish(journal)
@@ -363,19 +361,19 @@ def restore(
 
 
 def complete(journal: Path) -> None:
-    """Complete a restore that was cut off in the middle, if there is one; for the process that has
-    the journal. Raises OSError.
+    """Complete an interrupted restore, if there is one. Only for the process that has the journal.
+    Raises OSError.
     """
     place, folder = _place_of(journal), journal.parent
     if not _is_pending(journal):
-        shutil.rmtree(place, ignore_errors=True)  # prepared, and cut off before anything was done
+        shutil.rmtree(place, ignore_errors=True)  # prepared, but interrupted before the first move
         return
     plan = msgspec.json.decode((place / PLAN).read_bytes(), type=_Plan)
     aside = folder / plan.aside
     aside.mkdir(mode=FOLDER_MODE, exist_ok=True)
     for step in plan.steps:
         _do(step, folder, place / NEW, aside)
-    os.utime(aside)  # the moment of the restore, also where nothing was there before
+    os.utime(aside)  # the time of the restore, even if it moved nothing aside
     _hand_over(folder, aside)
     for changed in (aside, folder):
         _sync(changed)
@@ -385,9 +383,7 @@ def complete(journal: Path) -> None:
 
 
 def refuse_unfinished(journal: Path) -> None:
-    """Raise BackupError where a restore was cut off: only the process that has the journal may
-    complete it.
-    """
+    """Raise BackupError if a restore was interrupted: only the journal's owner may complete it."""
     if _is_pending(journal):
         raise BackupError(_unfinished(journal))
 
@@ -416,7 +412,7 @@ def _is_pending(journal: Path) -> bool:
 
 @contextmanager
 def _claimed(journal: Path) -> Iterator[None]:
-    """The journal is ours within the block. Raises BackupError while a bot has it."""
+    """Hold the journal within the block. Raises BackupError while a bot has it."""
     claim = FileClaim(journal)
     try:
         claim.take()
@@ -431,7 +427,7 @@ def _claimed(journal: Path) -> Iterator[None]:
 
 @contextmanager
 def _unpacking(shown: str) -> Iterator[None]:
-    """What a damaged archive raises, in words."""
+    """Convert the errors of a damaged archive to BackupError."""
     try:
         yield
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
@@ -441,8 +437,8 @@ def _unpacking(shown: str) -> Iterator[None]:
 def _unpack(
     stream: IO[bytes], folder: Path, version: str, shown: str
 ) -> tuple[Manifest, list[str]]:
-    """Everything in the archive, in this folder and nowhere else; the names, checked against their
-    sums. Raises what `_unpacking` expects, BackupError, and OSError.
+    """Unpack everything into this folder and nowhere else, and check it against the sums. Returns
+    the names. Raises the errors that `_unpacking` expects, BackupError, and OSError.
     """
     folder.mkdir(mode=FOLDER_MODE)
     with (
@@ -467,7 +463,7 @@ def _unpack(
 def _read_manifest(
     archive: tarfile.TarFile, member: tarfile.TarInfo | None, version: str, shown: str
 ) -> tuple[Manifest, str]:
-    """The manifest and its sum; raises BackupError if this version cannot read what follows."""
+    """Return the manifest and its sum. Raises BackupError if the rest is unreadable here."""
     if member is None or member.name != MANIFEST or member.size > LARGEST:
         raise ValueError("it has no manifest")
     content = archive.extractfile(member)
@@ -490,7 +486,7 @@ def _read_manifest(
 
 
 def _check_name(member: tarfile.TarInfo, found: Mapping[str, str]) -> None:
-    """Raise ValueError for what is no plain file, or would be anywhere but in the folder."""
+    """Raise ValueError for anything but a regular file, and for a path outside the folder."""
     name = member.name
     is_known = name in {JOURNAL, AHEAD, SUMS} or (name.startswith(FILES) and name != FILES)
     if not member.isreg() or not _is_portable(name) or not is_known or name in found:
@@ -498,9 +494,7 @@ def _check_name(member: tarfile.TarInfo, found: Mapping[str, str]) -> None:
 
 
 def _is_portable(name: str) -> bool:
-    """Whether this is a relative path that means the same on every system, and is one line of the
-    sums.
-    """
+    """Whether this is a relative path, the same on every system, that fits a line of the sums."""
     parts = PurePosixPath(name).parts
     is_plain = name == "/".join(parts) and not {"", ".", "..", "/"} & set(parts)
     return is_plain and name.isprintable() and not {"\\", ":"} & set(name)
@@ -545,7 +539,7 @@ def _check_unpacked(folder: Path, manifest: Manifest, shown: str) -> None:
 
 
 def _plan(journal: Path, names: Iterable[str], stamp: str) -> _Plan:
-    # The log first: nothing of it may be taken for the new journal's.
+    # The log first: it must not be taken for the new journal's.
     folder = journal.parent
     names = list(names)
     steps = [
@@ -567,7 +561,7 @@ def _plan(journal: Path, names: Iterable[str], stamp: str) -> _Plan:
 
 
 def _write_plan(place: Path, plan: _Plan) -> None:
-    """From here on the restore is done, however often it is cut off."""
+    """Once this returns, the restore will be completed, however often it is interrupted."""
     for folder, _, _ in os.walk(place):
         _sync(Path(folder))
     draft = place / f"{PLAN}.unfinished"
@@ -581,12 +575,12 @@ def _write_plan(place: Path, plan: _Plan) -> None:
 
 
 def _do(step: _Step, folder: Path, fresh: Path, aside: Path) -> None:
-    """One step, which may have been begun, or done, before a kill."""
+    """Do one step, which may have been begun or done before a kill."""
     target, new = folder / step.name, fresh / step.new
     if step.new and not new.exists():
-        return  # it is done
+        return  # done before
     above = [place for place in reversed(target.parents) if place.is_relative_to(folder)]
-    for place in (*above, target):  # a file may stand where a folder is needed
+    for place in (*above, target):  # a file may be in the place of a folder
         if os.path.lexists(place) and (place == target or not place.is_dir()):
             _move(place, _free(aside / place.relative_to(folder)))
     if not step.new:
@@ -600,7 +594,7 @@ def _do(step: _Step, folder: Path, fresh: Path, aside: Path) -> None:
 
 
 def _free(name: Path) -> Path:
-    """This name, or one like it that no file has: one of it may have come since."""
+    """This name, or a similar one that is free."""
     while os.path.lexists(name):
         name = name.with_name(f"{name.name}+")
     name.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
@@ -608,9 +602,7 @@ def _free(name: Path) -> Path:
 
 
 def _move(file: Path, target: Path) -> None:
-    """Move a file to a name that is free, also onto another disk: a folder may be one, or a link to
-    one.
-    """
+    """Move a file, folder or link to a free name, also onto another disk."""
     try:
         file.replace(target)
     except OSError as error:
@@ -626,7 +618,7 @@ def _move(file: Path, target: Path) -> None:
 
 
 def _hand_over(folder: Path, made: Path) -> None:
-    """Let what root has made belong to the folder's owner, as the bot's account in a container."""
+    """Give what root has made to the folder's owner, which is the bot's account in a container."""
     if sys.platform == "win32" or os.geteuid() != 0:
         return
     owner = folder.stat()
@@ -639,7 +631,7 @@ def _hand_over(folder: Path, made: Path) -> None:
 
 @contextmanager
 def _no_older(shown: str, mend: Bilingual | None = None) -> Iterator[None]:
-    """A refusal of an older journal, as a BackupError; how to mend it, if not as it says itself."""
+    """Convert the refusal of an older journal to BackupError, with this remedy if given."""
     try:
         yield
     except OlderJournal as error:
@@ -649,7 +641,7 @@ def _no_older(shown: str, mend: Bilingual | None = None) -> Iterator[None]:
 
 @contextmanager
 def _told(place: Path | Bilingual) -> Iterator[None]:
-    """What the system refuses, in words."""
+    """Convert the system's errors to BackupError."""
     try:
         yield
     except OSError as error:
@@ -659,7 +651,7 @@ def _told(place: Path | Bilingual) -> Iterator[None]:
 
 @contextmanager
 def _work_in(parent: Path, beginning: str) -> Iterator[Path]:
-    """A folder of its own that is gone after the block."""
+    """A temporary folder, deleted after the block."""
     work = Path(tempfile.mkdtemp(".unfinished", beginning, parent))
     try:
         yield work
@@ -668,7 +660,7 @@ def _work_in(parent: Path, beginning: str) -> Iterator[Path]:
 
 
 def _room_on(work: Path, journal: Path) -> Progress:
-    """Raises OSError as a full disk does before the bot's own is full."""
+    """Return a check that raises OSError, as a full disk would, before the bot's disk is full."""
     if work.stat().st_dev != journal.stat().st_dev:
         return lambda: None
 
@@ -680,7 +672,7 @@ def _room_on(work: Path, journal: Path) -> Progress:
 
 
 def _sync(place: Path) -> None:
-    """Make a file, or what was renamed in a folder, outlast a power cut, if the system can."""
+    """Make a file, or a rename in a folder, survive a power failure, if the system can."""
     if os.name != "posix" or place.is_symlink():
         return
     descriptor = os.open(place, os.O_RDONLY)

@@ -1,9 +1,9 @@
-"""The baseline: the oldest journal that this version reads, which is revision 0015 as commit
-b14ad6af left it, without anything in the forms of earlier versions.
+"""The baseline: the oldest journal that this version reads, which is revision 0015 as of commit
+b14ad6af, without data in forms of earlier versions.
 
-Any other journal is refused before the first write. A journal at 0015 is searched once, then
-stamped 0016: from there on lines of `-ahead` are this version's own, which a start after a crash
-applies as ever.
+Any other journal is refused before the first write. A journal at 0015 is searched once and then
+stamped 0016: from then on, lines of `-ahead` were written by this version, and a start after a
+crash applies them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ from frostagent.types.messages import AssistantMessage, Message, UserMessage
 
 BASELINE: Final = "0015"
 COMMIT: Final = "b14ad6af"
-"""The last commit that reads older journals, and brings them to the baseline."""
+"""The last commit that reads older journals and migrates them to the baseline."""
 
-NAMED: Final = 5  # conversations in a refusal
+NAMED: Final = 5  # conversations named in a refusal
 
 Ask: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
-"""The rows of a statement without parameters."""
+"""Returns the rows of a statement without parameters."""
 
 
 class OlderJournal(ConfigError):
-    """The journal is older than the baseline, or has something in an older form: `what`, and how
-    to `mend` it.
-    """
+    """The journal is older than the baseline or has older forms: `what`, and its remedy `mend`."""
 
     def __init__(self, what: Bilingual, mend: Bilingual) -> None:
         self.what, self.mend = what, mend
@@ -71,8 +69,8 @@ def refuse_older(ask: Ask, revision: str | None, file: Path | None) -> None:
 
 
 def refuse_older_file(file: Path) -> None:
-    """The same for an SQLite file before anything opens it to write: nothing changes, in it or
-    beside it. What cannot be read here is left to the code that opens it.
+    """Like `refuse_older`, for an SQLite file before it is opened for writing: neither the file nor
+    those beside it change. A file that cannot be read is left to the code that opens it.
     """
     with suppress(OSError, sqlite3.Error), closing(_opened(file)) as connection:
 
@@ -83,7 +81,7 @@ def refuse_older_file(file: Path) -> None:
 
 
 def file_revision(connection: sqlite3.Connection) -> str | None:
-    """The revision of an SQLite journal; None where there is none of ours."""
+    """Return the revision of an SQLite journal; None if it is not one of ours."""
     try:
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.OperationalError as error:
@@ -94,10 +92,10 @@ def file_revision(connection: sqlite3.Connection) -> str | None:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    """Raises OSError for a file that is not there.
+    """Open a file read-only. Raises OSError if it is missing.
 
-    Without a log the file is all there is, and SQLite is told that nobody changes it: else it would
-    make a log and leave that behind.
+    Without a write-ahead log the file is complete, and SQLite is told that it is immutable:
+    otherwise it would create a log and leave it there.
     """
     file.stat()
     log = file.with_name(file.name + "-wal")
@@ -106,10 +104,10 @@ def _opened(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None)
 
 
-# --- what is looked for ---------------------------------------------------------------------------
+# --- forms of earlier versions ------------------------------------------------------------------
 
 STAND_INS: Final = ("(没有回答)", "(被打断了)", "(已用 send_message 回答)", "(noted)")
-"""What early versions kept as the bot's words where it had said nothing."""
+"""Placeholders that early versions stored as the bot's answer when it said nothing."""
 
 NOTES: Final = (
     "(前 %条已送达，之后的",
@@ -121,7 +119,7 @@ NOTES: Final = (
     "(was not confirmed by QQ",
     "(waits for a connection to QQ",
 )
-"""How a note on the delivery of an answer began at the end of that answer."""
+"""The beginnings of delivery notes at the end of an answer."""
 
 NOTE: Final = re.compile(
     r"\n?\((?:前 \d+ 条已送达，之后的|arrived in \d+ messages, and the rest )?"
@@ -134,7 +132,7 @@ NOTE: Final = re.compile(
 SPOKEN: Final = re.compile(
     r"(?:^ *|@|\[引用 )[^()\n:]{1,24}\(\d{5,19}\)|^\[提问\][^\S\n]*消息号", re.MULTILINE
 )
-"""People by their accounts in a question, or the id of its message in its heading."""
+"""People by their accounts in a question, or the message id in its heading."""
 _BEGINNINGS: Final = " OR ".join(
     f"t.round LIKE '%{words}%'" for words in (*(f'"text":"{one}' for one in STAND_INS), *NOTES)
 )
@@ -148,7 +146,7 @@ ROUNDS: Final = f"""
     LEFT JOIN begins b ON b.conversation = t.conversation
     WHERE t.round IS NOT NULL AND (coalesce(b.first_turn, 0) = 0 OR t.closed >= b.since)
         AND (t.round NOT LIKE '%"sources":["%' OR {_BEGINNINGS})"""  # noqa: S608  # our own words
-"""The rounds that prompts still tell, as `reads.rounds_of` finds them, where one may be older."""
+"""Rounds still in prompts (as in `conversations.rounds_of`) that may be in an older form."""
 _ACCOUNT_IN_SUMMARY: Final = "w.summary LIKE '%(' || CAST({} AS TEXT) || ')%'"
 SUMMARIES: Final = f"""
     SELECT w.conversation FROM windows w WHERE w.summary LIKE '%(%)%' AND (
@@ -158,12 +156,12 @@ SUMMARIES: Final = f"""
         OR EXISTS (
             SELECT 1 FROM messages m WHERE m.conversation = w.conversation AND m.sender > 9999
                 AND {_ACCOUNT_IN_SUMMARY.format("m.sender")}))"""  # noqa: S608  # our own words
-"""The summaries with the account of somebody who spoke there, in parentheses."""
+"""The summaries with the account, in parentheses, of someone who spoke there."""
 
 
 def _lines_ahead(ask: Ask, file: Path) -> int:
-    """How many entries are written ahead and not applied. Half a line was promised to nobody; and
-    lines beside a database that has applied none are another one's.
+    """Count the entries written ahead and not applied. Half a line was never confirmed, and lines
+    beside a database that has applied none belong to another one.
     """
     lines: list[bytes] = []
     with suppress(FileNotFoundError):
@@ -174,14 +172,14 @@ def _lines_ahead(ask: Ask, file: Path) -> int:
 
 
 def _older_rounds(ask: Ask) -> Iterator[str]:
-    """The conversations whose prompts tell a round in an older form: a question from before
-    messages had `sources`, with people by account or a message's id; or an answer that is a
-    stand-in, or ends with a note on its delivery.
+    """Yield the conversations whose prompts hold a round in an older form: a question from before
+    messages had `sources`, with people by account or a message id; or an answer that is a
+    placeholder, or ends with a delivery note.
 
-    A model's words that only look like our frame are no form of ours: they are told as said.
+    A model's text that only resembles the frame is not an older form.
     """
     for conversation, text in ask(ROUNDS):
-        with suppress(codec.Unreadable):  # such a row is told to nobody
+        with suppress(codec.Unreadable):  # such a row is in no prompt
             if _is_older(codec.read(ROUND, text)):
                 yield str(conversation)
 

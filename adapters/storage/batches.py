@@ -1,7 +1,7 @@
-"""Entries into the database, many in one transaction. Runs in the one thread that writes.
+"""Writes entries into the database, many per transaction, in the one writing thread.
 
-Invariant: an entry is written wholly or not at all, and never twice: where a commit was not
-answered, it is asked what became of it before anything else is written.
+Invariant: an entry is written completely or not at all, and never twice: after a commit without a
+response, its outcome is queried before anything else is written.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ from frostagent.types.errors import ConfigError
 
 
 class Put(Struct):
-    """An entry, and when it was put. `number` is above 0 once it has been made durable before its
-    batch.
-    """
+    """An entry, and the time it was put. `number` is above 0 once it was written ahead."""
 
     entry: Entry
     taken: float
@@ -46,17 +44,13 @@ class Put(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A transaction whose commit was not answered: its number on the server, and how many entries
-    it holds.
-    """
+    """A transaction whose commit got no response: its number on the server, its entry count."""
 
     number: str
     entries: int
 
 
 class Transactions:
-    """Writes entries into a database."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._statements: dict[Statement, Prepared] = {}
@@ -97,7 +91,7 @@ class Transactions:
         self._database.note()
 
     def _begin(self, cursor: Any, _batch: Sequence[Put], /) -> Collection[int]:
-        """Begin the transaction; the numbers of entries that are in their tables already."""
+        """Begin the transaction. Returns the numbers of entries that are in their tables."""
         if self._database.is_sqlite:
             cursor.execute("BEGIN IMMEDIATE")
         return ()
@@ -110,8 +104,8 @@ class Transactions:
             cursor.executemany(sql, values)
 
     def _seal(self, cursor: Any) -> str:
-        """The last that a transaction does on a server; its number there. Raises Taken where it may
-        not be committed.
+        """Run the last statement before the commit. Returns the transaction's number on the server.
+        Raises JournalTaken if it must not be committed.
         """
         if number := self._database.fence(cursor):
             return number
@@ -119,8 +113,8 @@ class Transactions:
         return str(cursor.fetchone()[0])
 
     def written_after_all(self, connection: Connection) -> int:
-        """How many entries the commit has written that was not answered; none where there is no
-        such doubt. Raises Unusable where the server does not know yet.
+        """Return how many entries the unconfirmed commit has written; 0 if there is none. Raises
+        Unusable if the server does not know yet.
         """
         doubt = self._doubt
         if doubt is None:
@@ -150,10 +144,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """How far a batch came: its first `done` entries are settled, those at the places `bad` can
+    """The progress of a batch: its first `done` entries are settled; those at the indexes `bad` can
     never be written.
 
-    `failure` says why it went no further; empty where it is done.
+    `failure` says why it stopped; empty if it is complete.
     """
 
     done: int
@@ -162,11 +156,10 @@ class Written:
 
 
 class EntryBatches:
-    """Writes into a database; connects when there is something to do, and again after every
-    failure.
+    """Writes into a database; connects when needed, and again after every failure.
 
-    `stamp` names what is put aside: the time as part of a file name. All but `write_at_once` and
-    `condemn` is for the writer's thread.
+    `stamp` returns the time for the name of a damaged file. All methods but `write_at_once` and
+    `condemn` are for the writer's thread.
     """
 
     def __init__(self, database: Database, *, stamp: Callable[[], str]) -> None:
@@ -178,22 +171,20 @@ class EntryBatches:
 
     @property
     def meanwhile(self) -> Bilingual:
-        """How the bot goes on where the database cannot be written, for people."""
+        """What the bot does while the database cannot be written, for people."""
         return (SILENCE if self._database.is_leased else FROM_MEMORY).fill()
 
     def condemn(self, reason: str) -> None:
-        """A read found the file damaged: the next batch will begin a new one. May be called from
-        any thread.
-        """
+        """A read found the file damaged: the next batch starts a new one. Safe from any thread."""
         self._damage = reason
 
     def write_by(self, make: Callable[[Database], Transactions]) -> None:
-        """Write by the transactions that it makes; to be called before anything is written."""
+        """Write with the transactions that `make` returns. Call it before the first write."""
         self._transactions = make(self._database)
 
     def open(self) -> str:
-        """Connect for the first time; why that is not possible now, if so. Raises ConfigError where
-        it never is.
+        """Connect for the first time. Returns why that is not possible now, or an empty string.
+        Raises ConfigError if it never will be.
         """
         try:
             self._connected()
@@ -205,28 +196,23 @@ class EntryBatches:
         return ""
 
     def settle(self) -> None:
-        """Bring all that is durable into its tables. Raises ConfigError, Unusable, the driver's
-        errors.
-        """
+        """Bring everything into its tables. Raises ConfigError, Unusable, driver's errors."""
         self._connected()
         self.end()
 
     def end(self) -> None:
-        """Close for good."""
         self.close()
 
     def write_at_once(self, _puts: Sequence[Put], /) -> bool:
-        """Make these durable before their batch, and number them; False (and nothing done) if that
-        cannot be done without waiting. For the event loop's thread, while no batch is written.
+        """Make these durable before their batch, and number them. Returns False, with nothing done,
+        if that would block. For the event loop's thread, while no batch is being written.
         """
         return False
 
     def write(self, batch: Sequence[Put]) -> Written:
-        """Write the entries in order; one that can never be written is set apart and told to the
-        log.
+        """Write the entries in order. One that can never be written is skipped and logged.
 
-        An empty batch only tries whether the database can be used. Raises Taken where another
-        process has it.
+        An empty batch only checks the database. Raises JournalTaken if another process has it.
         """
         done = 0
         try:
@@ -245,7 +231,7 @@ class EntryBatches:
         return Written(len(batch))
 
     def _try_out(self) -> None:
-        """See whether the connection lives, and the journal is still ours."""
+        """Check that the connection works and the journal is still ours."""
         if self._database.is_lost:
             self.close()
         if self._database.is_sqlite:
@@ -258,7 +244,7 @@ class EntryBatches:
         driver.commit()
 
     def run(self, job: Callable[[Connection], T]) -> T:
-        """Do something else in a transaction. Raises what the job or the database raises."""
+        """Run something else in a transaction. Raises what the job or the database raises."""
         try:
             done = retry_conflicts(lambda: self._run(job))
             self._database.note()
@@ -275,14 +261,14 @@ class EntryBatches:
         return done
 
     def close(self) -> None:
-        """Give the connection back; what it was doing is rolled back."""
+        """Give up the connection; its transaction is rolled back."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.invalidate()
             connection.close()
 
     def _write_each(self, batch: Sequence[Put], done: int) -> Written:
-        """Each entry in a transaction of its own, because one of them is at fault."""
+        """Write each entry in its own transaction, because one of them is at fault."""
         bad: list[int] = []
         for place in range(done, len(batch)):
             try:
@@ -307,9 +293,7 @@ class EntryBatches:
         return self._connection
 
     def _failed(self, error: Exception) -> str:
-        """Let go of the connection, and of a damaged file; the failure in words for the
-        operator.
-        """
+        """Close the connection; put a damaged file aside. Returns why, for the operator."""
         try:
             self.close()
             if self._damage or fault(error) is Blame.DAMAGE:

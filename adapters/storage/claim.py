@@ -1,10 +1,10 @@
-"""Whose journal it is: one process at a time, which holds a lock that the system takes back when it
-dies; and what is missing from an SQLite file after a process that was killed.
+"""Which process has the journal, by a lock that the system releases when the process dies; and what
+an SQLite file lost when a process was killed.
 
-SQLite: a lock on the file `-lock` beside the database. It holds who has it, and while that process
-lives how far it had written; after a proper end it is gone, so whoever has it next knows whether
-the one before was killed. PostgreSQL: an advisory lock of the session that writes: who loses that
-connection loses the lock, and cannot write before it has both again.
+SQLite: a lock on the file `-lock` beside the database. It names the owner and, while that lives,
+how far it has written. A proper end deletes it, so the next owner knows whether the one before was
+killed. PostgreSQL: an advisory lock of the writing session: losing the connection loses the lock,
+and nothing is written before both are back.
 """
 
 from __future__ import annotations
@@ -33,13 +33,9 @@ if sys.platform != "win32":
 
 SUFFIX = "-lock"
 WAL_SUFFIX, SHM_SUFFIX = "-wal", "-shm"
-PAGES = (
-    16  # where the index says how many pages of the log are good, 4 bytes as this machine has them
-)
+PAGES = 16  # offset in the index of the number of valid pages in the log: 4 bytes, native order
 OWNER_ONLY = 0o600
-PATIENCE = (
-    2.0  # seconds in which a process that just died may still hold it, or a command look at it
-)
+PATIENCE = 2.0  # seconds to wait for a dying process or a command
 PAUSE = 0.05
 WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
 HELD = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES}
@@ -54,7 +50,7 @@ MEND = Bilingual(
     ),
 )
 
-CLAIM = 0x46726F73  # "Fros": the class of our advisory locks; the schema is the object
+CLAIM = 0x46726F73  # "Fros": the class of our advisory locks; the object is the schema
 LOCK_OBJECT = "hashtext(coalesce(current_schema(), ''))"
 TRY_LOCK = f"SELECT pg_try_advisory_lock(:claim, {LOCK_OBJECT})"
 WHO_HAS_IT = f"""
@@ -63,16 +59,15 @@ WHO_HAS_IT = f"""
     AND l.objid = {LOCK_OBJECT}::oid AND l.objsubid = 2
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """  # noqa: S608  # no value of anybody's in it
-# The server asks whether we are still there, too: the lock of a machine that is gone is free within
-# half a minute.
+# With keepalives, the lock of a machine that is gone is free within half a minute.
 INTRODUCTION = """
     SELECT set_config('application_name', :name, false),
     set_config('tcp_keepalives_idle', '10', false),
     set_config('tcp_keepalives_interval', '5', false),
     set_config('tcp_keepalives_count', '3', false)
 """
-LINE = 200  # bytes, so that each line covers the one before
-NAME = 63  # characters of an application name that PostgreSQL keeps
+LINE = 200  # bytes; each line overwrites the one before
+NAME = 63  # characters of an application name in PostgreSQL
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +89,7 @@ class JournalTaken(ConfigError):
 
 
 class Away(ConfigError):
-    """The journal cannot be reached: nobody knows whose it is."""
+    """The journal cannot be reached, so its owner is unknown."""
 
     def __init__(self, place: str, why: str) -> None:
         mend = Bilingual("Start that server, or correct the name", "启动那台数据库，或者改正名字")
@@ -106,9 +101,8 @@ class Away(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """How far a process that did not end properly had come: pages in its write-ahead log, when the
-    database was last changed (ns). No pages where nothing was in the log that is not in the
-    database as well.
+    """How far a killed process had come: valid pages in its write-ahead log, and the database's
+    last change (ns). 0 pages if the log held nothing that the database lacks.
     """
 
     pages: int
@@ -116,9 +110,7 @@ class Traces:
 
 
 class FileClaim:
-    """The claim on an SQLite database. Everything here blocks: the writer's thread, and
-    commands.
-    """
+    """The lock of an SQLite database. All methods block: for the writer's thread, and commands."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -130,11 +122,10 @@ class FileClaim:
         self._has_warned = False
 
     def take(self) -> Traces | None:
-        """Have the journal; what the process before left that was killed, None where it ended
-        properly.
+        """Lock the journal. Returns the traces of a killed owner, None after a proper end.
 
-        Does nothing where we have it already. Raises Taken, and OSError where the folder cannot be
-        written.
+        Does nothing if it is already locked here. Raises JournalTaken, and OSError if the folder is
+        not writable.
         """
         if self._descriptor >= 0:
             if self.is_held:
@@ -152,7 +143,7 @@ class FileClaim:
 
     @property
     def is_held(self) -> bool:
-        """Whether the lock is ours, and others find its file under its name."""
+        """Whether the lock is ours and its file still has its name."""
         if self._descriptor < 0:
             return False
         try:
@@ -162,25 +153,23 @@ class FileClaim:
 
     @property
     def was_removed(self) -> bool:
-        """Whether somebody has removed the file of a lock that is ours."""
+        """Whether the file of our lock was removed."""
         return self._descriptor >= 0 and not self.is_held
 
     def follow(self) -> int:
-        """The database is open now: note how far its log goes from here on. How many pages of it
-        are good.
-        """
+        """From here on record how far the open log goes. Returns its number of valid pages."""
         self._close_index()
         self._changed, self._noted = -1, None
         self.note()
         return self._pages()
 
     def note(self) -> None:
-        """Write down how far the log goes; after each batch."""
+        """Record how far the log goes; called after each batch."""
         if sys.platform == "win32" or self._descriptor < 0:
             return
         changed = changed_at(self._database)
-        # A batch that changed the database itself has moved the log into it: just then nothing is
-        # in the log alone.
+        # A batch that changed the database file has just moved the log into it: then nothing is in
+        # the log alone.
         now = Traces(self._pages() if self._changed in {changed, -1} else 0, changed)
         self._changed = changed
         if now != self._noted:
@@ -188,16 +177,14 @@ class FileClaim:
             line = f"{os.getpid()} {socket.gethostname()} {now.pages} {now.changed}\n".ljust(
                 LINE
             ).encode()
-            with suppress(OSError):  # nobody may suffer from it
+            with suppress(OSError):  # only a record
                 os.pwrite(self._descriptor, line, 0)
 
     def _pages(self) -> int:
-        """How many pages of the log are good, as its index has it
-        (https://www.sqlite.org/walformat.html).
-        """
-        if sys.platform == "win32":  # nothing is noted there
+        """The valid pages in the log, by its index (https://www.sqlite.org/walformat.html)."""
+        if sys.platform == "win32":  # nothing is recorded there
             return 0
-        if self._index < 0:  # in a new database it is made with the first page
+        if self._index < 0:  # a new database creates it with its first page
             try:
                 self._index = os.open(self._index_file, os.O_RDONLY)
             except OSError:
@@ -210,8 +197,8 @@ class FileClaim:
             os.close(index)
 
     def release(self, *, whole: bool) -> None:
-        """Give it back, and leave no file of it where all is well: `whole` after a proper end."""
-        if whole and self.is_held:  # who opens it meanwhile sees that it is gone, and makes another
+        """Unlock. With `whole`, after a proper end, the file is deleted."""
+        if whole and self.is_held:  # a process that has it open notices, and makes another
             with suppress(OSError):
                 self._file.unlink()
         self._let_go()
@@ -235,7 +222,7 @@ class FileClaim:
                 self._warn(os.strerror(error.errno or 0))
             return error.errno in WITHOUT_LOCKS
         self._descriptor = descriptor
-        if not self.is_held:  # who had it locked may just have removed it
+        if not self.is_held:  # the previous owner may just have removed it
             self._let_go()
             return False
         return True
@@ -249,8 +236,8 @@ class FileClaim:
 
 
 def holder_of(database: Path) -> str | None:
-    """Who has the journal in this file, for people: empty where that is not known; None where
-    nobody has, and always on Windows.
+    """Return the owner of the journal in this file, for people: empty if unknown, None if there is
+    none. Always None on Windows.
     """
     file = database.with_name(database.name + SUFFIX)
     try:
@@ -272,9 +259,7 @@ def holder_of(database: Path) -> str | None:
 
 
 def take_session(connection: Connection, place: str) -> None:
-    """Have the journal for as long as this connection lasts. Raises Taken, and the driver's
-    errors.
-    """
+    """Lock the journal for this connection. Raises JournalTaken, and the driver's errors."""
     name = f"frostagent {os.getpid()}@{socket.gethostname()}"[:NAME]
     deadline = time.monotonic() + PATIENCE
     with connection.begin():
@@ -286,14 +271,14 @@ def take_session(connection: Connection, place: str) -> None:
 
 
 def holder_of_session(connection: Connection) -> str | None:
-    """Which process has the journal by a session, for people: empty where that is not known, None
-    where none has.
+    """Return the process that has the journal by a session, for people: empty if unknown, None if
+    there is none.
     """
     name: str | None = connection.scalar(text(WHO_HAS_IT), {"claim": CLAIM})
     if name is None:
         return None
     who, _, host = name.removeprefix("frostagent ").partition("@")
-    return _described(who.partition(".")[0], host) if host else ""  # a worker has chance in it
+    return _described(who.partition(".")[0], host) if host else ""  # a worker's has a random part
 
 
 # --- the file -------------------------------------------------------------------------------------
@@ -327,7 +312,7 @@ def _described(pid: str, host: str) -> str:
 
 
 def changed_at(file: Path) -> int:
-    """When it was last written (ns); 0 where it is not there."""
+    """Time of the last change (ns); 0 if it is missing."""
     try:
         return file.stat().st_mtime_ns
     except OSError:
@@ -339,24 +324,20 @@ LONGEST = 30.0  # seconds a check may read
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A journal before anybody has opened it: when the database was changed (ns), bytes in its log,
-    -1 without one.
-    """
+    """A journal before opening: the database's last change (ns), and bytes in its log or -1."""
 
     changed: int
     log: int
 
 
 def inspect_file(file: Path) -> FoundFile:
-    """How the journal lies there. Raises OSError."""
+    """Raises OSError."""
     log = file.with_name(file.name + WAL_SUFFIX)
     return FoundFile(changed_at(file), log.stat().st_size if log.exists() else -1)
 
 
 def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Bilingual | None:
-    """The loss, in a few words; None where nothing is. `good` is how many pages SQLite took
-    from the log.
-    """
+    """Describe what was lost, if anything. `good` is how many pages SQLite took from the log."""
     if (
         good >= left.pages or found.changed != left.changed
     ):  # another process may have moved them into the database
@@ -367,7 +348,7 @@ def describe_loss(left: Traces, found: FoundFile, *, good: int) -> Bilingual | N
 
 
 class SelfCheck:
-    """SQLite's own check of a file, table by table, for as long as it may take."""
+    """SQLite's own integrity check, table by table, limited to `longest` seconds."""
 
     def __init__(self, file: Path, *, longest: float = LONGEST) -> None:
         self._file = file
@@ -376,7 +357,7 @@ class SelfCheck:
         self._connection: sqlite3.Connection | None = None
 
     def run(self) -> str:
-        """The damage, in SQLite's words; empty where nothing was found in the time there was."""
+        """Return the damage in SQLite's words; empty if none was found in time."""
         alarm = threading.Timer(self._longest, self.stop)
         alarm.daemon = True
         alarm.start()
@@ -391,7 +372,7 @@ class SelfCheck:
             alarm.cancel()
 
     def stop(self) -> None:
-        """Enough; from any thread."""
+        """Stop the check; safe from any thread."""
         self._over.set()
         if (connection := self._connection) is not None:
             with suppress(sqlite3.ProgrammingError):  # closed already

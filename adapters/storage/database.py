@@ -1,8 +1,7 @@
-"""One database: how it is opened, made ready, and put aside when it is damaged. Everything here
-blocks: threads only.
+"""One database: opened, prepared, and put aside if damaged. Everything here blocks: threads only.
 
-SQLite runs in WAL mode with synchronous=NORMAL: what is committed outlives the death of the
-process; after a power cut the last commits may be missing, but never half of one.
+SQLite runs in WAL mode with synchronous=NORMAL: committed data survives the death of the process. A
+power failure may lose the last commits, but never half of one.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
 from bot.core.language import NotifyOwners
 from frostagent.types.errors import ConfigError, Problem
 
-if TYPE_CHECKING:  # of clusters alone
+if TYPE_CHECKING:  # clusters only
     from adapters.storage.leases import Lease
 
 logger = logging.getLogger(__name__)
@@ -47,16 +46,15 @@ Migrate: TypeAlias = Callable[[Connection], None]
 
 BUSY = 0.8  # seconds SQLite waits for another process's lock
 BUSY_MIGRATING = 60.0  # another process may be migrating
-BUSY_BEGINNING = 5.0  # or making the same file
+BUSY_BEGINNING = 5.0  # or creating the same file
 READERS = 2
-ASIDE = ".corrupt-"  # what is put aside has the time behind it
+ASIDE = ".corrupt-"  # followed by the time
 LOCK = 0x46726F7374  # "Frost": the number of our advisory lock on PostgreSQL
 
-# Checkpoints of 16 MB instead of 4 take 4 ms out of the slowest hundredth of all commits
-# (measured).
+# Checkpoints of 16 MB instead of 4 MB save 4 ms in the slowest hundredth of commits (measured).
 PRAGMAS = ("synchronous=NORMAL", "wal_autocheckpoint=4000", "secure_delete=ON")
 
-# A dead connection is noticed within seconds, also where nobody answers any more.
+# A dead connection is noticed within seconds, even if the peer is silent.
 POSTGRES_OPTIONS = {
     "connect_timeout": 3,
     "tcp_user_timeout": 5000,
@@ -71,11 +69,11 @@ T = TypeVar("T")
 
 
 class Database:
-    """The database behind a STORE_URL. Raises ConfigError for one that cannot be used.
+    """The database of a STORE_URL. Raises ConfigError for one that cannot be used.
 
-    `migrate` brings an older schema up to date, inside the connection's transaction. Who is the
-    `owner` of the journal claims it before anything else, by a `lease` where there is one
-    (PostgreSQL); `tell` gets what an owner is to know of a journal whose last one was killed.
+    `migrate` updates an older schema inside the connection's transaction. The `owner` of the
+    journal locks it first, by a `lease` if given (PostgreSQL). `tell` receives the
+    alert for the bot's owners if the previous process was killed.
     """
 
     def __init__(
@@ -89,7 +87,7 @@ class Database:
     ) -> None:
         self.url = read_url(url)
         file = file_of(self.url)
-        # As SQLite names what it puts beside it.
+        # as SQLite names the files beside it
         self.file = None if file is None else file.resolve()
         self.place = place_of(self.url)
         self._migrate = migrate
@@ -97,7 +95,7 @@ class Database:
         self._is_owner = owner
         self._lease = None if self.file is not None else lease
         self._claim = claim.FileClaim(self.file) if owner and self.file is not None else None
-        self.was_killed = False  # whether the owner before this one did not end properly
+        self.was_killed = False  # whether the previous owner was killed
         self._writing = _engine(self.url, begin="BEGIN IMMEDIATE", pool_size=1)
         self._reading = _engine(self.url, begin="BEGIN", pool_size=READERS + 1)
         event.listen(self._reading, "connect", _only_reads)
@@ -105,7 +103,7 @@ class Database:
 
     @property
     def dialect(self) -> Any:
-        """SQLAlchemy's dialect, to compile statements with."""
+        """SQLAlchemy's dialect, for compiling statements."""
         return self._writing.dialect
 
     @property
@@ -118,12 +116,12 @@ class Database:
         return self.file is not None
 
     def connect(self) -> Connection:
-        """A connection to write with; the schema is as this code needs it.
+        """Return a connection for writing, with the schema up to date.
 
-        Raises ConfigError for a schema that is newer, not ours or before the baseline, Taken for a
-        journal that another process has, and the driver's errors.
+        Raises ConfigError for a schema that is newer, foreign or before the baseline, JournalTaken
+        for a journal of another process, and the driver's errors.
         """
-        # After a failure: idle connections may be those of a server or a file that is gone.
+        # After a failure, idle connections may belong to a server or file that is gone.
         self.close()
         if self.file is not None:
             baseline.refuse_older_file(self.file)
@@ -152,15 +150,15 @@ class Database:
                 yield connection
         finally:
             if pool is not self._reading.pool:
-                pool.dispose()  # closed meanwhile: nobody would close what came back to it
+                pool.dispose()  # closed meanwhile: the returned connection would stay open
 
     def close(self) -> None:
-        """Close every connection that nobody uses."""
+        """Close all idle connections."""
         self._writing.dispose()
         self._reading.dispose()
 
     def release(self) -> None:
-        """Give the journal back, after a proper end: all of it is written, or told to be lost."""
+        """Release the journal after a proper end: everything is written, or reported as lost."""
         if self._claim is not None:
             self._claim.release(whole=self.ready)
         if self._lease is not None and self.ready:
@@ -169,26 +167,24 @@ class Database:
             self._writing.dispose()
 
     def fence(self, cursor: Any) -> str:
-        """In a transaction, before its commit: raise Taken where another process has taken over.
-        The number of the transaction, where there is a lease that tells it.
+        """Call it before a commit: raises JournalTaken if another process has taken over. Returns
+        the number of the transaction, with a lease.
         """
         return "" if self._lease is None else self._lease.renew(cursor, self.place)
 
     def note(self) -> None:
-        """Something was written: note how far, for whoever comes after us if we are killed."""
+        """Record that something was written, for the next owner if this process is killed."""
         if self._claim is not None:
             self._claim.note()
 
     @property
     def is_lost(self) -> bool:
-        """Whether somebody removed what keeps others from the journal: it is to be claimed
-        again.
-        """
+        """Whether the lock's file was removed, so that the journal must be locked again."""
         return self._claim is not None and self._claim.was_removed
 
     def holder(self) -> str | None:
-        """Which process has the journal, for people: empty where that is not known, None where none
-        has.
+        """Return the process that has the journal, for people: empty if unknown, None if there is
+        none.
 
         Raises the driver's errors.
         """
@@ -198,7 +194,7 @@ class Database:
             return claim.holder_of_session(connection)
 
     def put_aside(self, stamp: str) -> str:
-        """Move a damaged SQLite file, and what belongs to it, out of the way; where to."""
+        """Move a damaged SQLite file and the files that belong to it away. Returns the new path."""
         self.close()
         self.ready = False
         aside = f"{self.file}{ASIDE}{stamp}"
@@ -209,9 +205,7 @@ class Database:
         return aside
 
     def copies(self) -> list[Path]:
-        """Older files beside an SQLite database: backups, and what was put aside; a folder for each
-        restore.
-        """
+        """Older copies beside an SQLite database: backups, damaged files, a folder per restore."""
         if self.file is None:
             return []
         name = self.file.name
@@ -221,23 +215,19 @@ class Database:
         )
 
     def was_put_aside(self, since: float) -> bool:
-        """Whether a damaged file is there into which was written since then: what that was, nobody
-        knows.
-        """
+        """Whether a damaged file was written since then; its content is unknown."""
         aside = (file for file in self.copies() if ASIDE in file.name)
         return any(file.stat().st_mtime >= since for file in aside)
 
     def restored_at(self) -> float:
-        """When a backup was put back here last (seconds, 1970); 0 if never."""
+        """Time of the latest restore (seconds since 1970); 0 if there was none."""
         aside = (file for file in self.copies() if backup.ASIDE in file.name)
         return max((file.stat().st_mtime for file in aside), default=0.0)
 
-    # --- making it ready --------------------------------------------------------------------------
+    # --- preparing --------------------------------------------------------------------------------
 
     def _prepare_claimed(self, ours: claim.FileClaim, file: Path) -> None:
-        """Make an SQLite file ready that is ours alone; if its last owner was killed, see what that
-        did to it.
-        """
+        """Prepare a locked SQLite file; if its last owner was killed, determine the damage."""
         left = ours.take()
         backup.complete(file)
         found = None if left is None else inspect_file(file)
@@ -254,7 +244,7 @@ class Database:
                 self._tell(NOT_WHOLE.fill(file=file, what=what, mend=MEND))
 
     def _prepare(self) -> None:
-        """Make the schema, or bring it up to date, under a lock that other processes respect."""
+        """Create or update the schema, under a lock that other processes respect."""
         if self.file is not None:
             files.make_file(self.file)
         with self.reading() as connection:
@@ -277,7 +267,7 @@ class Database:
 
 @cache
 def _schema(dialect: str) -> tuple[str, ...]:
-    """The statements that make all tables and indexes, compiled once a process."""
+    """The statements that create all tables and indexes, compiled once per process."""
     made: list[str] = []
 
     def note(statement: Any, *_: object, **__: object) -> None:
@@ -290,7 +280,7 @@ def _schema(dialect: str) -> tuple[str, ...]:
 
 
 def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrate) -> None:
-    # Once more: the other process may have done it while we waited.
+    # Check again: another process may have done it while this one waited.
     match checked_revision(connection, file):
         case None:
             _refuse_a_stranger(connection)
@@ -300,7 +290,7 @@ def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrat
         case revision if revision == REVISIONS[-1]:
             pass
         case revision if revision in REVISIONS:
-            if file is not None:  # PostgreSQL has tools of its own for that
+            if file is not None:  # PostgreSQL has its own backup tools
                 _back_up(file, revision)
             migrate(connection)
         case revision:
@@ -316,7 +306,7 @@ def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrat
 
 
 def _back_up(file: Path, revision: str) -> None:
-    """A copy of the file as it was."""
+    """Copy the file as it was."""
     copy = file.with_name(f"{file.name}.bak-{revision}")
     unfinished = copy.with_name(copy.name + ".unfinished")
     files.make_file(unfinished)
@@ -337,21 +327,21 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
         "hide_parameters": True,
     }
     if url.drivername != SQLITE:
-        # A pooled connection may have died with the server: it is tried before a read relies on it.
+        # A pooled connection may have died with the server, so it is tested before use.
         return create_engine(url, connect_args=POSTGRES_OPTIONS, pool_pre_ping=True, **common)
-    # sqlite3 looks for a way to store each of these first, which is most of what it takes to bind.
+    # sqlite3 looks up an adapter for these types first, which is most of the cost of binding.
     sqlite3.register_adapter(type(None), {None: None}.get)
     sqlite3.register_adapter(bool, int)
     engine = create_engine(url, connect_args={"timeout": BUSY}, **common)
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
-        # We say BEGIN ourselves: sqlite3 would do it late, and lose the lock's place.
+        # We issue BEGIN ourselves: sqlite3 would do it late and lose the lock's position.
         connection.isolation_level = None
         try:
             for pragma in PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").close()
-        except BaseException:  # the pool has not seen it yet, and would leave it open
+        except BaseException:  # the pool does not know the connection yet, and would leave it open
             connection.close()
             raise
 
@@ -363,7 +353,7 @@ def _engine(url: URL, *, begin: str, pool_size: int) -> Engine:
 
 
 def _only_reads(connection: Any, _record: Any) -> None:
-    """Nothing is written over this connection, whoever asks."""
+    """Make the connection read-only."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA query_only=ON").close()
     else:
@@ -372,7 +362,7 @@ def _only_reads(connection: Any, _record: Any) -> None:
 
 @contextmanager
 def _waiting_for_long(connection: Connection) -> Iterator[None]:
-    """Within the block, another process's lock is waited for as long as a migration may take."""
+    """Within the block, wait as long for another process's lock as a migration may take."""
     if connection.dialect.name != "sqlite":
         yield
         return
@@ -385,18 +375,14 @@ def _waiting_for_long(connection: Connection) -> Iterator[None]:
 
 
 def _try_to_write(connection: Connection) -> None:
-    """Raise the driver's error at once where the database can only be read, as on a disk mounted
-    so.
-    """
+    """Raise the driver's error now if the database is read-only, as on a read-only disk."""
     with connection.begin() as transaction:
         connection.execute(versions.update().values(version_num=versions.c.version_num))
         transaction.rollback()
 
 
 def _write_ahead(driver: Any) -> None:
-    """Switch to WAL, which the file then stays in. SQLite does not wait for others here, so we
-    do.
-    """
+    """Switch the file to WAL for good. SQLite does not wait for locks here, so this does."""
     deadline = time.monotonic() + BUSY_BEGINNING
     while True:
         try:
@@ -410,8 +396,8 @@ def _write_ahead(driver: Any) -> None:
 
 
 def checked_revision(connection: Connection, file: Path | None) -> str | None:
-    """The revision the schema is at, None where there is none of ours. Raises OlderJournal for what
-    this code does not read.
+    """Return the schema's revision; None if there is none of ours. Raises OlderJournal for a
+    journal that this version does not read.
     """
     if not inspect(connection).has_table(versions.name):
         return None
@@ -431,8 +417,8 @@ def _refuse_a_stranger(connection: Connection) -> None:
 
 # --- what an error means --------------------------------------------------------------------------
 
-# Errors are told apart by their class names, which PEP 249 gives every driver, so that none needs
-# to be installed.
+# Errors are recognized by their class names, which PEP 249 gives every driver, so that no driver
+# has to be installed.
 
 SQLITE_CORRUPT = 11  # "database disk image is malformed"
 SQLITE_NOTADB = 26  # "file is not a database"
@@ -441,18 +427,18 @@ OF_THE_VALUES = {"DataError", "IntegrityError"}
 OF_ONE_VALUE = (
     "binding parameter",
     "cannot adapt",
-)  # the drivers' words for a value of a type they do not know
+)  # the drivers' words for a value of an unknown type
 DRIVERS = {"sqlite3", "psycopg", "sqlalchemy"}
 CODES = {"40001", "40P01"}  # serialization_failure, deadlock_detected
 TRIES = 5
 
 
 class Unusable(Exception):
-    """The database cannot be used at the moment; our own finding, not a driver's."""
+    """The database cannot be used at the moment; raised by us, not by a driver."""
 
 
 class Blame(Enum):
-    """The cause of a failed write: the ENTRY (it will never go in), DAMAGE to the file, or an
+    """The cause of a failed write: the ENTRY (it can never be written), DAMAGE to the file, or an
     OUTAGE that may pass.
     """
 
@@ -462,7 +448,7 @@ class Blame(Enum):
 
 
 def fault(error: Exception) -> Blame:
-    """The cause that this error names of the write it ended."""
+    """Return the cause of the failed write that raised this error."""
     cause = _original(error)
     if getattr(cause, "sqlite_errorcode", 0) & 0xFF in {SQLITE_CORRUPT, SQLITE_NOTADB}:
         return Blame.DAMAGE
@@ -472,7 +458,7 @@ def fault(error: Exception) -> Blame:
         return Blame.ENTRY if any(blame in str(cause) for blame in OF_ONE_VALUE) else Blame.OUTAGE
     return (
         Blame.ENTRY
-    )  # a number or a letter that fits nowhere: OverflowError, UnicodeEncodeError, ValueError ...
+    )  # a value no column can hold: OverflowError, UnicodeEncodeError, ValueError …
 
 
 def describe_error(error: Exception) -> str:
@@ -482,7 +468,7 @@ def describe_error(error: Exception) -> str:
 
 
 def _original(error: Exception) -> BaseException:
-    """The driver's own error inside SQLAlchemy's."""
+    """The driver's error inside SQLAlchemy's."""
     return getattr(error, "orig", None) or error
 
 
@@ -491,12 +477,12 @@ def _is_of_a_driver(error: BaseException) -> bool:
 
 
 def is_conflict(error: Exception) -> bool:
-    """Whether the server gave the transaction up for another one."""
+    """Whether the server aborted the transaction in favour of another one."""
     return getattr(_original(error), "sqlstate", None) in CODES
 
 
 def retry_conflicts(transaction: Callable[[], T]) -> T:
-    """The result of a transaction that is tried five times at most. Raises what it raises."""
+    """Run a transaction, at most five times on conflicts. Raises what it raises."""
     for _ in range(TRIES - 1):
         try:
             return transaction()

@@ -1,12 +1,11 @@
-"""What a day has taken at all workers of a cluster, for the limits they share: in all, and by
-person. (A group is of one account, and so of one worker, who knows its sum.)
+"""What all workers of a cluster used today, in total and per person, for the limits they share. (A
+group belongs to one account and so to one worker, which knows its sum.)
 
-Invariant: a total is the sum of the day's rows of `usage`. The transaction that writes or deletes
-such rows changes the totals by what those rows say; a worker that begins to count, as at midnight
-or when a limit is set, adds up all rows that are there, also those of when nobody had one. A total
-that was changed is locked until the commit, so what workers reserve stands one behind the other,
-and of each it is told what stood before it. Totals are locked in the order of their keys: no two
-transactions wait for one another.
+Invariant: a total is the sum of the day's rows in `usage`. The transaction that writes or deletes
+such rows changes the totals by the same amounts. A worker that begins to count, at midnight or when
+a limit is set, sums up all existing rows, including those from before there was a limit. A changed
+total is locked until the commit, so reservations of all workers are serialized, and each learns the
+total before it. Totals are locked in the order of their keys, so transactions never deadlock.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SIGNS = {Statement.ADD_USAGE: 1, Statement.DROP_RESERVED: -1}
 
 OF_ROWS = " RETURNING turn_id, reserved, asker, at, prompt + completion, coalesce(cost, 0)"
 
-# Others wait: a total that one of them adds meanwhile would be in the way of ours.
+# Waits for others: a total that one of them is adding would conflict with ours.
 OPEN = (
     "LOCK TABLE day_totals IN SHARE ROW EXCLUSIVE MODE",
     """
@@ -56,7 +55,7 @@ CHANGE = """
 
 
 class _Day(NamedTuple):
-    """A day, and what is counted of it."""
+    """A day, and whether the total and people are counted."""
 
     begin: float
     end: float
@@ -65,7 +64,7 @@ class _Day(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A row of usage that was written (its `sign` is 1) or deleted."""
+    """A row of usage that was written (`sign` 1) or deleted (-1)."""
 
     sign: int
     turn_id: str
@@ -77,7 +76,7 @@ class _Change(NamedTuple):
 
 
 class CountingTransactions(Transactions):
-    """Those of a worker. `tell` gets what reservations found, once they are committed."""
+    """A worker's transactions. `tell` receives totals found by reservations, once committed."""
 
     def __init__(
         self,
@@ -92,7 +91,7 @@ class CountingTransactions(Transactions):
         self._now = now
         self._tell = tell
         self._opened: _Day | None = None
-        # Of the transaction that is under way:
+        # of the transaction under way
         self._day: _Day | None = None
         self._changes: list[_Change] = []
         self._found: Found = ()
@@ -100,7 +99,7 @@ class CountingTransactions(Transactions):
     def write(self, connection: Connection, batch: Sequence[Put]) -> None:
         """Write all of these entries or none, and count them. Raises the driver's errors."""
         self._day, self._changes, self._found = self._today(), [], ()
-        if self._day is None:  # what is written now is not counted
+        if self._day is None:  # writes are not counted from now on
             self._opened = None
         try:
             super().write(connection, batch)
@@ -110,7 +109,7 @@ class CountingTransactions(Transactions):
         self._tell_found()
 
     def written_after_all(self, connection: Connection) -> int:
-        """As for any transaction; what reservations found that were written is told."""
+        """Like the base method; also reports the totals found by reservations that were written."""
         if done := super().written_after_all(connection):
             self._tell_found()
         return done
@@ -121,7 +120,7 @@ class CountingTransactions(Transactions):
             self._tell(found)
 
     def _today(self) -> _Day | None:
-        """The day that is counted; None where nobody has a limit."""
+        """The day being counted; None if there is no limit."""
         all_, people = self._keeper.counts
         if not (all_ or people):
             return None
@@ -150,7 +149,7 @@ class CountingTransactions(Transactions):
         return number
 
     def _counted(self, cursor: Any, day: _Day) -> Found:
-        """Change the totals; how they stood before each reservation."""
+        """Update the totals. Returns those that each reservation found."""
         changes = [one for one in self._changes if day.begin <= one.at < day.end]
         more: dict[int, tuple[int, float]] = {}
         for one in changes:
@@ -174,19 +173,19 @@ class CountingTransactions(Transactions):
 
 
 def counting(keeper: DayKeeper, now: Callable[[], float]) -> Callable[[Database], Transactions]:
-    """What makes transactions that tell the keeper, in the loop that runs here, what a reservation
-    found, before whoever waits for it to be durable goes on.
+    """Return a factory of transactions that report to the keeper in this event loop, before the
+    caller that waits for a reservation to be durable continues.
     """
     loop = asyncio.get_running_loop()
 
-    def tell(found: Found) -> None:  # called in the thread that writes
+    def tell(found: Found) -> None:  # called in the writing thread
         loop.call_soon_threadsafe(keeper.find, found)
 
     return partial(CountingTransactions, keeper=keeper, now=now, tell=tell)
 
 
 def _add(sums: dict[int, tuple[int, float]], one: _Change, day: _Day) -> None:
-    """Add a change to the sums that it belongs to."""
+    """Add a change to each sum that it belongs to."""
     for key, counts in ((ALL, day.all), (one.who, day.people and one.who)):
         if counts:
             tokens, cost = sums.get(key, (0, 0.0))

@@ -1,11 +1,11 @@
-"""Forgetting: what a person said, or was said in a group, leaves every table, and its bytes leave
-the file. Blocks.
+"""Erasure: the data of a person or a group leaves every table, and its bytes leave the file.
+Blocks.
 
-A person's words are their messages, the turns they asked for, and the turns that read them:
-whatever is rendered names everybody as `name#2`, by their number there (bot/prompt/render.py), or
-as `name(number)` by their account (older versions). What the model made of them in its later words
-cannot be found. Nobody gets their numbers again. What was taken today stays until the day has
-ended, without a word of theirs: else whoever is forgotten would begin the day's limits anew.
+A person's data are their messages, the turns they asked for, and the turns that read their
+messages: rendered text names everyone as `name#2`, by their number there (bot/prompt/render.py), or
+as `name(number)` by their account (older versions). What a model paraphrased in later answers
+cannot be found. Numbers are never reused. Today's usage stays until the day has ended, without any
+text: otherwise an erasure would reset the day's limits.
 """
 
 from __future__ import annotations
@@ -79,22 +79,22 @@ from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.core.segments import Mention, Segment
 from frostagent.types.errors import BotError
 
-MOST = 1000  # messages, the latest; it is about the moment between two erasures
+MOST = 1000  # latest messages; covers the moment between the two passes of an erasure
 
 
 class Newer(Struct, frozen=True):
-    """The ids of the rows that stay, by table, and those turns' own ids."""
+    """The ids of the rows that stay, by table, and the turn ids of such turns."""
 
     rows: dict[str, tuple[int, ...]] = {}
     turn_ids: tuple[str, ...] = ()
 
     def has(self, table: Table) -> ColumnElement[bool]:
-        """Whether a row of this table stays."""
+        """Condition: the row stays."""
         ids = self.rows.get(table.name)
         return table.c.id.in_(ids) if ids else false()
 
     def has_turn(self, table: Table) -> ColumnElement[bool]:
-        """Whether the turn of a row of this table stays."""
+        """Condition: the row's turn stays."""
         return table.c.turn_id.in_(self.turn_ids) if self.turn_ids else false()
 
 
@@ -102,10 +102,10 @@ NOTHING = Newer()
 
 
 def newer(connection: Connection, since: float, has: Callable[[Conversation], bool]) -> Newer:
-    """The rows taken after that, in seconds since 1970, in the conversations that we `has`.
+    """The rows taken after `since`, in seconds since 1970, in the conversations that we `has`.
 
-    A turn belongs to it that was opened for one of these messages: it read nothing that was let go
-    of before. What the bot says itself does not: it may be of an older turn.
+    This includes turns opened for one of these messages: they read nothing that was erased. It
+    excludes messages of the bot, which may belong to an older turn.
     """
     if math.isinf(since):
         return NOTHING
@@ -144,7 +144,7 @@ def _ids(rows: Iterable[Any]) -> tuple[int, ...]:
     return tuple(row.id for row in rows)
 
 
-# To empty the write-ahead log while somebody reads; each waits for as long as SQLite waits for a
+# Attempts to empty the write-ahead log beside readers; each waits as long as SQLite waits for a
 # lock.
 TRIES = 10
 WITHOUT_ROUND = (
@@ -154,14 +154,12 @@ WITHOUT_ROUND = (
     steered.c.user,
     runs.c.state,
 )
-"""Words of a turn that are in no round of it, or not yet."""
+"""Text of a turn that is not in its round, or not yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Whose:
-    """Rows that are to go: all of these conversations, and besides these rows elsewhere; but what
-    is `newer`.
-    """
+    """The rows to erase: these conversations, and these rows elsewhere, but nothing `newer`."""
 
     conversations: str
     messages: tuple[ColumnElement[bool], ...] = ()
@@ -179,8 +177,8 @@ class _Whose:
 def forget_user(
     database: Database, user: int, *, now: Callable[[], float] = time.time
 ) -> dict[str, int]:
-    """Erase a person; how many rows of each table went. Raises ConfigError, Unusable, the driver's
-    errors.
+    """Erase a person. Returns the number of deleted rows per table. Raises ConfigError, Unusable,
+    the driver's errors.
     """
     with database.connect() as connection:
         with connection.begin():
@@ -192,8 +190,8 @@ def forget_user(
 def forget_group(
     database: Database, group: int, *, now: Callable[[], float] = time.time
 ) -> dict[str, int]:
-    """Erase a group, for every account of the bot; how many rows of each table went. Raises as
-    `forget_user`.
+    """Erase a group, for all accounts of the bot. Returns the number of deleted rows per table.
+    Raises as `forget_user`.
     """
     with database.connect() as connection:
         with connection.begin():
@@ -203,7 +201,7 @@ def forget_group(
 
 
 def has_turn(database: Database, turn_id: str) -> bool:
-    """Whether the journal still has a turn of that id. Raises as `forget_user`."""
+    """Whether the journal has a turn of this id. Raises as `forget_user`."""
     with database.reading() as connection:
         query = select(turns.c.id).where(turns.c.turn_id == turn_id).limit(1)
         return connection.scalar(query) is not None
@@ -212,9 +210,7 @@ def has_turn(database: Database, turn_id: str) -> bool:
 def erase_user(
     connection: Connection, user: int, *, now: float, newer: Newer = NOTHING
 ) -> dict[str, int]:
-    """Delete all rows of a person but what is newer, in the transaction that is open; how many of
-    each table.
-    """
+    """Delete a person's rows, but newer ones, in this transaction. Returns counts per table."""
     named = f"%({user})%"
     _note_payers(connection, now)
     _claim_turns(connection, user, newer)
@@ -226,7 +222,7 @@ def erase_user(
         day_usage=(day_usage.c.asker == user,),
         verdicts=(verdicts.c.sender == user,),
         memories=(memories.c.subject == user, memories.c.author == user),
-        settings=(place_settings.c.value.like(f'%"user_id":{user},%'),),  # invites by them
+        settings=(place_settings.c.value.like(f'%"user_id":{user},%'),),  # their invitations
         newer=newer,
         user=user,
     )
@@ -242,16 +238,14 @@ def erase_user(
 def erase_group(
     connection: Connection, group: int, *, now: float, newer: Newer = NOTHING
 ) -> dict[str, int]:
-    """Delete all rows of a group but what is newer, in the transaction that is open; how many of
-    each table.
-    """
+    """Delete a group's rows, but newer ones, in this transaction. Returns counts per table."""
     _note_payers(connection, now)
     return _erase(connection, _Whose(f"%:group:{group}", newer=newer, group=group), now)
 
 
 def _note_payers(connection: Connection, now: float) -> None:
-    """Whose the turns are that go on: what one that is erased takes from now on is still theirs,
-    until the day has ended.
+    """Record who pays for open turns: what an erased turn uses from now on still counts for its
+    asker until the day has ended.
     """
     asker = case((turns.c.uncalled, 0), else_=turns.c.asker)
     nothing = [literal(0).label(name) for name in ("prompt", "completion", "cached", "reasoning")]
@@ -263,8 +257,8 @@ def _note_payers(connection: Connection, now: float) -> None:
 
 
 def _blank(connection: Connection, whose: _Whose) -> int:
-    """Leave of what was said lately that it was taken, by its id alone; of how many messages. Else
-    the next start would find it in a history, and take it for new.
+    """Keep of recent messages only that their ids were received, so that the next start does not
+    find them in a history and take them for new. Returns their number.
     """
     newest = select(func.max(messages.c.taken)).scalar_subquery()
     own_place = messages.c.conversation.like(whose.conversations)
@@ -281,8 +275,8 @@ def _blank(connection: Connection, whose: _Whose) -> int:
 
 
 def _claim_turns(connection: Connection, user: int, newer: Newer) -> None:
-    """Make the turns with `name#2` in them, and not `name#21`, theirs: by their number in each
-    conversation. An issue-#2 is nobody.
+    """Assign the turns with `name#2` in them, and not `name#21`, to the person, by their number in
+    each conversation. "issue-#2" is no person.
     """
     theirs = connection.execute(
         select(speakers.c.conversation, speakers.c.number).where(speakers.c.user_id == user)
@@ -301,8 +295,7 @@ def _claim_turns(connection: Connection, user: int, newer: Newer) -> None:
             for turn_id, *texts in connection.execute(read)
             if any(text and named.search(text) for text in texts)
         ]
-        # What was found, said or asked of them there, too: of a turn that failed or goes on there
-        # is no round.
+        # Also what was found, said or asked about them: failed and open turns have no round.
         for column in WITHOUT_ROUND:
             told = select(turns.c.id, column).where(
                 column.table.c.turn_id == turns.c.turn_id,
@@ -318,19 +311,17 @@ def _claim_turns(connection: Connection, user: int, newer: Newer) -> None:
 
 
 def _name_of(connection: Connection, user: int) -> str:
-    """An expression for what stands before their number: a letter of whatever they were called
-    once, or the end of a name that is known.
-    """
+    """A pattern for what precedes the person's number: a letter, or a known name's end."""
     called = select(messages.c.nickname, messages.c.card).where(messages.c.sender == user)
     names = {name for row in connection.execute(called.distinct()) for name in row}
     names.update(connection.scalars(select(speakers.c.name).where(speakers.c.user_id == user)))
     stripped = (name.rstrip() for name in names if name.strip())
-    ends = {name[-2:] if name.endswith("-") else name[-1] for name in stripped}  # issue-#2
+    ends = {name[-2:] if name.endswith("-") else name[-1] for name in stripped}  # not issue-#2
     return "|".join([r"\w", *map(re.escape, sorted(ends))])
 
 
 def _erase_member(connection: Connection, user: int, newer: Newer) -> None:
-    """Whose numbers those were, and what it was they showed; that they were given stays."""
+    """Remove the owner of their numbers and attachments; the numbers stay taken."""
     whose = update(speakers).where(speakers.c.user_id == user, ~newer.has(speakers))
     connection.execute(whose.values(user_id=0, name=""))
     shown = update(things).where(things.c.sender == user, ~newer.has(things))
@@ -347,8 +338,7 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     their_turns = rows(turns, *whose.turns)
     turn_ids, every_turn = select(turns.c.turn_id).where(their_turns), select(turns.c.turn_id)
     conditions = {
-        # And those of turns that are gone: a turn that went on while it was erased may have left
-        # some.
+        # Also those of missing turns: a turn that was erased while running may have left some.
         **{
             table: or_(table.c.turn_id.in_(turn_ids), table.c.turn_id.not_in(every_turn))
             for table in BY_TURN
@@ -364,16 +354,16 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
         chosen: rows(chosen),
         place_settings: rows(place_settings, *whose.settings),
         things: rows(things),
-        turns: their_turns,  # last: the others ask it which turns
+        turns: their_turns,  # last, because the other conditions select from it
     }
-    # What newer turns have read is marked there; a summary is none of theirs.
+    # Newer turns have their read positions there, but not the summary.
     connection.execute(update(windows).where(rows(windows)).values(summary=""))
-    # Nobody knows whose they were, and they can be made anew.
+    # Their origin is unknown, and they can be made again.
     connection.execute(delete(pictures))
-    # What was taken on a day that is over stays in its sums, as nobody's.
+    # Usage of past days stays in the sums, without the person or place.
     added_up = update(day_usage).where(rows(day_usage, *whose.day_usage))
     connection.execute(added_up.values(conversation="", asker=0))
-    # What an operator did there stays, not where.
+    # An operator's actions stay, without the place.
     done = update(audit).where(audit.c.object.like(whose.conversations))
     connection.execute(done.values(object=""))
     blanked = _blank(connection, whose)
@@ -384,16 +374,16 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     }
     for line in lines:
         gone[sends.name] += connection.execute(delete(sends).where(sends.c.id == line)).rowcount
-    there = usage.c.turn_id.in_(every_turn)  # who pays for these, they say themselves
+    there = usage.c.turn_id.in_(every_turn)  # these turns still exist and name their payer
     connection.execute(delete(usage).where(usage.c.step == PAYER, there))
     gone[messages.name] += blanked
     return gone | drop_facts(connection, rows(memories, *whose.memories))
 
 
 def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -> set[int]:
-    """The sends of no turn, anywhere, that are about them: what owners were told or asked, what a
-    command answered. Their ids say whom or which turn they are about (`bot/core/actions`); others
-    name a person or a group by number, or a person as `name#2` in that conversation.
+    """The sends without a turn that are about the erased: messages to owners, answers to commands.
+    Some ids name a person or turn (`bot/core/actions`); the text of others contains the person's
+    or group's number, or `name#2` of that conversation.
     """
     wanted = {send_prefix_of_turn(turn_id) for turn_id in connection.scalars(turn_ids)}
     wanted |= {send_prefix_of_person(whose.user)} if whose.user else set()
@@ -426,9 +416,7 @@ def _lines_with(
 
 
 def _erase_summaries(connection: Connection, whose: _Whose, user: int) -> None:
-    """Of every conversation in which they said something: the words of a summary are
-    everybody's.
-    """
+    """In every conversation where they said something, because a summary mixes everyone's text."""
     spoken = select(messages.c.conversation).where(*whose.messages)
     asked = select(turns.c.conversation).where(or_(*whose.turns))
     numbered = select(speakers.c.conversation).where(speakers.c.user_id == user)
@@ -438,7 +426,7 @@ def _erase_summaries(connection: Connection, whose: _Whose, user: int) -> None:
 
 
 def _erase_names(connection: Connection, user: int) -> None:
-    """Erase what others called them when they mentioned them."""
+    """Erase the names by which others mentioned them."""
     query = select(messages.c.id, messages.c.segments).where(
         messages.c.segments.like(f'%"user_id":{user},%')
     )
@@ -458,9 +446,7 @@ def _nameless(segment: Segment, user: int) -> Segment:
 
 
 def empty_log(connection: Connection) -> None:
-    """Leave no page of before in SQLite's write-ahead log. Raises Unusable where somebody reads all
-    the time.
-    """
+    """Empty SQLite's write-ahead log of earlier pages. Raises Unusable if readers never pause."""
     driver: Any = connection.connection.driver_connection
     for _ in range(TRIES):
         busy, *_pages = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -472,9 +458,7 @@ def empty_log(connection: Connection) -> None:
 
 
 def _compact(connection: Connection) -> None:
-    """Write the tables anew, so that nothing is left of deleted rows in free space or in the
-    write-ahead log.
-    """
+    """Rewrite the tables, so that no deleted rows are left in free space or in the log."""
     if connection.dialect.name == "sqlite":
         driver: Any = connection.connection.driver_connection
         driver.execute("VACUUM").close()
@@ -490,11 +474,11 @@ T = TypeVar("T")
 
 
 class NotErased(BotError):
-    """It could not be forgotten just now, wholly or at all."""
+    """The erasure failed, or is incomplete."""
 
 
 class SqlErasing:
-    """Fits `Eraser`. `commit` waits until all that was put is in its tables."""
+    """The `Eraser` port. `commit` waits until everything put is in its tables."""
 
     def __init__(
         self,
@@ -514,11 +498,11 @@ class SqlErasing:
         self._scope = scope
 
     async def forget_user(self, user: int, *, since: float = math.inf) -> int:
-        """Erase a person; how many rows went. Raises NotErased."""
+        """Erase a person. Returns the number of deleted rows. Raises NotErased."""
         return await self._forget(partial(erase_user, user=user, now=self._now()), since)
 
     async def forget_group(self, group: int, *, since: float = math.inf) -> int:
-        """Erase a group; how many rows went. Raises NotErased."""
+        """Erase a group. Returns the number of deleted rows. Raises NotErased."""
         return await self._forget(partial(erase_group, group=group, now=self._now()), since)
 
     async def _forget(self, erase: Callable[..., dict[str, int]], since: float) -> int:
@@ -531,7 +515,7 @@ class SqlErasing:
         return await self._do(lambda: sum(self._batches.run(work).values()))
 
     async def sweep(self) -> None:
-        """Empty SQLite's log. Raises NotErased where somebody reads all the time."""
+        """Empty SQLite's log. Raises NotErased if readers never pause."""
 
         def work() -> None:
             with self._database.connect() as connection:

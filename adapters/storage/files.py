@@ -1,4 +1,4 @@
-"""The journal on disk: files that only their owner can read, and how much room is left."""
+"""The journal's files, readable by their owner only, and the free space on the disk."""
 
 from __future__ import annotations
 
@@ -20,33 +20,32 @@ OTHERS = 0o077
 
 LINES: Final = "-ahead"
 BESIDE: Final = ("-wal", "-shm", LINES)
-"""How the names of the files end that belong to an SQLite journal: its log, the index of that, and
-the lines of entries that are not in its tables yet (`ahead.py`).
+"""The suffixes of the files of an SQLite journal: its log, the log's index, and the entries written
+ahead (`ahead.py`).
 """
-TRIES: Final = 50  # at reading lines while another process empties the file
+TRIES: Final = 50  # to read lines while another process empties the file
 
 logger = logging.getLogger(__name__)
 
 
 def make_folder(folder: Path) -> None:
-    """Make it where it is missing, with what leads to it; one that is there stays as it is. Raises
-    OSError.
-    """
+    """Create the folder and its parents; existing ones stay unchanged. Raises OSError."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=FOLDER_MODE, exist_ok=True)
     if not folder.is_dir():
-        folder.mkdir()  # says what is wrong
+        folder.mkdir()  # raises an error that names the cause
 
 
 def make_file(file: Path) -> None:
-    """Make it, empty, where it is missing: SQLite takes an empty file for a new one, and what it
-    puts beside it gets the same mode. Raises OSError."""
+    """Create an empty file if missing: SQLite takes it for a new database, and creates the files
+    beside it with the same mode. Raises OSError.
+    """
     if not file.exists():
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, FILE_MODE))
 
 
 def make_private(files: Iterable[Path]) -> list[Path]:
-    """Take the rights of all others on the files that are there; those that had to be changed."""
+    """Remove the rights of others on the files that exist. Returns those that were changed."""
     changed = []
     for file in files:
         try:
@@ -64,8 +63,8 @@ def make_private(files: Iterable[Path]) -> list[Path]:
 
 
 def read_whole_lines(file: Path) -> bytes:
-    """The lines of a file as it stood at one moment, while another process adds lines to it, or
-    empties it once all of them are in the journal. Half a line at the end is left out.
+    """Return the lines of a file at one moment, while another process appends lines or empties it
+    once they are in the journal. Half a line at the end is left out.
     """
     for _ in range(TRIES):
         try:
@@ -74,19 +73,19 @@ def read_whole_lines(file: Path) -> bytes:
             return b""
         if second.startswith(first):
             return first[: first.rfind(b"\n") + 1]
-    return b""  # emptied again and again: what it had is applied, or of this very moment
+    return b""  # emptied each time: its lines are applied, or brand-new
 
 
 WITHIN = 5.0  # seconds
 
-# A disk that hangs keeps one thread and nobody longer than that, whoever asks meanwhile. A look is
-# no loop's own: its loop may end before it does.
+# A disk that hangs blocks one thread, and callers for at most WITHIN, however many there are. A
+# look does not belong to an event loop, which may end first.
 _looks: dict[Path, tuple[Future[int | None], float]] = {}
 
 
 async def free_at(folder: Path) -> int | None:
-    """The bytes that are free where that folder is, or will be made; None where nobody knows.
-    Whoever asks during a look gets what it finds.
+    """Return the free bytes at this folder, existing or not; None if unknown. Concurrent callers
+    share one look.
     """
     now = asyncio.get_running_loop().time()
     look, until = _looks.get(folder) or _begun(folder, now + WITHIN)
@@ -101,12 +100,12 @@ async def free_at(folder: Path) -> int | None:
 
 def _begun(folder: Path, until: float) -> tuple[Future[int | None], float]:
     look = Future[int | None]()
-    look.set_running_or_notify_cancel()  # who waits for it no more ends it for nobody
+    look.set_running_or_notify_cancel()  # a caller that gives up does not cancel it for others
     begun = _looks[folder] = look, until
     look.add_done_callback(lambda _: _looks.pop(folder))
     try:
         threading.Thread(target=_look, args=(folder, look), daemon=True).start()
-    except RuntimeError:  # there are no threads any more
+    except RuntimeError:  # no more threads can be started
         look.set_result(None)
     return begun
 

@@ -1,10 +1,10 @@
-"""Several workers on one journal: the lease, which is the right to write into a part of it, and the
-roster, which says which workers there are and which parts nobody has.
+"""Several workers on one journal: leases, the right to write a part of it, and the roster of
+workers and free parts.
 
-The advisory lock of `claim.py` lasts as long as its connection does, so a process that is frozen
-keeps it for ever. A lease runs out unless it is renewed, and every transaction renews it: its epoch
-rises at each change of hands, and whoever still writes under an older one changes nothing. Times
-are the server's own. Everything here blocks: the writer's thread.
+The advisory lock of `claim.py` lasts as long as its connection, so a frozen process would keep it
+for ever. A lease expires unless it is renewed, and every transaction renews it. Its epoch rises
+with each change of owner, and writes under an older epoch change nothing. Times are the server's.
+Everything here blocks: for the writer's thread.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from adapters.storage.claim import CLAIM, LOCK_OBJECT, NAME, Away, JournalTaken
 from adapters.storage.database import POSTGRES_OPTIONS, describe_error
 from adapters.storage.url import place_of, read_url
 
-SECONDS: Final = 4.0  # how long it lasts without being renewed
-RENEWALS: Final = 1.0  # seconds between two renewals where nothing is written
-ABANDONED: Final = 3000  # ms in which a transaction goes on, or the server ends its session
+SECONDS: Final = 4.0  # until a lease expires
+RENEWALS: Final = 1.0  # seconds between two renewals without writes
+ABANDONED: Final = 3000  # ms a transaction may be idle before the server ends its session
 
 LEASES_TABLE = """
     CREATE TABLE IF NOT EXISTS leases (
@@ -47,7 +47,7 @@ RENEW = """
 """
 GIVE_BACK = "UPDATE leases SET until = clock_timestamp() WHERE name = :name AND epoch = :epoch"
 HOLDER = "SELECT holder FROM leases WHERE name = :name"
-# Together with others of a cluster, never with a bot that is a process of its own.
+# Shared with others of a cluster, never with a bot outside of it.
 TRY_SHARED = f"SELECT pg_try_advisory_lock_shared(:claim, {LOCK_OBJECT})"
 CREATING = "SELECT pg_advisory_xact_lock(:claim)"
 INTRODUCTION = """
@@ -57,21 +57,20 @@ INTRODUCTION = """
 
 
 def name_of(partition: int) -> str:
-    """The name of the lease on a partition."""
     return f"partition {partition}"
 
 
 @cache
 def holder_of_process() -> str:
-    """The name of this process, as somebody who holds leases: two containers may have the same
-    host name and number, so chance tells them apart.
+    """The name of this process as an owner of leases; random, because two containers may have the
+    same host name and process id.
     """
     return f"{os.getpid()}.{token_hex(4)}@{socket.gethostname()}"[:NAME]
 
 
 @dataclass(slots=True)
 class Lease:
-    """A lease of this process, or one that it would like to have; `epoch` is 0 until then."""
+    """A lease that this process has or wants; `epoch` is 0 until it has it."""
 
     name: str = name_of(0)
     seconds: float = SECONDS
@@ -80,9 +79,7 @@ class Lease:
     epoch: int = 0
 
     def take(self, connection: Connection, place: str) -> None:
-        """Have it, or have it still. Raises Taken where another process does, and the driver's
-        errors.
-        """
+        """Take or renew it. Raises JournalTaken if another has it, and the driver's errors."""
         with connection.begin():
             if not connection.scalar(text(TRY_SHARED), {"claim": CLAIM}):
                 raise JournalTaken(place, "")
@@ -102,8 +99,8 @@ class Lease:
         self.epoch = epoch
 
     def renew(self, cursor: Any, place: str) -> str:
-        """Have it for as long again, in the transaction of this cursor; the number of that. Raises
-        Taken where another process has taken over: then nothing of it is to be committed.
+        """Renew the lease in this cursor's transaction. Returns the transaction's number. Raises
+        JournalTaken if another process has taken over: then the transaction must not be committed.
         """
         cursor.execute(RENEW, (self.seconds, self.name, self.epoch))
         if (row := cursor.fetchone()) is None:
@@ -111,7 +108,7 @@ class Lease:
         return str(row[0])
 
     def give_back(self, connection: Connection) -> None:
-        """Let another process have it at once. Raises the driver's errors."""
+        """Let another process take it at once. Raises the driver's errors."""
         if self.epoch:
             with connection.begin():
                 connection.execute(text(GIVE_BACK), {"name": self.name, "epoch": self.epoch})
@@ -132,16 +129,14 @@ HAD: Final = "SELECT name, holder FROM leases WHERE until > clock_timestamp()"
 
 
 class Board(Struct, frozen=True):
-    """How many workers there are, oneself included where one `signs`, and who has what, by the name
-    of its lease.
-    """
+    """The number of workers, this one included if it signs in, and each lease's owner by name."""
 
     workers: int
     had: dict[str, str]
 
 
 def leases_of(connection: Connection) -> dict[str, str]:
-    """Who has what, as on a `Board`, for somebody who only looks. Raises the driver's errors."""
+    """The owner of each lease, as on a `Board`, for an observer. Raises the driver's errors."""
     return _had(connection) if inspect(connection).has_table("leases") else {}
 
 
@@ -150,7 +145,7 @@ def _had(connection: Connection) -> dict[str, str]:
 
 
 class Roster:
-    """The line of a worker on it, its `holder`, which lasts as long as a lease does."""
+    """A worker's entry, by its `holder` name, which expires like a lease."""
 
     def __init__(self, url: str, holder: str) -> None:
         self.holder = holder
@@ -166,16 +161,14 @@ class Roster:
         )
 
     def look(self, *, signs: bool = True) -> Board:
-        """Be there for so long, and see who else is; or only see, and be there for nobody. Raises
-        Away.
-        """
+        """Sign in for SECONDS, or sign out, and return the board. Raises Away."""
         with self._reached() as connection:
             signed = {"holder": self.holder, "seconds": SECONDS}
             connection.execute(text(SIGN if signs else STRIKE), signed)
             return Board(connection.scalar(text(THERE)) or 0, _had(connection))
 
     def leave(self) -> None:
-        """Be there no longer. Raises Away."""
+        """Sign out. Raises Away."""
         try:
             with self._reached() as connection:
                 connection.execute(text(STRIKE), {"holder": self.holder})
@@ -183,7 +176,6 @@ class Roster:
             self.close()
 
     def close(self) -> None:
-        """Close the connection."""
         self._engine.dispose()
 
     @contextmanager
@@ -194,7 +186,7 @@ class Roster:
                 yield connection
             self._is_made = True
         except (SQLAlchemyError, OSError) as error:
-            self._is_made = False  # another database may be there when it is back
+            self._is_made = False  # another database may be there afterwards
             raise Away(self._place, describe_error(error)) from error
 
     def _make(self, connection: Connection) -> None:

@@ -1,6 +1,6 @@
-"""The lines for owners about the journal. Pure.
+"""The messages to owners about the journal. Pure.
 
-The brackets hold what differs from one time to the next (`bot/outbox/owner_alerts.py`).
+Brackets enclose what varies between messages of one kind (`bot/outbox/owner_alerts.py`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ BACKUP_UNFINISHED: Final = Phrase(
     " which completes it.",
 )
 
-# --- journals before the baseline; behind the name of a setting or a file, without a full stop
+# --- journals before the baseline; they follow a setting's or file's name, without a full stop
 
 OLDER_SCHEMA: Final = Phrase(
     "是更早版本的机器人的数据库（结构 {schema}，这个版本从 {ours} 开始能读），什么都没有改动",

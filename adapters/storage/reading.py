@@ -1,5 +1,4 @@
-"""The reading side of the journal: the one place that runs the functions of `queries/`, in threads
-that only read, and the ports that they answer.
+"""Runs the functions of `queries/` in read-only threads, and implements the ports that they answer.
 
 A new query is a function there and a line here.
 """
@@ -45,7 +44,7 @@ from bot.core.other_bots import AccountScope
 from bot.core.query_results import DayCounts
 from frostagent.types.ports import Clock
 
-TIMEOUT, TIMEOUT_IN_TROUBLE = 10.0, 1.0  # seconds; while the database cannot be written
+TIMEOUT, TIMEOUT_IN_TROUBLE = 10.0, 1.0  # seconds; the second while the database cannot be written
 CONSOLE_TIMEOUT = 2.0  # seconds for what a page reads
 
 P = ParamSpec("P")
@@ -55,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 
 class Reader:
-    """Runs queries, each on one state of all that is committed."""
+    """Runs queries, each on one state of everything committed."""
 
     def __init__(
         self, database: Database, threads: Executor, *, writer: Writer, batches: EntryBatches
@@ -71,8 +70,8 @@ class Reader:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T | None:
-        """The result once all that was put is written; in trouble, that of what was written. None
-        if the journal cannot be read in time.
+        """Return the result once everything put is written; during an outage, of what was written.
+        None if the journal cannot be read in time.
         """
         await self._writer.commit()
         return await self.peek(query, *args, **kwargs)
@@ -83,7 +82,7 @@ class Reader:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T | None:
-        """The same of what is written by now."""
+        """Like `read`, of what is already written."""
         if not self._database.ready:
             return None
 
@@ -104,16 +103,16 @@ class Reader:
 
 
 class ConsoleReader:
-    """Runs queries for pages, in a thread of its own, so that nobody else waits for them. What is
-    on its way into the journal may not be in their results yet.
+    """Runs queries for pages in a separate thread, so that other readers do not wait for them.
+    Results may lack entries that are being written.
     """
 
     def __init__(self, database: Database, thread: Executor) -> None:
         self._database = database
         self._thread = thread
-        # What the first page asks, compiled: it is opened most. All that pages ask would take
-        # 1.2 MiB for as long as the bot runs: a page takes 2 to 8 ms more without, the first one,
-        # which asks most, 7 to 12.
+        # Compiled statements of the first page, which is opened most. Keeping those of all pages
+        # would take 1.2 MiB; without it a page takes 2 to 8 ms more. It saves the first page 7 to
+        # 12 ms.
         self._first_page = dict[Any, Any]()
 
     async def read(
@@ -122,7 +121,7 @@ class ConsoleReader:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T | None:
-        """The result, or None if there is none in time."""
+        """Return the result, or None if there is none in time."""
         return await self._run(lambda connection: query(connection, *args, **kwargs), None)
 
     async def read_for_first_page(
@@ -131,7 +130,7 @@ class ConsoleReader:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T | None:
-        """The same; the compiled statements are kept."""
+        """Like `read`, but keeps the compiled statements."""
         kept = self._first_page
         return await self._run(lambda connection: query(connection, *args, **kwargs), kept)
 
@@ -153,7 +152,7 @@ class ConsoleReader:
                 return await asyncio.get_running_loop().run_in_executor(self._thread, run)
         except TimeoutError:
             logger.warning("the console has read for %g s, and gave up", CONSOLE_TIMEOUT)
-            for driver in drivers:  # else the thread goes on, and whoever asks next waits for it
+            for driver in drivers:  # else the thread goes on, and the next read waits for it
                 (driver.interrupt if hasattr(driver, "interrupt") else driver.cancel)()
         except Exception as error:
             logger.warning("the console could not read the journal: %s", describe_error(error))
@@ -162,7 +161,7 @@ class ConsoleReader:
 
 
 def _shrink(connection: Connection) -> None:
-    """Let go of the pages that were read: nobody may look again for days."""
+    """Release the pages read, because the next read may be days away."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA shrink_memory").close()
 
@@ -170,7 +169,7 @@ def _shrink(connection: Connection) -> None:
 def reads(
     query: Callable[Concatenate[Connection, P], T],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T | None]]:
-    """A method that runs this query with the `reader` of its object."""
+    """Make a method that runs this query with its object's `reader`."""
 
     async def read(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T | None:
         found: T | None = await self.reader.read(query, *args, **kwargs)
@@ -181,9 +180,7 @@ def reads(
 
 
 class SqlJournalQueries:
-    """Fits `JournalQueries` and `Choices`. Values set for conversations are returned only for those
-    in the `scope`.
-    """
+    """The `JournalQueries` and `Choices` ports; settings only of conversations in `scope`."""
 
     def __init__(self, reader: Reader, scope: AccountScope) -> None:
         self.reader = reader
@@ -199,11 +196,10 @@ class SqlJournalQueries:
     story = reads(story)
 
     async def choices(self) -> Mapping[Conversation, str] | None:
-        """The persona's key in each conversation where one was chosen."""
+        """The persona chosen by command, by conversation."""
         return self._ours(await self.reader.read(choices))
 
     async def settings(self, name: str) -> Mapping[Conversation, str] | None:
-        """The values set under this name by command, by conversation."""
         return self._ours(await self.reader.read(settings, name))
 
     def _ours(self, found: Mapping[Conversation, str] | None) -> Mapping[Conversation, str] | None:
@@ -213,8 +209,6 @@ class SqlJournalQueries:
 
 
 class SqlConsoleQueries:
-    """Fits `ConsoleQueries`."""
-
     def __init__(self, reader: ConsoleReader) -> None:
         self.reader = reader
 
@@ -225,54 +219,45 @@ class SqlConsoleQueries:
     tools = reads(tool_uses)
 
     async def rows(self, query: TurnQuery) -> TurnRows | None:
-        """The latest that the query is about."""
         reader = self.reader
         read = reader.read_for_first_page if query == TurnQuery() else reader.read
         return await read(rows, query)
 
     async def day(self, *, since: float, until: float) -> DayCounts | None:
-        """The sums of the time from then on, before `until`."""
         return await self.reader.read_for_first_page(day_counts, since, until)
 
     async def ends(self, *, since: float) -> tuple[int, int] | None:
-        """How many runs ended, and how many of them failed."""
+        """The number of ended runs, and of failed ones."""
         return await self.reader.read_for_first_page(ends, since)
 
     async def costs(self, *, since: float, by: str) -> tuple[CostSum, ...] | None:
-        """The sums taken since then."""
         reader = self.reader
         read = reader.read_for_first_page if by == "day" else reader.read
         return await read(costs, since, by)
 
 
 class SqlMemories:
-    """Fits `Memories`."""
-
     def __init__(self, reader: Reader, clock: Clock) -> None:
         self._reader = reader
         self._clock = clock
-        self._shelves: set[str] | None = None  # those with anything on them; None while unknown
+        self._shelves: set[str] | None = None  # the non-empty ones; None until read
         self._new: set[str] = set()
 
     def note(self, memory: StoredFact) -> None:
-        """Something is put on shelves: from now on they are looked at."""
+        """A fact was put: its shelves are no longer empty."""
         self._new.update(shelves_of(memory))
 
     async def recall(
         self, where: Conversation, asker: int, terms: Collection[str]
     ) -> tuple[StoredFact, ...]:
-        """The facts that contain some of these words and may be told to the asker there, the best
-        first.
-        """
+        """The facts with some of these words that may be shown to the asker there, best first."""
         if not terms:
             return ()
         now = self._clock.now()
         return await self._reader.peek(recall, where, asker, terms, now) or ()
 
     async def has_any(self, where: Conversation, asker: int) -> bool:
-        """Whether there may be facts to tell the asker there. If nothing is remembered, as in most
-        conversations, this costs no read.
-        """
+        """Whether there may be facts for the asker there. Usually there are none: no read."""
         if self._shelves is None:
             self._shelves = await self._reader.peek(shelves)
         asked = {str(where), shelf_of(asker), EVERYWHERE}
@@ -283,7 +268,5 @@ class SqlMemories:
     async def listed(
         self, *, scope: Conversation | None = None, subject: int | None = None
     ) -> tuple[StoredFact, ...] | None:
-        """The facts of a conversation, or about a person, or both, the latest first; None if they
-        cannot be read.
-        """
+        """The facts of a conversation or person, or both, latest first; None if unreadable."""
         return await self._reader.read(listed, scope, subject, self._clock.now())

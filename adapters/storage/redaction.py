@@ -1,5 +1,6 @@
-"""A recalled message leaves the turns that read it, and one of the bot's own the turn that said it:
-their questions and rounds are rewritten, in the transaction that erases it. Blocks.
+"""Removes a recalled message from the turns that read it, or a recalled message of the bot from the
+turn that sent it: questions and rounds are rewritten in the transaction that erases the message.
+Blocks.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ from frostagent.types.speech import Text
 
 T = TypeVar("T")
 TurnRow: TypeAlias = Sequence[Any]
-"""A turn's id, question, question as it was rendered, and round."""
+"""A turn's id, question, rendered question, and round."""
 
 BLANK = codec.write((Text(RECALLED),))
-TOLD_AGAIN = 200  # rounds at most, where a summary is given up, or one quotes what nobody heard
+TOLD_AGAIN = 200  # rounds shown again for a dropped summary, or read for an unreceived message
 
 
 def redact_turns(
     cursor: Any, statements: Mapping[Statement, Prepared], recalled: Parameters
 ) -> None:
-    """Rewrite the turns that tell it or quote it; a summary of any of them is given up.
+    """Rewrite the turns that contain or quote it, and drop a summary that may.
 
     Raises the driver's errors.
     """
@@ -60,7 +61,7 @@ def redact_turns(
     found = [told_in(row) for row in rows]
     ids = frozenset((recalled["message_id"],))
     gone = lines_of_messages(chain.from_iterable(found), ids)
-    changed = []  # what was told: a summary may have it
+    changed = []  # rounds that were in prompts, and so may be in a summary
     for row, messages in zip(rows, found, strict=True):
         _redact_calls(cursor, execute, row[0], ids)
         said = own.words if own is not None and own.row[0] == row[0] else None
@@ -79,9 +80,7 @@ def redact_turns(
 
 
 class _Own(Struct, frozen=True):
-    """Words of the bot's own, the send by which they were said, and the row of the turn that said
-    them.
-    """
+    """The bot's own words, with their send and the row of their turn."""
 
     words: OwnWords
     send_id: str
@@ -91,12 +90,12 @@ class _Own(Struct, frozen=True):
 def _own(
     cursor: Any, execute: Callable[[Statement, Parameters], None], recalled: Parameters
 ) -> _Own | None:
-    """The words of the bot that were recalled, if it is one of its messages; its send, its steps,
-    the results of its tools and what its subagents said are rewritten.
+    """Return the bot's recalled words, if it is one of its messages; rewrites its send and steps,
+    its tools' results and its subagents' answers.
     """
     execute(Statement.FIND_OWN, {**recalled, "blank": BLANK})
     found = cursor.fetchone()
-    if found is None or found[2] == BLANK:  # it was recalled already
+    if found is None or found[2] == BLANK:  # recalled before
         return None
     row_id, send_id, segments, final, earlier, *row = found
     turn_id = row.pop(1)
@@ -128,8 +127,8 @@ def _published(
     own: OwnWords,
     number: int,
 ) -> list[Parameters]:
-    """The lines by which turns are told what was published of this draft, as messages that were
-    recalled; the draft that has the same words is rewritten.
+    """Return the journalled lines on the publication of this draft, as recalled messages, and
+    rewrite the draft with the same words.
     """
     draft = f"{draft_id(number)}%"
     execute(Statement.FIND_DRAFTS, {"turn_id": own.turn_id, "draft": draft})
@@ -161,7 +160,7 @@ def _line_of(segments: str) -> str:
 
 
 def told_in(row: TurnRow) -> tuple[Message, ...]:
-    """The question as it was rendered, then its round; nothing is in what cannot be read."""
+    """Return the rendered question and its round; empty if they cannot be read."""
     _, _, user, round_ = row
     try:
         return (codec.read(UserMessage, user), *(codec.read(ROUND, round_) if round_ else ()))
@@ -176,8 +175,8 @@ def without(
     gone: Collection[str],
     own: OwnWords | None = None,
 ) -> Parameters | None:
-    """What a turn's row says, which tells these `messages`, without these recalled ones, and with
-    none of the lines `gone` quoted, nor the bot's `own` words; None where that is the same.
+    """Return the turn's columns without these recalled messages, quotes of the lines `gone`, and
+    the bot's `own` words; None if nothing changes. `messages` are those of the row.
     """
     row_id, asked, user, round_ = row
     question, after = _without_words(asked, ids), redact_messages(messages, ids, gone)
@@ -192,7 +191,7 @@ def without(
 
 
 def is_told(rewritten: Parameters, row: TurnRow) -> bool:
-    """Whether it is another round, not only another question."""
+    """Whether the round changed, and not only the question."""
     return (rewritten["user"], rewritten["round"]) != tuple(row[2:])
 
 
@@ -202,8 +201,8 @@ def _redact_calls(
     row_id: int,
     ids: frozenset[str],
 ) -> None:
-    """Rewrite the results of a turn's calls that told these, what the calls were given, and what
-    a subagent's model said for one of them.
+    """Rewrite the results of a turn's calls that contain these messages, the arguments of the
+    calls, and the answers of subagents to them.
     """
     execute(Statement.FIND_RESULTS, {"id": row_id})
     for result_id, turn_id, step, call_id, text in cursor.fetchall():
@@ -212,7 +211,7 @@ def _redact_calls(
             continue
         told = codec.write(replace(result, content=RECALLED))
         execute(Statement.REWRITE_RESULT, {"id": result_id, "result": told})
-        run = f"{turn_id}/{step}/{call_id}"  # as a subagent's is called (engine/subagents.py)
+        run = f"{turn_id}/{step}/{call_id}"  # named as in engine/subagents.py
         execute(Statement.FORGET_REQUESTS, {"turn_id": turn_id, "run": run})
         execute(Statement.FIND_STEPS, {"turn_id": turn_id, "step": step})
         for step_id, words in cursor.fetchall():
@@ -222,7 +221,7 @@ def _redact_calls(
 
 
 def _without_words(asked: str, ids: Collection[str]) -> str:
-    """The question of a turn, by whom and when it was asked; no words where it is one of these."""
+    """Remove the text of a turn's question if it is one of these messages."""
     question = _as(MessageReceived, asked)
     if question is None or plain(question.message_id) not in ids:
         return asked
@@ -230,7 +229,6 @@ def _without_words(asked: str, ids: Collection[str]) -> str:
 
 
 def _as(kind: type[T], text: str) -> T | None:
-    """The message in this row; None where it cannot be read."""
     try:
         read: T = codec.read(kind, text)
     except codec.Unreadable:

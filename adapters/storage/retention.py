@@ -1,10 +1,10 @@
-"""How long rows are kept: old rows go in small batches, so that nothing else waits for long; and
-days that are over are added up once: to add ninety days of rows takes 300 ms.
+"""Deletes old rows in small batches, so that nothing else waits long, and adds up past days once,
+because summing ninety days of rows takes 300 ms.
 
-By age (STORE_KEEP_DAYS) goes everything; by number (STORE_KEEP_MESSAGES) only messages, the oldest
-first, never one that is still needed to know an event again. What a turn has made of them stays as
-long as the turn. Turns and sends are looked at in the order of their ids, which is that of their
-time: an index by time would cost every turn more.
+Age (STORE_KEEP_DAYS) applies to everything; the number (STORE_KEEP_MESSAGES) only to messages,
+oldest first, and never to one still needed for deduplication. A turn stays, whatever became of its
+messages. Turns and sends are searched in id order, which is that of time: an index by time would
+slow down every turn.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ from adapters.storage.tables import (
 from bot.core.calendar_days import midnight
 
 DAY = 86_400.0
-LONGEST_DAY = 25 * 3600.0  # in seconds: what was taken in it may be of today
-DESCRIBED = 30  # days that a picture is known by its description
-LATE = 2 * 3600.0  # seconds after midnight: then a day is added up
-ROWS = 500  # of one table in one transaction
-TURNS = 50  # in one transaction, with all that belongs to them
+LONGEST_DAY = 25 * 3600.0  # seconds; usage within it may be today's
+DESCRIBED = 30  # days that an image's description is kept
+LATE = 2 * 3600.0  # seconds after midnight until a day is added up
+ROWS = 500  # of one table per transaction
+TURNS = 50  # per transaction, with everything that belongs to them
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How many days and how many messages are kept; 0 is without limit."""
+    """Limits in days and in messages; 0 is unlimited."""
 
     days: int
     messages: int
 
     def surplus(self, connection: Connection, *, now: float) -> float:
-        """The time up to which there are more messages than are kept; 0 where there are not."""
+        """The time up to which messages are surplus; 0 if there is no surplus."""
         if not self.messages:
             return 0.0
-        # Over the index by time alone: the table itself may be hundreds of megabytes.
+        # Uses only the index by time; the table may be hundreds of megabytes.
         newest = (
             select(messages.c.taken)
             .order_by(messages.c.taken.desc())
@@ -78,7 +78,7 @@ class Retention:
         return min(connection.scalar(newest) or 0.0, now - SEEN)
 
     def sweep(self, connection: Connection, *, now: float, surplus: float) -> bool:
-        """Delete one batch of what is too old or too much; whether there may be more."""
+        """Delete one batch of surplus rows. Returns whether there may be more."""
         horizon = now - self.days * DAY if self.days else 0.0
         return (
             _delete_messages(connection, max(horizon, surplus))
@@ -99,7 +99,7 @@ def _delete_messages(connection: Connection, until: float) -> bool:
 
 
 def _delete_verdicts(connection: Connection, until: float) -> bool:
-    """They go with the messages they are about."""
+    """Verdicts go with their messages."""
     old = select(verdicts.c.id).where(verdicts.c.at <= until).limit(ROWS)
     return connection.execute(delete(verdicts).where(verdicts.c.id.in_(old))).rowcount > 0
 
@@ -110,22 +110,20 @@ def _delete_things(connection: Connection, until: float) -> bool:
 
 
 def _delete_memories(connection: Connection, now: float) -> bool:
-    """They say themselves when they end, whatever is kept of the talk they were taken from."""
+    """Facts have their own expiry, independent of their conversation's."""
     old = select(memories.c.id).where(memories.c.expires <= now).limit(ROWS)
     return drop_facts(connection, memories.c.id.in_(old))["memories"] > 0
 
 
 def _delete_usage(connection: Connection, until: float) -> bool:
-    """Delete the usage of the erased on a day that is over (erasure.py): it was somebody's, and its
-    turn is gone.
-    """
+    """Delete the usage of erased turns once its day is over (erasure.py)."""
     gone = usage.c.conversation != "", ~exists().where(turns.c.turn_id == usage.c.turn_id)
     old = select(usage.c.id).where(usage.c.at < until, *gone).limit(ROWS)
     return connection.execute(delete(usage).where(usage.c.id.in_(old))).rowcount > 0
 
 
 def _delete_old(connection: Connection, horizon: float, today: float) -> bool:
-    """The sums of days, and what was done in the console; both are few."""
+    """Delete sums of days and the console's audit; both are few."""
     gone = [
         connection.execute(delete(day_totals).where(day_totals.c.day < today)).rowcount,
         connection.execute(delete(day_usage).where(day_usage.c.day < horizon)).rowcount,
@@ -148,7 +146,7 @@ def _delete_sends(connection: Connection, horizon: float) -> bool:
 
 
 def _delete_turns(connection: Connection, horizon: float) -> bool:
-    """Closed turns and all that belongs to them; one left open is dealt with at the next start."""
+    """Delete closed turns and all that belongs to them. The next start settles open ones."""
     first = select(turns.c.id, turns.c.turn_id, turns.c.opened).where(turns.c.closed.is_not(None))
     old = [
         row
@@ -157,7 +155,7 @@ def _delete_turns(connection: Connection, horizon: float) -> bool:
     ]
     for table in (*BY_TURN, usage):
         connection.execute(delete(table).where(table.c.turn_id.in_([row.turn_id for row in old])))
-    # What came before a window that begins with such a turn is as old.
+    # The summary before a window that begins with such a turn is as old.
     connection.execute(
         update(windows).where(windows.c.first_turn.in_([row.id for row in old])).values(summary="")
     )
@@ -166,7 +164,7 @@ def _delete_turns(connection: Connection, horizon: float) -> bool:
 
 
 def drop_facts(connection: Connection, which: ColumnElement[bool]) -> dict[str, int]:
-    """Delete these facts with the words they are found by; how many rows of each table went."""
+    """Delete these facts and their terms. Returns the number of rows per table."""
     ids = select(memories.c.memory_id).where(which)
     terms = connection.execute(delete(memory_terms).where(memory_terms.c.memory_id.in_(ids)))
     gone = connection.execute(delete(memories).where(which))
@@ -174,13 +172,13 @@ def drop_facts(connection: Connection, which: ColumnElement[bool]) -> dict[str, 
 
 
 def add_up(connection: Connection, *, now: float) -> bool:
-    """Add up the oldest day that is over and was not added up yet; whether there was one."""
+    """Add up the oldest finished day that is missing. Returns whether there was one."""
     is_usage, is_tools = (_add_up_next(connection, one, now) for one in (day_usage, day_tools))
     return is_usage or is_tools
 
 
 def _add_up_next(connection: Connection, table: Table, now: float) -> bool:
-    """Each table by itself: of days from before there was one it is behind."""
+    """Each table separately, because a newer one lacks earlier days."""
     last = connection.scalar(select(func.max(table.c.day)))
     since = 0.0 if last is None else midnight(last, later=1)
     used = usage.c.at >= since, usage.c.at < midnight(now - LATE)
@@ -193,7 +191,7 @@ def _add_up_next(connection: Connection, table: Table, now: float) -> bool:
 
 
 def _add_up(connection: Connection, day: float, end: float) -> None:
-    """Whose turn was erased meanwhile is nobody (erasure.py)."""
+    """Usage of erased turns counts for no person (erasure.py)."""
     turn = select(turns.c.id).where(turns.c.turn_id == usage.c.turn_id).exists()
     is_theirs = and_(usage.c.conversation != "", turn)
     theirs = (

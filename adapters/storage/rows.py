@@ -1,7 +1,6 @@
-"""An entry of the journal -> the statements that write it, with their parameters. Pure.
+"""Turns an entry of the journal into statements with parameters. Pure.
 
-Raises what the values raise: text that is no Unicode cannot become JSON. Such an entry is the fault
-of its words, and is set apart by `batches.py`.
+Raises what the values raise: invalid Unicode cannot become JSON. `batches.py` skips such an entry.
 """
 
 from __future__ import annotations
@@ -52,13 +51,12 @@ from frostagent.types.messages import Message, Usage
 from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 from frostagent.types.speech import Attachment
 
-IN_SCOPE = 500  # facts of one conversation: of more the least used go
+IN_SCOPE = 500  # facts of one conversation; the least used are dropped
 EVERYWHERE = "everywhere"
-"""The shelf of what may be told wherever anybody asks."""
+"""The shelf of facts that may be shown everywhere."""
 
 
 def memory_rows(entry: MemoryKept | MemoriesUsed | MemoriesForgotten) -> tuple[Row, ...]:
-    """The statements of an entry, in the order they must be executed."""
     match entry:
         case MemoryKept(memory=memory, terms=terms):
             return _kept_memory(memory, terms)
@@ -76,7 +74,7 @@ def memory_rows(entry: MemoryKept | MemoriesUsed | MemoriesForgotten) -> tuple[R
 
 
 def unlearned(conversation: str, message_id: str) -> tuple[Row, ...]:
-    """The statements that forget what was taken from this message."""
+    """The statements that delete facts taken from this message."""
     named = codec.write(message_id).replace("!", "!!").replace("%", "!%").replace("_", "!_")
     taken = {"conversation": conversation, "named": f"%{named}%"}
     return (Statement.UNLEARN_TERMS, taken), (Statement.UNLEARN, taken)
@@ -101,7 +99,7 @@ def _kept_memory(memory: StoredFact, terms: Iterable[str]) -> tuple[Row, ...]:
 
 
 def shelves_of(memory: StoredFact) -> tuple[str, ...]:
-    """The shelves a fact stands on: its conversation's, and where else it may be told."""
+    """The shelves of a fact: its conversation's, and where else it may be shown."""
     here = str(memory.scope)
     match memory.visibility:
         case Visibility.HERE:
@@ -113,11 +111,11 @@ def shelves_of(memory: StoredFact) -> tuple[str, ...]:
 
 
 def shelf_of(user: int) -> str:
-    """The shelf of what may be told wherever this person asks."""
+    """The shelf of facts that may be shown wherever this person asks."""
     return f"person:{user}"
 
 
-NO_TURN = "-"  # of lines that no run is told
+NO_TURN = "-"  # of lines that no run reads
 
 SEGMENTS = tuple[Segment, ...]
 SEND_SEGMENTS = tuple[SentSegment, ...]
@@ -125,8 +123,8 @@ ROUND = tuple[Message, ...]
 
 
 def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
-    """The statements of an entry that was put at `taken`, in the order they must be executed."""
-    match entry:  # what every message brings comes first: each case that is not taken costs time
+    """Return the statements of an entry put at `taken`, in the order of execution."""
+    match entry:  # most frequent cases first: each one skipped costs time
         case MessageObserved():
             return _observed(entry, taken)
         case SendQueued() | SendChanged():
@@ -142,8 +140,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case TurnSteered():
             return _steered(entry)
         case MessageOverheard(message=message):
-            # Written anew: its new id says when it was overheard, which may be after a turn had
-            # begun.
+            # Inserted again: its new id tells when it was overheard, which may be after a turn
+            # began.
             return (
                 (Statement.TAKE_BACK_MESSAGE, _place(message)),
                 (Statement.ADD_MESSAGE, _message(message, taken, overheard=True)),
@@ -177,8 +175,8 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
 
 
 def _columns(table: Table, entry: Struct) -> dict[str, Any]:
-    """The columns that are named as fields of the entry: a new column of such a table is filled
-    without another word. What every message brings is written out below: that is faster.
+    """The columns named like fields of the entry, so that a new column needs no code here. Frequent
+    entries are written out below, which is faster.
     """
     found = {}
     for name, is_json in _common(table, type(entry)):
@@ -201,7 +199,7 @@ def _common(table: Table, kind: type[Struct]) -> tuple[tuple[str, bool], ...]:
 def _of_usage(entry: UsageAdded | UsageReserved | UsageReleased) -> tuple[Row, ...]:
     if isinstance(entry, UsageReleased):
         return _in_place_of(entry.turn_id, entry.number)
-    where, who = entry.payer or ("", 0)  # else that is known by the turn
+    where, who = entry.payer or ("", 0)  # otherwise the turn tells
     added = {
         "turn_id": entry.turn_id,
         "step": entry.step,
@@ -253,7 +251,7 @@ def _of_window(entry: WindowMoved | ConversationReset | PersonaChosen | PlaceSet
 
 
 def kept(segments: tuple[SentSegment, ...]) -> tuple[tuple[SentSegment, ...], bool]:
-    """The segments without media that are too large to keep, and whether they are still whole."""
+    """Drop media too large to keep. Returns the segments, and whether they are complete."""
     small = tuple(
         replace(segment, source="")
         if isinstance(segment, Attachment) and len(segment.source) > MAX_SOURCE
@@ -264,8 +262,8 @@ def kept(segments: tuple[SentSegment, ...]) -> tuple[tuple[SentSegment, ...], bo
 
 
 def _taken_up(entry: MessageTakenUp) -> tuple[Row, ...]:
-    """As a line of a turn that is not there yet, it waits as a question does; or of one that never
-    will be.
+    """Make a message a line of a turn that is not stored yet, so it waits like a question; or, if
+    `gone`, of one that never will be.
     """
     turn = {"turn_id": NO_TURN if entry.gone else ""}
     return ((Statement.TAKE_IN_LINE, {**turn, **_place(entry.message), **_said(entry.message)}),)
@@ -336,7 +334,7 @@ def _opened(entry: TurnOpened) -> tuple[Row, ...]:
         "asker": question.sender.user_id,
         "opened": entry.at,
     }
-    if entry.retry_of:  # it reads what the turn before it has read, and nothing more
+    if entry.retry_of:  # it reads what the repeated turn has read
         return ((Statement.OPEN_TURN, turn),)
     read: dict[str, Any] = {
         "turn_id": entry.turn_id,
@@ -354,7 +352,7 @@ def _opened(entry: TurnOpened) -> tuple[Row, ...]:
 
 
 def _said(message: MessageReceived) -> dict[str, Any]:
-    """The marks that tell messages of one id apart."""
+    """Distinguishes messages with the same id."""
     return {
         "message_id": plain(message.message_id),
         "asker": message.sender.user_id,

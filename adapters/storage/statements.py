@@ -1,13 +1,13 @@
-"""The statements the journal is written with: the same for both databases, compiled once to the
-driver's own form.
+"""The statements that write the journal: the same for both databases, compiled once to the driver's
+form.
 
-They are executed by the driver's cursor, past SQLAlchemy: for a batch of one or two rows, Core's
-execution would cost more than the database itself (36 us against 27 for one row of SQLite, 111
-against 37 for five; measured).
+They are executed on the driver's cursor, without SQLAlchemy: for a batch of one or two rows, Core
+would cost more than the database itself (36 us against 27 for one row of SQLite, 111 against 37 for
+five; measured).
 
-Each statement has its place in a batch. A batch is one transaction, so only dependencies matter:
-what reads other rows comes after them. Statements of equal place keep the order of their entries;
-others are brought together, so that equal ones are executed as one.
+Each statement has a position in a batch. A batch is one transaction, so only dependencies matter: a
+statement that reads other rows comes after them. Statements at the same position keep the order of
+their entries; others are grouped, so that equal ones are executed together.
 """
 
 from __future__ import annotations
@@ -35,12 +35,10 @@ from sqlalchemy import (
 from adapters.storage import tables
 
 OVERHEARD = 60
-"""How many of the messages overheard since the last turn the next one reads: the last ones."""
+"""The number of latest messages overheard since the last turn that the next one reads."""
 
 
 class Statement(IntEnum):
-    """A change to the tables."""
-
     ADD_MESSAGE = 0
     TAKE_BACK_MESSAGE = 1
     ERASE_MESSAGE = 2
@@ -102,7 +100,7 @@ class Statement(IntEnum):
 
     @property
     def place(self) -> int:
-        """Where in a batch it is executed."""
+        """Position in a batch."""
         return self // 10
 
 
@@ -111,9 +109,7 @@ Parameters: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A statement in the driver's own form; `values` turns its parameters by name into what the
-    driver wants.
-    """
+    """A statement in the driver's form; `values` converts its parameters by name to that form."""
 
     sql: str
     values: Callable[[Parameters], Any]
@@ -121,9 +117,7 @@ class Prepared:
 
 @lru_cache(maxsize=4)
 def compiled(dialect: Any) -> dict[Statement, Prepared]:
-    """Each statement as the dialect's driver takes it: parameters by name, or by place where the
-    dialect has those.
-    """
+    """Each statement in the form of the dialect's driver, with named or positional parameters."""
     clauses = {statement: text(sql) for statement, sql in SQL.items()} | {
         Statement.ADD_MESSAGE: _new(tables.messages, "erased", "turn_id"),
         Statement.OPEN_TURN: _new(tables.turns, "round", "closed"),
@@ -143,8 +137,8 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
 
 
 def _prepared(clause: Any) -> Prepared:
-    """SQLite's driver looks every name up anew for each row: values in order save 6 us of a
-    message's 80 (measured).
+    """SQLite's driver looks up each name for each row: positional values save 6 us of a message's
+    80 (measured).
     """
     return Prepared(
         str(clause), _in_order(clause.positiontup) if clause.positional else _as_they_are
@@ -152,7 +146,7 @@ def _prepared(clause: Any) -> Prepared:
 
 
 def _in_order(names: list[str]) -> Callable[[Parameters], tuple[Any, ...]]:
-    if len(names) == 1:  # of which an itemgetter makes no tuple
+    if len(names) == 1:  # an itemgetter of one name returns no tuple
         return lambda parameters: (parameters[names[0]],)
     return itemgetter(*names)
 
@@ -162,9 +156,7 @@ def _as_they_are(parameters: Parameters) -> Parameters:
 
 
 def _new(table: Table, *but: str) -> ClauseElement:
-    """A new row: each column is the parameter of its name, except these, which keep their
-    defaults.
-    """
+    """Insert a row: each column is a parameter, except these, which keep their defaults."""
     return (
         table.insert()
         .inline()
@@ -173,8 +165,8 @@ def _new(table: Table, *but: str) -> ClauseElement:
 
 
 def _of_turn(table: Table, *but: str, or_none: bool = False) -> ClauseElement:
-    """A new row of a turn, where there is that turn: one that was erased under way leaves none.
-    `or_none`: also one that belongs to no turn.
+    """Insert a row of a turn if the turn exists, as it may have been erased while running.
+    `or_none`: also without a turn.
     """
     named = [column for column in table.c if column.name not in {"id", *but}]
     values = [bindparam(column.name, type_=column.type) for column in named]
@@ -194,8 +186,8 @@ SQL = {
         UPDATE messages SET segments = '[]', erased = true
         WHERE conversation = :conversation AND message_id = :message_id""",
     # What the turn reads: its question, and the last of what was overheard since the turn before.
-    # Some servers give many messages one id (0), and an event that came again is there twice: so
-    # the question has a sender and a time.
+    # Some servers give many messages the id 0, and repeated events are stored twice, so the
+    # question is identified by sender and time too.
     Statement.CONSUME_MESSAGES: """
         UPDATE messages SET turn_id = :turn_id
         WHERE turn_id = '' AND id IN (
@@ -214,7 +206,7 @@ SQL = {
             ) AS alike
             WHERE NOT overheard AND sender = :asker AND time = :asked
         )""",
-    # A line beside the question, as the question itself; one that was overheard is passed over.
+    # A line beside the question, handled like the question; skipped if it was overheard.
     Statement.CONSUME_LINE: """
         UPDATE messages SET turn_id = :turn_id
         WHERE turn_id = '' AND id IN (
@@ -225,7 +217,7 @@ SQL = {
             ) AS alike
             WHERE NOT overheard AND sender = :asker AND time = :asked
         )""",
-    # Said while the turn goes on, whether it was for the bot or overheard.
+    # A message during the turn, whether to the bot or overheard.
     Statement.TAKE_IN_LINE: """
         UPDATE messages SET turn_id = :turn_id, overheard = false WHERE id IN (
             SELECT id FROM (
@@ -239,14 +231,14 @@ SQL = {
         DELETE FROM steered WHERE message_id = :message_id
             AND turn_id IN (SELECT turn_id FROM messages
                 WHERE conversation = :conversation AND message_id = :message_id)""",
-    # A mark instead of a mark on each row: thousands may have been overheard since the last turn.
+    # One position instead of a mark per row: thousands may have been overheard since the last turn.
     Statement.MARK_READ: """
         INSERT INTO windows (conversation, read_to)
         VALUES (:conversation,
             coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET read_to = excluded.read_to""",
-    # The mark goes back to before the first line that the turn, or the one it repeats, overheard;
-    # what others have read keeps its marks, what was before a reset stays read. Slow, but rare.
+    # Move the position to before the first line overheard by the turn or the one it repeats. Lines
+    # that others have read keep their marks; those before a reset stay read. Slow, but rare.
     Statement.MARK_UNREAD: """
         WITH these AS (
             SELECT messages.id, messages.conversation FROM turns
@@ -279,13 +271,13 @@ SQL = {
         INSERT INTO place_settings (conversation, name, value)
         VALUES (:conversation, :name, :value)
         ON CONFLICT (conversation, name) DO UPDATE SET value = excluded.value""",
-    # Who was forgotten meanwhile stays so.
+    # An erased person stays erased.
     Statement.NUMBER_MEMBER: """
         INSERT INTO speakers (conversation, number, user_id, name)
         VALUES (:conversation, :number, :user_id, :name)
         ON CONFLICT (conversation, number) DO UPDATE SET name = excluded.name
             WHERE speakers.user_id = excluded.user_id""",
-    # Turns that had not ended when a recalled message was taken; the latest, where nobody heard it.
+    # Turns that had not ended when a recalled message was received; the latest ones if it was not.
     Statement.FIND_READERS: """
         SELECT id, question, "user", round FROM turns
         WHERE conversation = :conversation AND coalesce(closed, 1e18) >= coalesce((SELECT min(taken)
@@ -305,7 +297,7 @@ SQL = {
     Statement.FIND_OWN_STEPS: "SELECT id, message FROM steps WHERE turn_id = :turn_id ORDER BY id",
     Statement.FIND_OWN_REQUESTS: """
         SELECT id, message FROM requests WHERE turn_id = :turn_id AND message IS NOT NULL""",
-    # The line that tells what was published of a draft, and the draft's own rows.
+    # The line on the publication of a draft, and the draft's own rows.
     Statement.FIND_PUBLISHED: """
         SELECT message_id, segments FROM messages
         WHERE conversation = :conversation AND message_id LIKE :line AND NOT erased""",
@@ -324,7 +316,7 @@ SQL = {
     Statement.REWRITE_STEP: "UPDATE steps SET message = :message WHERE id = :id",
     Statement.REWRITE_TURN: """
         UPDATE turns SET question = :question, "user" = :user, round = :round WHERE id = :id""",
-    # A summary that a rewritten round went into is given up, and the latest rounds are told again.
+    # Drop a summary that includes a rewritten round, and show the latest rounds again.
     Statement.TELL_AGAIN: """
         UPDATE windows SET summary = '', light_to = 0, first_turn = coalesce((
             SELECT min(id) FROM (
@@ -344,7 +336,7 @@ SQL = {
             coalesce((SELECT max(id) FROM messages WHERE conversation = :conversation), 0))
         ON CONFLICT (conversation) DO UPDATE SET first_turn = excluded.first_turn,
             read_to = excluded.read_to, light_to = 0, summary = ''""",
-    # Of a turn that was erased under way it is known who pays where that was written down.
+    # The payer of a turn that was erased while running is known if it was recorded.
     Statement.ADD_USAGE: """
         INSERT INTO usage (turn_id, step, reserved, conversation, asker,
             model, prompt, completion, cached, reasoning, cost, at)
@@ -355,7 +347,7 @@ SQL = {
             :model, :prompt, :completion, :cached, :reasoning, :cost, :at
         FROM (SELECT max(id) AS id FROM turns WHERE turn_id = :turn_id) AS newest
         LEFT JOIN turns ON turns.id = newest.id""",
-    # Older versions had the number in the step, below 0.
+    # Older versions stored the number in the step, negated.
     Statement.DROP_RESERVED: """
         DELETE FROM usage WHERE turn_id = :turn_id AND (reserved = :number OR step = -:number)""",
     Statement.CLOSE_TURN: """
@@ -365,15 +357,14 @@ SQL = {
         UPDATE sends SET state = :state, changed = :at, reason = :reason,
             message_id = CASE WHEN :message_id = '' THEN message_id ELSE :message_id END
         WHERE id = (SELECT max(id) FROM sends WHERE send_id = :send_id)""",
-    # A new start forgets the result: should chance have given the ids twice, this call must not
-    # look finished.
+    # A new start clears the result: if ids collide, this call must not look finished.
     Statement.START_CALL: """
         INSERT INTO tool_calls (turn_id, step, call_id, name, started)
         SELECT :turn_id, :step, :call_id, :name, :started
         WHERE EXISTS (SELECT 1 FROM turns WHERE turn_id = :turn_id)
         ON CONFLICT (turn_id, step, call_id)
         DO UPDATE SET name = excluded.name, started = excluded.started, result = NULL""",
-    # A call that is answered without being made (no such tool, say) has not started.
+    # A call answered without being made (no such tool, say) has not started.
     Statement.FINISH_CALL: """
         INSERT INTO tool_calls (turn_id, step, call_id, name, result, code, seconds)
         SELECT :turn_id, :step, :call_id, :name, :result, :code, :seconds
@@ -405,7 +396,7 @@ SQL = {
             made = excluded.made, used = excluded.used, expires = excluded.expires""",
     Statement.FORGET_TERMS: "DELETE FROM memory_terms WHERE memory_id = :memory_id",
     Statement.FORGET_MEMORY: "DELETE FROM memories WHERE memory_id = :memory_id",
-    # The facts of a conversation beyond those it may have: the least used ones.
+    # The least used facts above a conversation's limit.
     Statement.CROP_TERMS: """
         DELETE FROM memory_terms WHERE memory_id IN (
             SELECT memory_id FROM memories WHERE conversation = :conversation
@@ -414,7 +405,7 @@ SQL = {
         DELETE FROM memories WHERE id IN (
             SELECT id FROM memories WHERE conversation = :conversation
             ORDER BY used DESC, id DESC LIMIT 1000 OFFSET :most)""",
-    # What was taken from a recalled message goes with it.
+    # Facts from a recalled message are deleted with it.
     Statement.UNLEARN_TERMS: """
         DELETE FROM memory_terms WHERE memory_id IN (
             SELECT memory_id FROM memories
@@ -426,14 +417,12 @@ SQL = {
         UPDATE memories SET used = :at, expires = :expires WHERE memory_id = :memory_id""",
     Statement.RESUME_RUN: "UPDATE runs SET state = NULL, expires = NULL WHERE run_id = :run_id",
 }
-"""What only SQL says plainly; both databases understand it."""
+"""Statements that are clearest in SQL; both databases accept them."""
 
 
 Row: TypeAlias = tuple[Statement, dict[str, Any]]
 
 
 def plain(text: str) -> str:
-    """The text as a column takes it: PostgreSQL has no NUL. (In JSON it is written as an escape,
-    and stays.)
-    """
+    """The text for a column: PostgreSQL has no NUL. (JSON escapes it.)"""
     return text.replace("\0", "�")

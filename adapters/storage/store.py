@@ -1,6 +1,4 @@
-"""The `Store` port on an SQL database: one task and one thread that write, two threads that
-read.
-"""
+"""The `Store` port on an SQL database: a task and a thread for writing, two threads for reading."""
 
 from __future__ import annotations
 
@@ -49,23 +47,23 @@ from bot.core.memories import MemoryKept
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from frostagent.types.ports import Clock
 
-if TYPE_CHECKING:  # of clusters alone
+if TYPE_CHECKING:  # clusters only
     from adapters.storage.leases import Lease
 
-WATCH = 5.0  # seconds between two looks whether the journal is there and ours
+WATCH = 5.0  # seconds between two checks that the journal is there and ours
 SELF_CHECK = 2.0  # seconds after the start
-FIRST_SWEEP, SWEEPS = 60.0, 3600.0  # seconds: after the start, between two
-AGAIN = 0.2  # seconds between two looks whether an outage is over
+FIRST_SWEEP, SWEEPS = 60.0, 3600.0  # seconds after the start, and between sweeps
+AGAIN = 0.2  # seconds between two attempts during an outage
 BETWEEN = 0.05  # seconds between two batches of a sweep
 
 NOTED = frozenset({MessageObserved, MessageOverheard, MemoryKept, MessageErased})
-"""The entries that the store itself remembers something of."""
+"""The entries that update the store's own memory."""
 
 logger = logging.getLogger(__name__)
 
 
 class SqlStore:
-    """The journal. Entries go through the writer; what is read is what was put before."""
+    """The journal. Entries go through the writer; reads see what was put before."""
 
     def __init__(
         self,
@@ -85,9 +83,9 @@ class SqlStore:
         self._batches = batches
         self._writing = writing
         self._clock = clock
-        # The conversations that may have a past, and those of which this process knows one. Others
-        # are not read about.
-        self._with_past: set[Conversation] | None = None  # None while nobody has looked
+        # Conversations with entries of earlier processes, and those known to this process. Nothing
+        # is read for others.
+        self._with_past: set[Conversation] | None = None  # None until read
         self._met: set[Conversation] = set()
         self.reader = Reader(database, reading, writer=writer, batches=batches)
         self.memories = SqlMemories(self.reader, clock)
@@ -103,7 +101,7 @@ class SqlStore:
         )
         self.write_by = batches.write_by
         self._opened, self._recalls = clock.now(), 0
-        self._is_untouched = True  # nothing was put yet: whatever is found is an earlier process's
+        self._is_untouched = True  # nothing was put: all unfinished work is an earlier process's
 
     def put(self, *entries: Entry) -> None:
         """Take entries; they are durable within 100 ms. Never waits, never raises."""
@@ -112,7 +110,7 @@ class SqlStore:
 
     def _note(self, entries: tuple[Entry, ...]) -> None:
         self._is_untouched = False
-        if NOTED.isdisjoint(map(type, entries)):  # as nearly always
+        if NOTED.isdisjoint(map(type, entries)):  # the usual case
             return
         for entry in entries:
             match entry:
@@ -129,8 +127,9 @@ class SqlStore:
                     pass
 
     async def commit(self, *entries: Entry) -> bool:
-        """Take entries and wait until they and all before them are durable; False where that cannot
-        be promised. With a lease it is waited for: what one only remembers, others could do again.
+        """Take entries and wait until these and all earlier ones are durable. Returns False if that
+        cannot be promised; with a lease it waits instead, because other workers could repeat what
+        is only in memory.
         """
         if entries:
             self._note(entries)
@@ -141,7 +140,7 @@ class SqlStore:
         return kept
 
     async def remember(self, conversation: Conversation) -> Remembered | None:
-        """The conversation's memory for its next prompt; None where it cannot be read."""
+        """The conversation's memory for its next prompt; None if it cannot be read."""
         is_new = conversation not in self._met
         self._met.add(conversation)
         if is_new and self._with_past is not None and conversation not in self._with_past:
@@ -155,28 +154,24 @@ class SqlStore:
     async def heard(
         self, conversation: Conversation, message_ids: Collection[str]
     ) -> set[str] | None:
-        """Which of these messages were observed there or sent from here; None where it cannot be
-        read.
-        """
-        if not await self._writer.commit():  # what waits to be written was observed, too
+        """Which of these messages were received there or sent from here; None if unknown."""
+        if not await self._writer.commit():  # messages waiting to be written count too
             return None
         return await self.reader.read(conversations.heard, conversation, message_ids)
 
     async def latest(self, conversation: Conversation) -> tuple[KnownLine, ...] | None:
-        """The latest messages that were observed there, or sent from here; None where it cannot be
-        read.
-        """
+        """The latest messages received there or sent from here; None if unknown."""
         if not await self._writer.commit():
             return None
         return await self.reader.read(conversations.latest, conversation)
 
     async def described(self, digest: str) -> str:
-        """The description of the picture of this digest; empty where that is not known."""
+        """The description of an image by its digest; empty if unknown."""
         return await self.reader.read(conversations.described, digest) or ""
 
     async def recover(self) -> Recovery | None:
-        """Everything left unfinished before anything was put; None where it cannot be read, or
-        nothing can be written: whoever settled it then would do so again at the next start.
+        """Return the work left unfinished before anything was put. None if it cannot be read or
+        nothing can be written: settling it then would be repeated at the next start.
         """
         now, before = self._clock.now(), math.inf if self._is_untouched else self._opened
 
@@ -188,20 +183,18 @@ class SqlStore:
             return replace(recovery, whole=whole, restored=restored)
 
         while True:
-            # In trouble, what could be read is older than what an earlier process wrote ahead and
-            # this one keeps in memory: the end of the trouble may come before that of the reading.
+            # During an outage, a read lacks what an earlier process wrote ahead and this one has in
+            # memory, and the outage may end before the read does.
             if not await self._writer.commit():
                 return None
             recalls = self._recalls
             self._with_past = await self.reader.peek(conversations.conversations)
             recovery = await self.reader.peek(recover)
-            if recalls == self._recalls:  # else what was read may tell what nobody is to read
+            if recalls == self._recalls:  # otherwise the result may contain recalled text
                 return None if self._writer.in_trouble else recovery
 
     def state(self) -> Mapping[str, Any]:
-        """Where it is, whether it cannot be written at the moment, and how many entries wait in
-        memory.
-        """
+        """Its place, whether it cannot be written now, and the number of entries in memory."""
         return {
             "place": self._database.place,
             "in_trouble": self._writer.in_trouble,
@@ -209,9 +202,7 @@ class SqlStore:
         }
 
     async def tidy(self, retention: Retention) -> None:
-        """Add up days that are over, and delete what is too old or too much, for ever, in small
-        batches: others' entries are written in between.
-        """
+        """Add up past days and delete surplus rows, for ever, in batches between writes."""
         pause = FIRST_SWEEP
         while True:
             await self._clock.sleep(pause)
@@ -230,9 +221,7 @@ class SqlStore:
                 logger.debug("deleting failed", exc_info=True)
 
     async def watch(self, every: float) -> None:
-        """See now and then that the journal can be used and is still ours, also where nobody says
-        anything.
-        """
+        """Check regularly that the journal is usable and still ours, even without writes."""
         while True:
             await self._clock.sleep(every)
             self._writer.retry()
@@ -251,15 +240,15 @@ async def open_store(
     lease: Lease | None = None,
     scope: AccountScope = EVERY_ACCOUNT,
 ) -> AsyncIterator[SqlStore]:
-    """The store behind a STORE_URL, while the block runs; at its end all that was put is written.
+    """Open the store of a STORE_URL while the block runs; at its end, everything put is written.
 
-    A database that cannot be used just now is told to `trouble`, and the store works from memory
-    until it can. Raises ConfigError for one that never can: a url that is none, a missing driver, a
-    schema of a newer version, a journal that another process has (`JournalTaken`; if that shows
-    later, `ousted` is called before it is raised). With a `lease` it is one of several that could
-    have it (PostgreSQL), has its `scope` of it for as long as it renews that, and waits through
-    outages; one that cannot be reached at the start is `Away`. `migrate` is that of
-    `adapters.storage.migrate`, imported when it is called: Alembic is large and rarely needed.
+    If the database cannot be used now, that is reported to `trouble`, and the store works from
+    memory until it can. Raises ConfigError if it never can: an invalid URL, a missing driver, a
+    newer schema, a journal of another process (`JournalTaken`; if that shows later, `ousted` is
+    called first). With a `lease`, other processes may have it too (PostgreSQL): it has its `scope`
+    while it renews the lease, and waits through outages; if it cannot be reached at the start, it
+    raises `Away`. `migrate` is `adapters.storage.migrate`, imported on use, because Alembic is
+    large and rarely needed.
     """
     loop = asyncio.get_running_loop()
 
@@ -307,8 +296,8 @@ async def open_store(
 
 
 async def _begin_in_trouble(writer: Writer, reason: str, database: Database) -> None:
-    """Tell of it; where a damaged file was moved away, begin a new one before anybody needs it.
-    Raises Away where others may have it.
+    """Report it; after a damaged file was moved away, begin a new one at once. Raises Away if
+    others may have the journal.
     """
     if database.is_leased:
         raise Away(database.place, reason)
@@ -320,13 +309,13 @@ async def _begin_in_trouble(writer: Writer, reason: str, database: Database) -> 
 def _is_gone(database: Database) -> bool:
     try:
         return database.file is not None and not database.file.exists()
-    except OSError:  # a folder that nobody may look into
+    except OSError:  # the folder cannot be read
         return False
 
 
 @asynccontextmanager
 async def _at_work(writer: Writer, *beside: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """The writer runs within the block, and at its end until all is written; this beside it."""
+    """Run the writer and these tasks within the block; at its end, write everything."""
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(writer.run())
         tasks = [group.create_task(work) for work in beside]
@@ -339,7 +328,7 @@ async def _at_work(writer: Writer, *beside: Coroutine[Any, Any, None]) -> AsyncI
 
 
 async def _check_itself(database: Database, trouble: NotifyOwners, clock: Clock) -> None:
-    """Where the process before was killed, let SQLite check its file, beside everything else."""
+    """If the previous process was killed, have SQLite check its file in the background."""
     await clock.sleep(SELF_CHECK)
     file = database.file
     while file is not None and not database.ready:

@@ -1,12 +1,10 @@
-"""The journal's schema: the tables, their indexes, and the revisions the schema
-went through.
+"""The journal's schema: tables, indexes, and revisions.
 
-Ids of rows are our own and rise in the order of writing; a message_id is never assumed unique. A
-conversation is its text, `10001:group:4242`. Columns that hold JSON hold what `bot/core/codec.py`
-wrote.
+Row ids are ours and rise in the order of writing; a message_id is never assumed unique. A
+conversation is its text, `10001:group:4242`. JSON columns hold what `bot/core/codec.py` wrote.
 
-Where the newest row of a key is looked for, its index ends with the id: PostgreSQL, before it has
-statistics, would rather walk all rows from the newest on.
+An index used to find the newest row of a key ends with the id: without statistics, PostgreSQL would
+otherwise scan all rows from the newest on.
 """
 
 from __future__ import annotations
@@ -36,9 +34,7 @@ metadata = MetaData()
 
 
 def table(name: str, *columns: Any, marked: bool = False) -> Table:
-    """A new table; where a mark may point at a row of it, an id must not come again after it was
-    deleted.
-    """
+    """A new table. `marked`: another one points to its rows, so ids are never reused."""
     row_id = Column(
         "id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
     )
@@ -46,13 +42,12 @@ def table(name: str, *columns: Any, marked: bool = False) -> Table:
 
 
 def part_of(name: str, *columns: str, where: str) -> Index:
-    """An index of the rows of which that is true."""
     return Index(name, *columns, sqlite_where=text(where))
 
 
 @event.listens_for(metadata, "before_create")
 def _likewise_on_postgres(whole: MetaData, connection: Connection, **_more: Any) -> None:
-    # To name PostgreSQL above loads SQLAlchemy's part for it, 2 MiB, for SQLite, too.
+    # Naming PostgreSQL above would load SQLAlchemy's part for it, 2 MiB, for SQLite too.
     if connection.dialect.name == "postgresql":
         for index in (index for table in whole.tables.values() for index in table.indexes):
             options = index.dialect_options
@@ -73,9 +68,7 @@ def moment(name: str, *, nullable: bool = False) -> Column[float]:
 
 
 def json(name: str, *, nullable: bool = False) -> Column[str]:
-    """Text, not the databases' own JSON types: those change it, and refuse what QQ sends (a
-    NUL).
-    """
+    """Text, not the databases' JSON types, which alter it and reject what QQ sends (NUL)."""
     return Column(name, Text, nullable=nullable, info={"json": True})
 
 
@@ -84,8 +77,8 @@ def flag(name: str) -> Column[bool]:
 
 
 REVISIONS = ("0015", "0016")
-"""The revisions of the schema that this code reads, oldest first; the first is the baseline
-(`baseline.py`), the last the one this code needs (migrations/versions).
+"""The revisions that this code reads, oldest first: from the baseline (`baseline.py`) to the
+current one (migrations/versions).
 """
 
 versions = Table(
@@ -94,7 +87,7 @@ versions = Table(
     Column("version_num", String(32), nullable=False),
     PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
-"""Alembic's own table; its one row is the revision the schema is at."""
+"""Alembic's own table; its one row is the schema's revision."""
 
 # --- conversations --------------------------------------------------------------------------------
 
@@ -122,14 +115,14 @@ messages = table(
     Index("messages_by_time", "taken"),
     marked=True,
 )
-"""Every message observed. What was taken lately is also the de-duplication window."""
+"""Every message received. Recent ones are also the deduplication window."""
 
 windows = table(
     "windows",
     Column("conversation", Text, nullable=False, unique=True),
     number("first_turn"),  # turns.id: where the prompt begins
-    number("read_to"),  # messages.id: the last one a turn has read, or passed over
-    number("light_to"),  # turns.id: the last one whose round is told with shortened tool results
+    number("read_to"),  # messages.id: the last one a turn has read or skipped
+    number("light_to"),  # turns.id: the last one shown with shortened tool results
     words("summary"),  # of what came before the first turn
 )
 
@@ -146,14 +139,14 @@ verdicts = table(
     Index("verdicts_by_message_id", "conversation", "message_id", "id"),
     Index("verdicts_by_time", "at"),
 )
-"""What became of the messages that were for the bot, the last of a message's counts."""
+"""Verdicts on the messages to the bot; the last one of a message counts."""
 
 speakers = table(
     "speakers",
     Column("conversation", Text, nullable=False),
     Column("number", BigInteger, nullable=False),
-    number("user_id"),  # 0: whoever it was is forgotten, and nobody gets the number again
-    words("name"),  # last seen
+    number("user_id"),  # 0: the person was erased, and the number is not reused
+    words("name"),  # latest
     UniqueConstraint("conversation", "number"),
 )
 """The numbers of people in conversations, `小明#2`."""
@@ -164,13 +157,13 @@ things = table(
     Column("number", BigInteger, nullable=False),
     words("message_id"),
     number("sender"),
-    json("thing", nullable=True),  # none: it was taken back, and nothing gets the number again
+    json("thing", nullable=True),  # null: recalled; the number is not reused
     moment("at"),
     UniqueConstraint("conversation", "number"),
     Index("things_by_message_id", "conversation", "message_id"),
     Index("things_by_time", "at"),
 )
-"""The things prompts showed by a short name, `[图片 i7]`, for `look` to open."""
+"""The attachments that prompts name, `[图片 i7]`, for `look` to open."""
 
 pictures = table(
     "pictures",
@@ -179,39 +172,37 @@ pictures = table(
     moment("at"),
     Index("pictures_by_time", "at"),
 )
-"""What pictures show, for models that do not see: the same one is looked at once in a month."""
+"""Descriptions of images for models that cannot see; one image is described once a month."""
 
 chosen = table(
     "choices",
     Column("conversation", Text, nullable=False, unique=True),
     words("persona"),  # its key; empty: as the files say
 )
-"""Who the bot is in a conversation, where somebody chose that by command."""
+"""The persona chosen by command in a conversation."""
 
 place_settings = table(
     "place_settings",
     Column("conversation", Text, nullable=False),
     Column("name", Text, nullable=False),
-    words("value"),  # empty: as usual
+    words("value"),  # empty: the default
     UniqueConstraint("conversation", "name"),
 )
-"""What people set for a conversation by command, `/quiet 2h`."""
+"""Settings made in a conversation by command, `/quiet 2h`."""
 
 # --- turns ----------------------------------------------------------------------------------------
 
 KEPT = "round IS NOT NULL"
-"""The turns whose rounds the history keeps."""
+"""Turns whose rounds are in the history."""
 
 IN_ERROR = "error <> ''"
-"""The runs that have an error to tell."""
+"""Runs with an error."""
 
 UNFINISHED = "state IN ('queued', 'sending', 'unknown')"
-"""The sends nobody knows the end of. Written out, never with parameters: only then SQLite uses
-their index.
-"""
+"""Sends without a known end. A literal, because SQLite uses the index only without parameters."""
 
 WAS_DRAFT = "state IN ('published', 'reworded')"
-"""The sends that were drafts, and were published."""
+"""Published drafts."""
 
 turns = table(
     "turns",
@@ -221,9 +212,7 @@ turns = table(
     Column("asker", BigInteger, nullable=False),
     json("question"),
     json("user"),
-    json(
-        "round", nullable=True
-    ),  # none until the turn is closed, and where the history does not keep it
+    json("round", nullable=True),  # null until closed, or if the history does not keep it
     moment("opened"),
     moment("closed", nullable=True),
     words("retry_of"),
@@ -243,7 +232,7 @@ runs = table(
     words("error"),
     *map(number, ("steps", "prompt", "completion", "cached", "reasoning")),
     Column("cost", Double),
-    Column("state", Text),  # of a suspended run: all it needs to go on
+    Column("state", Text),  # of a suspended run: all it needs to resume
     moment("expires", nullable=True),
     Index("runs_by_turn_id", "turn_id"),
     part_of("runs_in_error", "id", where=IN_ERROR),
@@ -271,7 +260,7 @@ steered = table(
     Index("steered_by_turn_id", "turn_id"),
     Index("steered_by_message_id", "message_id"),
 )
-"""The lines that a turn took in while it went on, and after which step."""
+"""Lines added to a running turn, and after which step."""
 
 tool_calls = table(
     "tool_calls",
@@ -279,7 +268,7 @@ tool_calls = table(
     Column("step", Integer, nullable=False),
     Column("call_id", Text, nullable=False),
     words("name"),
-    moment("started", nullable=True),  # none where the call was answered without being made
+    moment("started", nullable=True),  # null if the call was answered without being made
     json("result", nullable=True),
     words("code"),
     Column("seconds", Double),
@@ -289,7 +278,7 @@ tool_calls = table(
 requests = table(
     "requests",
     Column("turn_id", Text, nullable=False),
-    words("run"),  # the subagent's; empty where nobody knows whose it was
+    words("run"),  # the subagent's; empty if unknown
     number("step"),
     words("model"),
     words("outcome"),
@@ -298,7 +287,7 @@ requests = table(
     moment("at"),
     Index("requests_by_turn_id", "turn_id"),
 )
-"""The requests to models that are no steps of their turns: those that failed, and subagents'."""
+"""Requests to models that are not steps of their turns: failed ones, and those of subagents."""
 
 sends = table(
     "sends",
@@ -325,31 +314,29 @@ sends = table(
 # --- sums -----------------------------------------------------------------------------------------
 
 SHARED = "requests", "prompt", "completion", "cached", "unpriced", "cost"
-"""What tools of one step have a part of each."""
+"""The shares of tools called in one step."""
 
 PAYER = 1 - 2**31
-"""The step of a row that says only whose a turn was that was erased before it took anything; it is
-no request.
-"""
+"""The step of a row that only records who pays for an erased turn; it is no request."""
 
 usage = table(
     "usage",
     Column("turn_id", Text, nullable=False),
-    Column("step", Integer, nullable=False),  # 0 where it was asked for beside them
+    Column("step", Integer, nullable=False),  # 0 for a request outside of the steps
     words("conversation"),
     number("asker"),
     words("model"),
     *map(number, ("prompt", "completion", "cached", "reasoning")),
     Column("cost", Double),
     moment("at"),
-    number("reserved"),  # its number, where the request is under way or was cut off
+    number("reserved"),  # its number, while the request is under way or was cut off
     Index("usage_by_turn_id", "turn_id"),
     Index("usage_by_time", "at"),
 )
 
 day_usage = table(
     "day_usage",
-    moment("day"),  # its midnight, in the time zone of the process that added it up
+    moment("day"),  # midnight, in the time zone of the process that added it up
     words("conversation"),
     number("asker"),
     words("model"),
@@ -357,7 +344,7 @@ day_usage = table(
     Column("cost", Double, nullable=False),
     Index("day_usage_by_day", "day"),
 )
-"""The sums of `usage` of days that are over; of a day that has none nothing was used."""
+"""Sums of `usage` per past day; a day without rows had no usage."""
 
 day_tools = table(
     "day_tools",
@@ -366,24 +353,24 @@ day_tools = table(
     *(Column(name, Double, nullable=False) for name in SHARED),
     Index("day_tools_by_day", "day"),
 )
-"""The same by the tools whose results requests were the first to read (`retention.py`)."""
+"""The same by tool, for the requests that first read its results (`retention.py`)."""
 
 day_totals = table(
     "day_totals",
-    moment("day"),  # its midnight, in the time zone of the workers
-    number("who"),  # a person, 0 are all
+    moment("day"),  # midnight, in the time zone of the workers
+    number("who"),  # a person; 0 is the total
     number("tokens"),
     Column("cost", Double, nullable=False),
     UniqueConstraint("day", "who"),
 )
-"""The same of today by person, where workers of a cluster share its limits (`day_totals.py`)."""
+"""Today's sums by person, if workers of a cluster share limits (`day_totals.py`)."""
 
 # --- facts ----------------------------------------------------------------------------------------
 
 memories = table(
     "memories",
     Column("conversation", Text, nullable=False),
-    flag("private"),  # said in private: told in no group
+    flag("private"),  # said in private: never shown in a group
     Column("memory_id", Text, nullable=False, unique=True),
     number("subject"),
     number("author"),
@@ -408,14 +395,13 @@ memory_terms = table(
     Index("memory_terms_by_term", "shelf", "term", "memory_id"),
     Index("memory_terms_by_memory_id", "memory_id"),
 )
-"""What each fact is found by: its words (`bot/policy/memory_rules.py`), on every shelf it is
-looked for.
+"""The index of facts: each fact's words (`bot/policy/memory_rules.py`), on each of its shelves.
 
-A table both databases have alike, and pairs of characters: neither SQLite's FTS5 nor PostgreSQL's
-own parser finds Chinese words of two characters.
+An ordinary table for both databases, with pairs of characters: neither SQLite's FTS5 nor
+PostgreSQL's parser finds Chinese words of two characters.
 """
 
-# --- the console, and what is written ahead -------------------------------------------------------
+# --- the console, and writing ahead ---------------------------------------------------------------
 
 audit = table(
     "audit",
@@ -427,7 +413,7 @@ audit = table(
     words("outcome"),
     Index("audit_by_time", "at"),
 )
-"""What was done in the operator's console, refused logins among it."""
+"""The audit of the operator's console, including refused logins."""
 
 applied = Table(
     "applied",
@@ -439,11 +425,9 @@ applied = Table(
         autoincrement=False,
     ),
 )
-"""One row: up to which number the lines written ahead are in their tables (`ahead.py`); on
-PostgreSQL none.
-"""
+"""One row: the number of the last applied line (`ahead.py`); unused on PostgreSQL."""
 
-# --- whose a row is -------------------------------------------------------------------------------
+# --- the conversation of a row --------------------------------------------------------------------
 
 BY_CONVERSATION = (
     messages,
@@ -460,7 +444,7 @@ BY_CONVERSATION = (
     memories,
     memory_terms,
 )
-"""The tables that say themselves which conversation a row belongs to."""
+"""Tables with their own conversation column."""
 
 BY_TURN = (runs, steps, steered, tool_calls, requests)
-"""The tables whose rows belong to the conversation of their turn."""
+"""Tables whose rows belong to their turn's conversation."""

@@ -1,8 +1,8 @@
-"""STORE_URL, in every form people write it -> the one url SQLAlchemy's synchronous engine takes.
+"""Normalizes STORE_URL to a URL for SQLAlchemy's synchronous engine.
 
 sqlite+aiosqlite:///data/frostagent.db and sqlite:///... are the file; postgresql://, postgres://
-and the forms that name a driver are PostgreSQL through psycopg. No message repeats the url: it may
-hold a password.
+and forms with a driver are PostgreSQL through psycopg. No message contains the URL, which may hold
+a password.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ POSTGRES = "postgresql+psycopg"
 
 
 def read_url(text: str) -> URL:
-    """The database a STORE_URL means. Raises ConfigError."""
+    """Parse a STORE_URL. Raises ConfigError."""
     try:
         url = make_url(text.strip())
-    except (ArgumentError, ValueError):  # ValueError: a port that is no number
+    except (ArgumentError, ValueError):  # ValueError: an invalid port
         raise _refused("is not the url of a database") from None
     match url.drivername.partition("+")[0]:
         case "sqlite":
@@ -52,12 +52,12 @@ def read_url(text: str) -> URL:
 
 
 def file_of(url: URL) -> Path | None:
-    """The file of an SQLite database; None where it is another one."""
+    """The file of an SQLite database; None for others."""
     return Path(url.database or "") if url.drivername == SQLITE else None
 
 
 def place_of(url: URL) -> str:
-    """Where the database is, for people: without a password."""
+    """The database's place for people, without a password."""
     if url.drivername == SQLITE:
         return str(url.database)
     return (

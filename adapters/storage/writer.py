@@ -1,12 +1,11 @@
-"""When the journal is written: at once where somebody waits for it (before its batch if the
-database can do that, else in one), else within 50 ms; in a busy time up to 40 ms later, in fewer
-and larger batches; and what if it cannot be.
+"""Decides when the journal is written: at once if a caller waits (ahead of its batch if possible,
+else as a batch), otherwise within 50 ms; under load up to 40 ms later, in fewer and larger batches.
+Handles outages.
 
-Invariants: entries are written in the order they were put. Nobody waits for a store in trouble:
-what is put then is kept in memory, up to a limit, and written as soon as that is possible. Once a
-batch of an outage is written, who commits waits again: what has gathered is on its way, and
-somebody who dies before it is there must not have said anything that it tells of. Each outage is
-told once, and its end once.
+Invariants: entries are written in the order they were put. No caller waits during an outage:
+entries are kept in memory, up to a limit, and written as soon as possible. Once a batch of an
+outage is written, commits wait again, so that a process that dies has said nothing that depends on
+an unwritten entry. Each outage is reported once, and so is its end.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from frostagent.types.runs import StepFinished, ToolFinished, ToolStarted
 
 
 class _Promise(Struct, frozen=True):
-    """Somebody waits for the last `entries` before this place in the queue."""
+    """A caller waits for the last `entries` before this place in the queue."""
 
     entries: int
     kept: asyncio.Future[bool]
 
     def keep(self, word: bool) -> None:
-        if not self.kept.done():  # who waited may have been cancelled
+        if not self.kept.done():  # the caller may be cancelled
             self.kept.set_result(word)
 
 
@@ -43,10 +42,10 @@ _Item: TypeAlias = "Put | _Promise"
 
 
 class Backlog:
-    """`queue` is what was put, `writing` what was taken from it and is not settled.
+    """`queue` was put; `writing` was taken from it and is not settled.
 
-    `full` is how many entries it may hold before `make_room`; at first that is `limit`.
-    `caught_up` and `lost` count entries since the last outage began.
+    `full` is the number of entries at which `make_room` is due, initially `limit`. `caught_up` and
+    `lost` count entries since the last outage began.
     """
 
     def __init__(self, limit: int) -> None:
@@ -56,27 +55,26 @@ class Backlog:
         self.caught_up = self.lost = 0
         self._limit = limit
         self._asked = 0  # promises in the queue
-        # Each with the number of entries in `writing` it stands behind.
+        # each with its position in `writing`
         self._promises: list[tuple[int, _Promise]] = []
 
     def __len__(self) -> int:
         return len(self.queue) + len(self.writing)
 
     def promise(self, entries: int) -> asyncio.Future[bool]:
-        """Whether all that was put until now came to be written, of the last `entries` each."""
+        """Return a future: whether the last `entries` put until now were written."""
         promise = _Promise(entries, asyncio.get_running_loop().create_future())
         self.queue.append(promise)
         self._asked += 1
         return promise.kept
 
     def write_at_once(self, batches: EntryBatches) -> bool:
-        """Make all in the queue durable without a batch; False where that cannot be."""
-        if self._asked:  # who waits there waits for a batch
+        """Make the whole queue durable without a batch. Returns False if that is not possible."""
+        if self._asked:  # earlier callers wait for a batch
             return False
         return batches.write_at_once(cast("Sequence[Put]", self.queue))
 
     def take(self) -> None:
-        """Move the queue to `writing`."""
         self._asked = 0
         for item in self.queue:
             if isinstance(item, _Promise):
@@ -86,7 +84,7 @@ class Backlog:
         self.queue.clear()
 
     def settle(self, written: Written) -> None:
-        """Forget what is written, and keep the promises about it."""
+        """Remove what is written, and resolve the promises about it."""
         for behind, promise in self._promises:
             if behind <= written.done:
                 promise.keep(
@@ -99,7 +97,7 @@ class Backlog:
         self.lost += len(written.bad)
 
     def break_promises(self) -> None:
-        """An outage begins, or goes on: nobody is to wait any longer."""
+        """An outage begins or continues: resolve all promises with False."""
         for _, promise in self._promises:
             promise.keep(False)
         self._promises.clear()
@@ -110,8 +108,8 @@ class Backlog:
         self.queue = deque(item for item in self.queue if not isinstance(item, _Promise))
 
     def make_room(self) -> None:
-        """Drop what is worth least: chatter, then the details of turns; the rest only to save the
-        memory itself.
+        """Drop the least valuable entries: overheard messages, then details of turns; others only
+        to protect the memory.
         """
         spare = len(self) - self._limit + self._limit // 100
         kinds: list[Callable[[_Item], bool]] = [_is_chatter, _is_detail]
@@ -126,58 +124,57 @@ class Backlog:
                 else:
                     kept.append(item)
             self.queue = kept
-        # Where little could be dropped, the next look is worth its time only after more has come.
+        # If little could be dropped, retry only after more has arrived.
         self.full = max(self._limit, len(self) + self._limit // 100)
 
     def recover(self) -> None:
-        """An outage is over."""
         self.full = self._limit
 
     def unsaved(self) -> int:
-        """How many entries would be lost if the process ended now."""
+        """Number of entries that would be lost if the process ended now."""
         return sum(not _is_promised(item) for item in (*self.writing, *self.queue))
 
 
 def _is_promised(item: _Item) -> bool:
-    """Whether it was made durable before its batch, for somebody who waited."""
+    """Whether it was written ahead for a waiting caller."""
     return isinstance(item, Put) and item.number > 0
 
 
 def _is_chatter(item: _Item) -> bool:
-    """Whether it was said to somebody else than the bot."""
+    """Whether it is an overheard message."""
     return (
         isinstance(item, Put) and isinstance(item.entry, MessageObserved) and item.entry.overheard
     )
 
 
 def _is_detail(item: _Item) -> bool:
-    """Whether the round of the closed turn will repeat it."""
+    """Whether the round of the closed turn will contain it."""
     return isinstance(item, Put) and isinstance(
         item.entry, StepFinished | ToolStarted | ToolFinished
     )
 
 
-GATHER = 0.05  # seconds that entries nobody waits for may gather
-ENOUGH = 256  # entries that are written without waiting for more, except in a busy time
-# Fewer and larger batches cost less: each begins with a cold thread, and writes each page of an
-# index once. So after a batch of so many entries the next ones wait until the loop brings nothing
-# more. Measured at 200 conversations: half as many batches, an eighth of their thread's time.
+GATHER = 0.05  # seconds that entries without a waiting caller gather
+ENOUGH = 256  # entries written without gathering more, except under load
+# Fewer and larger batches are cheaper: each starts with a cold thread and writes each index page
+# once. So after a batch of MANY entries, the next waits until the loop brings no more. Measured
+# with 200 conversations: half as many batches, an eighth of their thread's time.
 MANY = 128  # entries
-BUSY, LONGEST = 0.5, 0.04  # seconds such a time lasts, and the longest wait in it
-QUIET = 4  # rounds of the loop that bring nothing
+BUSY, LONGEST = 0.5, 0.04  # seconds such a phase lasts, and the longest wait in it
+QUIET = 4  # loop iterations without new entries
 LIMIT = 20_000  # entries kept in memory
-PATIENCE = 5.0  # seconds after which a write that has not ended counts as trouble
+PATIENCE = 5.0  # seconds after which an unfinished write counts as an outage
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two attempts
-CLOSING = 5.0  # seconds for what is left at the end
+CLOSING = 5.0  # seconds to write what is left at the end
 
 
 class Writer:
-    """The queue before the database. `run` is its one task; all but the writing itself happens in
-    the event loop.
+    """The queue before the database. `run` is its one task; only the writing itself runs in a
+    thread.
 
-    `trouble` is told of every outage and of its end, in words for the operator; `place` says there
-    which database. `ousted` is called where another process has the journal by now; the task ends
-    then, with the same error.
+    `trouble` receives each outage and its end, for the operator; `place` names the database there.
+    `ousted` is called if another process has taken the journal; then the task ends with the same
+    error.
     """
 
     def __init__(
@@ -201,10 +198,11 @@ class Writer:
         self._due = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
         self._busy = self._trouble = self._catching_up = False
-        self._busy_until = 0.0  # by the monotonic clock
+        self._busy_until = 0.0  # monotonic
         self._ending = False
 
-    # --- what is put ------------------------------------------------------------------------------
+    # --- putting
+    # ------------------------------------------------------------------------------------
 
     @property
     def in_trouble(self) -> bool:
@@ -213,7 +211,6 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """Entries that are not written yet."""
         return len(self._backlog)
 
     def put(self, *entries: Entry) -> None:
@@ -231,11 +228,11 @@ class Writer:
             self._alarm = asyncio.get_running_loop().call_later(GATHER, self._due.set)
 
     async def commit(self, *entries: Entry) -> bool:
-        """Take entries and wait until they and all before them are written; False where that cannot
-        be promised.
+        """Take entries and wait until these and all earlier ones are durable. Returns False if that
+        cannot be promised.
 
-        Without entries, until all that was put is in its tables, where it can be read: a batch
-        always.
+        Without entries, wait until everything put is in its tables and can be read; this always
+        takes a batch.
         """
         if entries:
             self.put(*entries)
@@ -244,7 +241,7 @@ class Writer:
         backlog = self._backlog
         if not backlog.queue and not backlog.writing:
             return True
-        # Never at once beside a batch: what that will do is not known yet.
+        # never beside a batch, whose outcome is unknown yet
         if entries and not self._busy and backlog.write_at_once(self._batches):
             return True
         kept = backlog.promise(len(entries))
@@ -252,16 +249,16 @@ class Writer:
         return await kept
 
     def retry(self) -> None:
-        """Try whether the database can be used, though there may be nothing to write."""
+        """Check the database, even without entries."""
         self._due.set()
 
     def fail(self, reason: str) -> None:
-        """Trouble begins, unless it already has: say so, and let nobody wait."""
+        """Begin an outage, unless there is one: report it, and release waiting callers."""
         if self._trouble and not self._catching_up:
             return
         self._catching_up = False
         self._backlog.break_promises()
-        if self._trouble:  # it had not ended
+        if self._trouble:  # the outage had not ended
             return
         self._trouble = True
         self._backlog.caught_up = self._backlog.lost = 0
@@ -271,12 +268,12 @@ class Writer:
     # --- the task ---------------------------------------------------------------------------------
 
     async def begin_anew(self) -> None:
-        """Try once more before anything is put: a damaged file has just made room for a new one."""
+        """Try once before anything is put: a damaged file was just moved away."""
         if not (await self._attempt()).failure:
             self._recovered()
 
     async def run(self) -> None:
-        """Write what is put, until `close`."""
+        """Write entries until `close`."""
         if self._trouble:
             await self._write()
         while not self._ending or (self._backlog.queue and not self._backlog.writing):
@@ -285,8 +282,8 @@ class Writer:
             await self._write()
 
     async def close(self, task: asyncio.Task[None]) -> None:
-        """Write what is left and end `task`, which is `run`; what cannot be written any more is
-        lost, and told.
+        """Write what is left and end `task`, which is `run`. What cannot be written any more is
+        reported as lost.
         """
         self._ending = True
         self._due.set()
@@ -296,9 +293,7 @@ class Writer:
             self._tell(LOST.fill(place=self._place, lost=lost))
 
     async def _write(self) -> None:
-        """Everything in the queue, however often it must be tried; at the end of all things, once
-        more.
-        """
+        """Write the whole queue, with retries; at the end of the process only once."""
         self._busy = True
         try:
             await self._gather()
@@ -307,7 +302,7 @@ class Writer:
             self._busy = False
 
     async def _gather(self) -> None:
-        """In a busy time, wait until the loop brings no more entries."""
+        """Under load, wait until the loop brings no more entries."""
         now = self._clock.monotonic()
         latest, size, quiet = min(now + LONGEST, self._busy_until), len(self._backlog.queue), 0
         while now < latest and quiet < QUIET and not self._ending:

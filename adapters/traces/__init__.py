@@ -1,3 +1,1 @@
-"""The traces of runs, for those who want to follow one: lines of JSON in a file (LOG_RUNS),
-OpenTelemetry spans.
-"""
+"""Traces of runs: JSON lines in a file (LOG_RUNS), and OpenTelemetry spans."""

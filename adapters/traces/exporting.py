@@ -1,9 +1,9 @@
-"""Sending spans somewhere, as the OTEL_ variables of the environment say. Needs the extra `otel`;
+"""Exports spans as configured by the OTEL_ variables of the environment. Needs the extra `otel`;
 import it only then.
 
-OTEL_TRACES_EXPORTER is `otlp` by default, `console` or `none` besides; where to send,
-OTEL_EXPORTER_OTLP_ENDPOINT and its relatives say to the exporter itself, and OTEL_SERVICE_NAME who
-we are.
+OTEL_TRACES_EXPORTER is `otlp` (the default), `console` or `none`. The exporter itself reads
+OTEL_EXPORTER_OTLP_ENDPOINT and its relatives for the destination, and OTEL_SERVICE_NAME for our
+name.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ logger = logging.getLogger(__name__)
 
 GROUP = "opentelemetry_traces_exporter"
 SHORT = {"otlp": "otlp_proto_http"}
-LAST_SPANS = 2.0  # seconds the end waits until what is left is sent
+LAST_SPANS = 2.0  # seconds at the end to send the remaining spans
 
 
 def find_exporter(environ: Mapping[str, str]) -> SpanExporter | None:
-    """An exporter of spans; None where nobody wants them. Raises LookupError for one that is not
-    installed.
-    """
+    """Return the wanted exporter of spans, or None. Raises LookupError if not installed."""
     wanted = environ.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
     if wanted == "none" or environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return None
@@ -46,9 +44,9 @@ def find_exporter(environ: Mapping[str, str]) -> SpanExporter | None:
 async def exporting(
     environ: Mapping[str, str], *, announce: Callable[[TracerProvider], None] = set_tracer_provider
 ) -> AsyncIterator[None]:
-    """Send spans while the block runs; `announce` tells whose they are to all who make some.
+    """Export spans while the block runs; `announce` makes the provider known to all tracers.
 
-    The log says it where they are wanted, but cannot be sent.
+    If spans are wanted but cannot be sent, that is logged.
     """
     try:
         exporter = find_exporter(environ)

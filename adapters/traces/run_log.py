@@ -1,8 +1,8 @@
-"""The file of runs (LOG_RUNS): one line of JSON for each event, for those who grep, and what
-`python -m bot runs` makes of these lines.
+"""The file of runs (LOG_RUNS): one JSON line per event, for grep, and the summaries of `python -m
+bot runs`.
 
-Written in a thread, so that no run waits for a disk. The file is opened anew for what comes at
-once, so it may be moved away at any time; only its owner can read it, and no secret stands in it.
+Written in a thread, so that no run waits for a disk. The file is reopened for each batch, so it may
+be moved away at any time. Only its owner can read it, and it holds no secret.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from frostagent.types.runs import RunEvent
 
 
 def first_line(at: float) -> Line:
-    """A process begins to write (seconds since 1970): what ran before that has ended, whether it
-    says so or not.
+    """A process starts to write (seconds since 1970): all earlier runs have ended, even without an
+    end line.
     """
     return {"timestamp": stamp(at), "layer": "process", "action": "start", "run": ""}
 
 
 def delivery_line(run: str, outcome: str, at: float) -> Line:
-    """What became of the answer of a run, from then on the outcome of its turn: it was not
-    delivered, QQ has not confirmed it (yet), or it arrived after all.
+    """The delivery of a run's answer, which replaces its turn's outcome: not delivered, not
+    confirmed (yet), or arrived after all.
     """
     about = {"layer": "run", "action": "delivery", "run": run}
     return {"timestamp": stamp(at), **about, "outcome": outcome}
@@ -53,23 +53,19 @@ def event_line(event: RunEvent, at: float, *, content: bool) -> Line | None:
 
 logger = logging.getLogger(__name__)
 
-MAX_WAITING = 10_000  # events that wait for the disk; more are lost, and counted
+MAX_WAITING = 10_000  # events that wait for the disk; more are dropped and counted
 AT_ONCE = 500
-LAST_WRITE = 2.0  # seconds the end waits for the disk
+LAST_WRITE = 2.0  # seconds at the end to wait for the disk
 OWNER_ONLY = 0o600
 
 
 class Delivery(Struct, frozen=True):
-    """What became of the answer of a run."""
-
     run_id: str
     outcome: str
 
 
 class RunLog:
-    """Fits `TurnFollower`. `mask` takes the secrets out of a text; `content` lets in what people
-    and models said.
-    """
+    """A `TurnFollower`. `mask` removes secrets; `content` includes text of people and models."""
 
     sees: Final = frozenset({TurnClosed})
 
@@ -86,16 +82,15 @@ class RunLog:
         self._is_torn = False
 
     def notice(self, event: RunEvent) -> None:
-        """Take an event; it is in the file soon. Never waits."""
+        """Queue an event for the file. Never waits."""
         self._take_in(event)
 
     def see(self, entry: Entry) -> None:
-        """Take the end of a turn whose answer is not known to have arrived."""
+        """Queue the outcome of a turn whose answer is not known to have arrived."""
         if isinstance(entry, TurnClosed) and entry.undelivered is not None:
             self.settled(entry.turn_id, entry.undelivered)
 
     def settled(self, turn_id: str, outcome: str) -> None:
-        """Take what became of an answer."""
         self._take_in(Delivery(turn_id, outcome))
 
     def _take_in(self, event: RunEvent | Delivery) -> None:
@@ -106,7 +101,7 @@ class RunLog:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write while the block runs, and at its end what still waits."""
+        """Write while the block runs, and at its end the rest."""
         writer = threading.Thread(target=self._write_all, daemon=True, name="runs")
         writer.start()
         try:
@@ -128,7 +123,7 @@ class RunLog:
                 return
 
     def _take(self) -> list[tuple[float, RunEvent | Delivery] | None]:
-        """All that waits; returns once there is something."""
+        """Return all queued events, waiting for the first."""
         batch = [self._waiting.get()]
         try:
             while len(batch) < AT_ONCE and batch[-1] is not None:
@@ -146,8 +141,7 @@ class RunLog:
                 line = event_line(event, at, content=self._content)
             if line is None:
                 return b""
-            # Masked as values and as a whole: inside JSON inside JSON a secret is spelt in yet
-            # another way.
+            # Masked as values and as a whole: inside nested JSON a secret is escaped differently.
             text = self._mask(json.dumps(masked(line, self._mask), ensure_ascii=False, default=str))
             return text.encode("utf-8", "replace") + b"\n"
         except Exception:
@@ -189,7 +183,7 @@ class RunLog:
                 data = b"\n" + data
             while data:
                 written = os.write(file, data)
-                # A full disk takes a part: what comes next must not become the end of that line.
+                # After a partial write on a full disk, the next line must start on its own.
                 self._is_torn = data[written - 1 : written] != b"\n"
                 data = data[written:]
         finally:
@@ -197,7 +191,7 @@ class RunLog:
 
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:
-    """The same data with every text masked, names included."""
+    """The same data with all text masked, including keys."""
     match value:
         case str():
             return mask(value)
@@ -216,12 +210,11 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run: when and where it began, what became of it, what it took. `cost` is in dollars, None
-    if unknown.
+    """One run: its start, place, outcome and usage. `cost` is in dollars, None if unknown.
 
-    `outcome` is a `Stop`'s word, or an `Undelivered`'s if its answer is not known to have arrived,
-    or `running`, or `waiting` for somebody's word; what a process that has ended left running was
-    interrupted. `tools` are the names it called, in order, one for each call.
+    `outcome` is a `Stop`'s value, an `Undelivered`'s if the answer is not known to have arrived,
+    `running`, or `waiting` for an approval; runs left running by an ended process are
+    `interrupted`. `tools` are the names of its calls, in order.
     """
 
     run: str
@@ -239,7 +232,7 @@ class RunSummary:
 
 
 def read_lines(texts: Iterable[str]) -> Iterator[Line]:
-    """The lines of a file; one that is torn, or none of ours, is passed over."""
+    """Yield the lines of a file, skipping torn or foreign ones."""
     for text in texts:
         try:
             line = json.loads(text)
@@ -250,7 +243,7 @@ def read_lines(texts: Iterable[str]) -> Iterator[Line]:
 
 
 def summaries(lines: Iterable[Line]) -> list[RunSummary]:
-    """Every run there is, the one that began last first."""
+    """All runs, latest start first."""
     runs: dict[str, RunSummary] = {}
     for line in lines:
         if line["layer"] == "process":
@@ -264,16 +257,12 @@ def summaries(lines: Iterable[Line]) -> list[RunSummary]:
 
 
 def interrupted(run: RunSummary) -> RunSummary:
-    """The run, after the end of its process: one that waits for somebody's word goes on in the
-    next.
-    """
+    """The run after its process ended; one waiting for an approval continues in the next."""
     return replace(run, outcome=INTERRUPTED) if run.outcome == RUNNING else run
 
 
 def chain(lines: Iterable[Line], run: str) -> list[Line]:
-    """The lines of one run, in their order; `run` may be the beginning of its id, if it is that of
-    one run only.
-    """
+    """The lines of one run, in order; `run` may be a unique prefix of its id."""
     found: dict[str, list[Line]] = {}
     for line in lines:
         if line["layer"] != "process" and line["run"].startswith(run):
@@ -282,7 +271,6 @@ def chain(lines: Iterable[Line], run: str) -> list[Line]:
 
 
 def _after(run: RunSummary, line: Line) -> RunSummary:
-    """The run, with what this line tells of it."""
     match line:
         case {"layer": "run", "action": "start" | "continue"}:
             asker = line.get("asker")

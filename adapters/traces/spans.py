@@ -1,5 +1,5 @@
 """The spans of turns: those of their runs (`frostagent.tracing`), and in each run a `delivery` if
-its answer did not arrive, or not for certain, and another one once it is known what became of it.
+its answer did not arrive, or not for certain, with another one once its fate is known.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from frostagent.tracing import SpanObserver
 
 
 class TurnSpans(SpanObserver):
-    """Fits `TurnFollower`."""
+    """A `TurnFollower`."""
 
     sees: Final = frozenset({TurnClosed})
 
     def see(self, entry: Entry) -> None:
-        """Take the end of a turn: whether its answer arrived is known, or else `settled` later."""
+        """The end of a turn: its answer's fate is known, or follows in `settled`."""
         if not isinstance(entry, TurnClosed):
             return
         if entry.undelivered is None:
@@ -25,6 +25,6 @@ class TurnSpans(SpanObserver):
             self.settled(entry.turn_id, entry.undelivered)
 
     def settled(self, turn_id: str, outcome: str) -> None:
-        """Take what became of an answer that did not arrive, or not for certain."""
+        """Record the fate of an answer that did not arrive, or not for certain."""
         error = outcome if outcome == Undelivered.NOT_DELIVERED else ""
         self.tell_later(turn_id, "delivery", outcome, error=error)

@@ -1,3 +1,1 @@
-"""The bot over HTTP: does it live (/healthz), can it answer (/readyz), what are its
-figures (/metrics)?
-"""
+"""The bot over HTTP: health (/healthz), readiness (/readyz), and metrics (/metrics)."""

@@ -1,5 +1,5 @@
-"""Files at an address of their own, for as long as somebody is to fetch them. Nothing is read from
-a disk and nothing is listed: what a request names is a key here, or it is nothing.
+"""Files at secret URLs, for as long as a server is to fetch them. Nothing is read from a disk and
+nothing is listed: a request either names a key here or finds nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from typing import Final
 
 UNGUESSABLE: Final = 32  # bytes
-BLOCK: Final = 65_536  # letters of base64; whole groups of four
+BLOCK: Final = 65_536  # base64 characters; whole groups of four
 
 
 class OfferedFile:
-    """A file, as the base64 it is in memory anyway. `asked` is whether anybody came for it, `over`
-    whether it is given no more.
+    """A file as base64, which is in memory anyway. `asked` tells whether it was requested, `over`
+    whether the offer has ended.
     """
 
     def __init__(self, url: str, encoded: str) -> None:
@@ -27,11 +27,11 @@ class OfferedFile:
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """In bytes."""
         return len(self._encoded) // 4 * 3 - self._encoded[-2:].count("=")
 
     def blocks(self) -> Iterator[bytes]:
-        """Its bytes; no more of them once it is over."""
+        """The file's bytes; stops once the offer is over."""
         for start in range(0, len(self._encoded), BLOCK):
             if self.over:
                 return
@@ -39,7 +39,7 @@ class OfferedFile:
 
 
 class FileOffers:
-    """All that are offered now. `url` is where others reach the page that gives them."""
+    """All current offers. `url` is the public address of the page."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -47,7 +47,7 @@ class FileOffers:
 
     @contextmanager
     def offer(self, encoded: str) -> Iterator[OfferedFile]:
-        """Give this file to whoever knows its address, while the block runs."""
+        """Offer this file under a secret URL while the block runs."""
         key = secrets.token_urlsafe(UNGUESSABLE)
         offered = self._there[key] = OfferedFile(f"{self._url}/{key}", encoded)
         try:
@@ -57,5 +57,5 @@ class FileOffers:
             offered.over = True
 
     def find(self, key: str) -> OfferedFile | None:
-        """The file of this key; None for any that is offered no more, or never was."""
+        """The file of this key; None if it is not or no longer offered."""
         return self._there.get(key)

@@ -1,6 +1,7 @@
-"""The page that gives the files that are offered, and says nothing of any other.
+"""The page that serves offered files, and reveals nothing about others.
 
-Apart from `file_offers`, which is loaded where nothing listens, because of `aiohttp.web` (2 MiB).
+Separate from `file_offers`, which is also loaded without a listener, because of `aiohttp.web` (2
+MiB).
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from aiohttp import web
 from adapters.web.file_offers import FileOffers
 
 PAGE: Final = "/media/{key}"
-NOTHING: Final = "nothing is offered here\n"  # by which the doctor knows the page
-STALLED: Final = 30.0  # seconds in which nothing could be written
+NOTHING: Final = "nothing is offered here\n"  # by which the doctor recognizes the page
+STALLED: Final = 30.0  # seconds without a successful write
 
-# Whatever is in it, no browser takes it for a page, and nobody keeps it.
+# Whatever the content, no browser treats it as a page or caches it.
 HEADERS: Final = {
     "Content-Type": "application/octet-stream",
     "Content-Disposition": "attachment",
@@ -27,13 +28,13 @@ HEADERS: Final = {
 
 
 class FileRoute:
-    """Answers GET and HEAD at PAGE, a block at a time: who reads slowly takes no memory."""
+    """Answers GET and HEAD at PAGE, a block at a time, so that a slow reader takes no memory."""
 
     def __init__(self, offers: FileOffers) -> None:
         self._offers = offers
 
     async def give(self, request: web.Request) -> web.StreamResponse:
-        """The file of that key, to its end or until it is over."""
+        """Send the file of that key, to its end or until the offer is over."""
         offered = self._offers.find(request.match_info["key"])
         if offered is None:
             raise web.HTTPNotFound(text=NOTHING)
@@ -48,9 +49,9 @@ class FileRoute:
                 async with asyncio.timeout(STALLED):
                     await response.write(block)
                 left -= len(block)
-        except (TimeoutError, ConnectionError, ValueError):  # ValueError: it was no base64
+        except (TimeoutError, ConnectionError, ValueError):  # ValueError: invalid base64
             pass
         if left and request.transport is not None:
-            # Half a file must not look like one, and who reads nothing more would hold it for ever.
+            # A partial file must not look complete, and a stalled reader would hold it for ever.
             request.transport.abort()
         return response

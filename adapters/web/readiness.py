@@ -1,4 +1,4 @@
-"""Whether the bot can answer people now: is an account there, and is it online?"""
+"""Whether the bot can answer people now: an account is connected and online."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ STOPPING = "stopping"
 
 
 class ConnectedAccount(Protocol):
-    """A connected account; `online` is None where its server never said, `server` what that calls
-    itself.
+    """A connected account; `online` is None if its server never reported it, `server` is the
+    server's own name.
     """
 
     @property
@@ -29,7 +29,7 @@ class ConnectedAccount(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServedAccount:
-    """An account, where it is, and the name and version of its server where that is known."""
+    """An account with its state, and the name and version of its server, if known."""
 
     account: int
     state: Presence
@@ -37,11 +37,11 @@ class ServedAccount:
 
     @property
     def online(self) -> bool | None:
-        """Whether it is online; None where nobody says."""
+        """Whether it is online; None if unknown."""
         return {"online": True, "offline": False}.get(self.state)
 
     def to_json(self) -> dict[str, Any]:
-        """Its row of `/readyz`; ids of accounts are numbers."""
+        """A row of `/readyz`; account ids are numbers."""
         return {
             "account": self.account,
             "state": self.state,
@@ -52,14 +52,13 @@ class ServedAccount:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The answer, the reason where it is no, and every account with where it is."""
+    """The answer, the reason if it is no, and every account."""
 
     ready: bool
     reason: str
     accounts: tuple[ServedAccount, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The body of `/readyz`."""
         return {
             "ready": self.ready,
             "reason": self.reason,
@@ -68,13 +67,13 @@ class Readiness:
 
 
 class Attendance:
-    """Looks who is there, and remembers whom it has seen: an account that is gone is told as
-    missing.
+    """Checks the connected accounts, and remembers those seen: an account that is gone is reported
+    as missing.
 
-    Ready means that somebody is connected and nobody who is connected is offline; a server need not
-    say whether its account is online, so unknown is no reason to the contrary. An account that is
-    missing is told, but is no reason as long as another one answers: it may have moved. While
-    `stopping` nothing new is answered.
+    Ready means that an account is connected and no connected account is offline. Servers need not
+    report whether an account is online, so unknown does not count as offline. A missing account is
+    reported, but does not matter as long as another one answers: it may have moved. Not ready while
+    `stopping`.
     """
 
     def __init__(
@@ -86,9 +85,9 @@ class Attendance:
         cut_off: Callable[[], str] | None = None,
         ours: Callable[[int], bool] | None = None,
     ) -> None:
-        """`ours` are the accounts that are missed when they are gone; `refused` says who was
-        refused last, and why; empty where nobody was. So does `cut_off` of what lies behind the
-        sockets.
+        """`ours` tells which accounts are reported as missing when they are gone. `refused` returns
+        the last refused connection and why, or an empty string; `cut_off` returns why the process
+        behind the sockets cannot be reached.
         """
         self._accounts = accounts
         self._stopping = stopping
@@ -98,7 +97,6 @@ class Attendance:
         self._seen: dict[int, None] = {}
 
     def __call__(self) -> Readiness:
-        """How it is now."""
         there = {
             account.self_id: ServedAccount(account.self_id, _presence(account), account.server)
             for account in self._accounts()

@@ -1,5 +1,5 @@
-"""The web server: three addresses for whoever watches the bot, one that gives files to OneBot
-servers where that is wanted, and nothing that changes anything.
+"""The web server: health, readiness and metrics, and optionally files for OneBot servers. Nothing
+here changes anything.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ logger = logging.getLogger(__name__)
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Not that a request was malformed: aiohttp answers 400, and tells it as an error of ours."""
+    """Skip malformed requests, which aiohttp answers with 400 but logs as errors."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 logger.addFilter(_is_worth_a_line)
 
 CLOSE_WITHIN = 1.0  # seconds; no answer takes longer
-KEEP_ALIVE = 75.0  # seconds a scraper's connection stays open between two of its requests
+KEEP_ALIVE = 75.0  # seconds a scraper's connection stays open between requests
 PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 MEND = (
     "Stop what uses it, choose another port, or set WEB_PORT=0 to do without /healthz, /readyz and "
@@ -45,11 +45,11 @@ BY_NAME = (
     "/metrics of this machine alone is not shown under a public name (WEB_HOST): ask for it by its "
     "address, or as localhost\n"
 )
-PRIVATE_NAMES = ("localhost", ".localhost", ".internal", ".local")  # nobody can own one of these
+PRIVATE_NAMES = ("localhost", ".localhost", ".internal", ".local")  # not registrable
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server there."""
+    """Whether only this machine can reach a server there."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -57,8 +57,8 @@ def is_loopback(host: str) -> bool:
 
 
 def is_public_name(host: str) -> bool:
-    """Whether a Host header gives a name that a stranger may own. A page of theirs can have it lead
-    to this machine, and read what a browser gets from here (DNS rebinding).
+    """Whether the Host header names a host that a stranger may own: their page can point it at this
+    machine and read what a browser gets from here (DNS rebinding).
     """
     try:
         name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
@@ -72,11 +72,11 @@ def is_public_name(host: str) -> bool:
 
 
 class WebServer:
-    """Listens while it is entered. `ready` and `metrics` are asked at each request and must not
-    take long.
+    """Listens while it is entered. `ready` and `metrics` are called on each request and must be
+    fast.
 
-    Where it is not `required`, an address that cannot be had is a warning, and nothing is served.
-    What is on `offers` is given to whoever knows its address.
+    If it is not `required`, an unusable address is a warning and nothing is served. Files on
+    `offers` are served under their secret URLs.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class WebServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on, also where port 0 was asked for; 0 while it does not listen."""
+        """The port it listens on, even for port 0; 0 while it does not listen."""
         return self._runner.addresses[0][1] if self._runner.addresses else 0
 
     async def __aenter__(self) -> Self:
-        """Listen. Raises ConfigError where the address cannot be had and is required."""
+        """Listen. Raises ConfigError if the address is unusable and required."""
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._host, self._port).start()
@@ -136,22 +136,22 @@ class WebServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop listening and close every connection."""
         await self._runner.cleanup()
 
     def _problem(self, error: OSError) -> Problem:
-        # From Python 3.13 on asyncio tries every address of a host, and gives no number where none
-        # is ours.
+        # From Python 3.13 on, asyncio tries every address of a host, and reports no error number if
+        # none is ours.
         if isinstance(error, socket.gaierror) or error.errno in {errno.EADDRNOTAVAIL, None}:
             mend = "Write 127.0.0.1 (this machine only) or 0.0.0.0 (everybody who can reach it)"
             return Problem("WEB_HOST", f"{self._host} is no address of this machine", mend)
         reason = os.strerror(error.errno) if error.errno else str(error)
         return Problem("WEB_PORT", f"cannot listen on {self._host}:{self._port} ({reason})", MEND)
 
-    # --- what is asked ----------------------------------------------------------------------------
+    # --- requests
+    # ----------------------------------------------------------------------------------
 
     async def _healthz(self, _request: web.Request) -> web.Response:
-        """Whoever gets this answer knows that the loop turns."""
+        """An answer proves that the event loop runs."""
         return _json({"status": "ok"})
 
     async def _readyz(self, _request: web.Request) -> web.Response:

@@ -1,7 +1,8 @@
-"""The word list of WORDS_FILE: a word or a /regular expression/ a line, looked for in linear time
-by RE2 whatever it is and whatever people write.
+"""The word list of WORDS_FILE: a word or a /regular expression/ per line, matched by RE2 in linear
+time.
 
-`in:` before it: what has it is not answered; `out:`: it is not said; neither: both.
+Prefix `in:`: messages with it are not answered; `out:`: the bot does not say it; without a prefix:
+both.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SETTING = "WORDS_FILE"
 MEND = "Correct it as docs/safety.md says"
 KINDS = {"in:": (True, False), "out:": (False, True), "both:": (True, True)}
 MAX_LINES = 20_000
-MEMORY = 256 * 2**20  # bytes that RE2 may use for a list, where it needs them
+MEMORY = 256 * 2**20  # bytes that RE2 may use for a list
 TOO_LARGE = "has too much in it to be looked for at once: shorten it, above all its /expressions/"
 TOKEN = re.compile(
     r"\\Q(?P<literal>.*?)(?:\\E|\Z)"
@@ -31,7 +32,7 @@ TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line: its number, what is looked for, and where it counts."""
+    """A line: its number, its pattern, and where it applies."""
 
     line: int
     pattern: str
@@ -40,7 +41,7 @@ class Rule:
 
 
 class Automaton:
-    """Many patterns, looked for at once."""
+    """Many patterns matched at once."""
 
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._lines: list[int] = []
@@ -53,7 +54,7 @@ class Automaton:
             self._set.Compile()
 
     def find(self, text: str) -> int:
-        """The first line whose pattern is in it; 0 for none."""
+        """The first line whose pattern matches; 0 for none."""
         if self._set is None:
             return 0
         found = self._set.Match(fold_text(text)) or ()
@@ -61,7 +62,7 @@ class Automaton:
 
 
 class WordFile:
-    """Fits `BlockedWords`. Raises ConfigError for a file that cannot be used."""
+    """The `BlockedWords` port. Raises ConfigError for an unusable file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -70,7 +71,7 @@ class WordFile:
             raise ConfigError(*problems)
 
     def reload(self) -> tuple[Problem, ...]:
-        """Read the file; what is wrong with it, by line. Where anything is, all stays as it was."""
+        """Read the file. Returns its problems, by line; if there are any, nothing changes."""
         try:
             text = self._file.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
@@ -88,16 +89,16 @@ class WordFile:
         return tuple(Problem(SETTING, f"{self._file.name} {what}", MEND) for what in wrong)
 
     def stops(self, text: str) -> int:
-        """The line that keeps what somebody said from being answered; 0 for none."""
+        """The line that stops this message from being answered; 0 for none."""
         return self._coming.find(text)
 
     def blocks_answer(self, text: str) -> int:
-        """The line that keeps this from being said; 0 for none."""
+        """The line that stops the bot from saying this; 0 for none."""
         return self._going.find(text)
 
 
 def read_rules(text: str) -> tuple[list[Rule], list[str]]:
-    """The rules in a list, and what is wrong with other lines."""
+    """The rules of a list, and the problems of other lines."""
     rules: list[Rule] = []
     wrong: list[str] = []
     lines = text.splitlines()
@@ -118,7 +119,7 @@ def read_rules(text: str) -> tuple[list[Rule], list[str]]:
 
 
 def _pattern_of(words: str) -> tuple[str, str]:
-    """The pattern that RE2 is to look for, or why it cannot."""
+    """The pattern for RE2, or the reason why there is none."""
     if len(words) > LONGEST:
         return "", f"has more than {LONGEST} characters"
     if not (len(words) > 1 and words.startswith("/") and words.endswith("/")):
@@ -141,9 +142,9 @@ def _pattern_of(words: str) -> tuple[str, str]:
 
 
 def _folded(token: re.Match[str]) -> str:
-    """A piece of an expression, its letters as they are in folded text; `（` is no bracket of the
-    expression's. Raises _NeverThereError for what is several characters there, which is another
-    thing in `[]` or before `+`.
+    """Fold a token of an expression as text is folded; `（` is not a bracket of the expression.
+    Raises _NeverThereError for a character that becomes several, which would change its meaning in
+    `[]` or before `+`.
     """
     if (literal := token["literal"]) is not None:
         return str(_library().escape(fold_text(literal)))
@@ -160,7 +161,7 @@ def _folded(token: re.Match[str]) -> str:
 
 
 class _NeverThereError(Exception):
-    """A character that folded text has not; its words are for the operator."""
+    """A character that folded text never contains; the message is for the operator."""
 
 
 def _options() -> Any:

@@ -35,10 +35,10 @@ logger = logging.getLogger(__name__)
 
 
 def build_handlers(app: App, at_work: Callable[[], Awaitable[None]]) -> ClusterHandlers:
-    """What handles announcements and queries of the other bots.
+    """Build the handlers for announcements and queries of the other bots.
 
-    `at_work` returns once this bot takes events. Before that it does not know what waits here: a
-    query waits AT_WORK_WITHIN seconds, and is then answered as if no bot had the account.
+    `at_work` returns once this bot takes events. Before that its pending work is unknown: a query
+    waits AT_WORK_WITHIN seconds, and is then answered as if no bot had the account.
     """
 
     async def answer(query: ClusterQuery) -> ClusterReply:
@@ -55,7 +55,6 @@ def build_handlers(app: App, at_work: Callable[[], Awaitable[None]]) -> ClusterH
 
 
 async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
-    """This bot's answer to a query of another one."""
     match query:
         case StatusQuery(with_drafts=with_drafts):
             return await read_status(app, with_drafts=with_drafts)
@@ -68,12 +67,12 @@ async def answer_query(app: App, query: ClusterQuery) -> ClusterReply:
 
 
 def announcement_handler(app: App) -> OnAnnouncement:
-    """The function that applies an announcement of another bot. It never raises."""
+    """Return a function that applies an announcement of another bot and never raises."""
 
     async def handle(message: Announcement | None) -> None:
         try:
             await _apply(app, message)
-        except Exception:  # from another version, or a bug: later events must go on
+        except Exception:  # another version, or a bug: later events must go on
             logger.exception("what another bot told is lost")
 
     return handle
@@ -96,19 +95,18 @@ async def _apply(app: App, note: Announcement | None) -> None:
 
 
 class Suspects:
-    """The events of a partition that may end the worker that handles them: the journal has of each
-    that it is begun, for the worker that takes the partition over. While the journal is away nobody
-    is suspected.
+    """Events that may crash the worker that handles them. The journal records each event as begun,
+    for the worker that takes over the partition. While the journal is away, no event is suspected.
     """
 
     def __init__(self, partition: int, *, store: Store, choices: Choices) -> None:
         self._name = f"begun {partition}"
         self._store = store
         self._choices = choices
-        self._begun: dict[str, int] | None = None  # how often each was, without an end
+        self._begun: dict[str, int] | None = None  # how often each was begun without an end
 
     async def begin(self, event: str, /) -> int:
-        """Return once the journal has that it is begun, or is away."""
+        """Journal an event's start. Returns the number of earlier ones; 0 without a journal."""
         if self._begun is None:
             if (stored := await self._choices.settings(self._name)) is None:
                 return 0
@@ -118,7 +116,7 @@ class Suspects:
         return before if await self._store.commit(self._entry(self._begun)) else 0
 
     def end(self, event: str, /) -> None:
-        """It is written down behind all that came of the event."""
+        """Remove the event; journalled after all its effects."""
         if self._begun and self._begun.pop(event, 0):
             self._store.put(self._entry(self._begun))
 
@@ -129,6 +127,6 @@ class Suspects:
 def _read(text: str) -> dict[str, int]:
     try:
         begun: dict[str, int] = codec.read(dict[str, int], text)
-    except codec.Unreadable:  # of a version that wrote it otherwise
+    except codec.Unreadable:  # written by another version
         return {}
     return begun

@@ -1,4 +1,4 @@
-"""What makes a bot one of several: its partition of the accounts, and its line over the broker."""
+"""A bot's membership in a cluster: its partition of the accounts, and its broker connection."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from frostagent.types.ports import Clock, Ids
 
 @dataclass(frozen=True, slots=True)
 class RemotePeers:
-    """The accounts of a partition, at all gateways. Each is called by its number."""
+    """The accounts of a partition, at all gateways; each is called by its number."""
 
     where: AccountLocations
     link: BrokerLink
 
     @property
     def reconnects(self) -> int:
-        """Connections of accounts that had one before."""
+        """Number of times an account connected again."""
         return self.where.reconnects
 
     @property
     def refused(self) -> str:
-        """Whom a gateway refused last, and why; or that the broker cannot be reached."""
+        """The account a gateway refused last, and why; or that the broker cannot be reached."""
         return self.where.refused if self.link.is_up else "the broker cannot be reached"
 
     def caller(self, account: int) -> int:
@@ -59,18 +59,14 @@ class RemotePeers:
         return account
 
     def server(self, account: int) -> str:
-        """The name and version of the account's server."""
         return self.where.server(account)
 
     def accounts(self) -> tuple[Account, ...]:
-        """All accounts that a gateway has now."""
         return tuple(Account(one.self_id, one.online, one.server) for one in self.where.accounts())
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteCalls:
-    """Calls that gateways make for a worker."""
-
     calls: GatewayCalls
 
     async def make(
@@ -91,7 +87,7 @@ class RemoteCalls:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLine:
-    """The accounts of a partition, and the events and calls of theirs that gateways pass on."""
+    """The accounts of a partition, with their events and calls through gateways."""
 
     peers: RemotePeers
     transport: OneBotTransport[int]
@@ -116,16 +112,14 @@ class BrokerLine:
     def open_for(
         self, app: App, sink: EventSink, at_work: Callable[[], Awaitable[None]]
     ) -> AbstractAsyncContextManager[int]:
-        """The same for this bot, which also answers the others; `at_work` returns once it takes
-        events.
-        """
+        """Like `open`, for this bot and its answers; `at_work` returns once it takes events."""
         return self.open(sink, app.store.commit, build_handlers(app, at_work))
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """One of several bots in a cluster: its partition and the lease on that, and its exchanges with
-    the other bots. `metrics`, `work` and `offers` are those of its process.
+    """A bot in a cluster: its partition with the lease, and its exchanges with the other bots.
+    `metrics`, `work` and `offers` belong to its process.
     """
 
     scope: ClusterPartition
@@ -138,17 +132,16 @@ class Membership:
 
     @property
     def announcer(self) -> Announcer:
-        """Tells the other bots; a cluster with a single partition has none."""
+        """Announces to the other bots; ALONE in a cluster with one partition."""
         return self.notices if self.scope.partitions > 1 else ALONE
 
     def build_others(self) -> ClusterBots:
-        """What asks the other bots."""
         return ClusterBots(self.asks)
 
     def build_line(
         self, settings: Settings, *, clock: Clock, ids: Ids, alerts: StartupAlerts
     ) -> BrokerLine:
-        """The line of this bot, not open yet. Gateways find the bot of a partition by its lease."""
+        """Build this bot's line, not open yet. Gateways find a partition's bot by its lease."""
         scope, lease = self.scope, self.lease
         where = AccountLocations(share=scope, clock=clock)
         link = BrokerLink(
@@ -180,8 +173,8 @@ class Membership:
 
     @asynccontextmanager
     async def open_feed(self, app: App) -> AsyncIterator[Feed]:
-        """What happens at all bots, for the console of this one. The others are polled while the
-        block runs and a page is watched.
+        """The news of all bots, for this bot's console. The others are polled while the block runs
+        and a page is watched.
         """
         scope, shown = app.journal.scope, app.journal.shown
         feed = WideFeed(app.newest, shown, ours=scope.has_place, clock=app.clock)

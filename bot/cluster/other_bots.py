@@ -1,4 +1,4 @@
-"""The other bots of a cluster, asked over the broker: their statuses are added to this bot's own,
+"""The other bots of a cluster, queried over the broker: their statuses are added to this bot's own,
 and a decision is applied by the bot that has the account.
 """
 
@@ -36,21 +36,19 @@ from bot.core.settlement import Settled
 from bot.memory.newest import Newest
 from frostagent.types.ports import Clock
 
-FAILURES: Final = 20  # that are shown, of all bots together
-EVERY: Final = 1.0  # seconds between two looks
-WATCHED: Final = 15.0  # seconds for which somebody watches who has just asked
+FAILURES: Final = 20  # shown, of all bots together
+EVERY: Final = 1.0  # seconds between two polls
+WATCHED: Final = 15.0  # seconds for which a page counts as watched after a request
 
 
 class ClusterBots:
-    """Fits `OtherBots`."""
-
     def __init__(self, requests: RequestExchange) -> None:
         self._requests = requests
         self._waiting = 0
 
     @property
     def waiting(self) -> int:
-        """How many decisions waited there for an owner when they were last asked."""
+        """Number of decisions that waited at the other bots when last queried."""
         return self._waiting
 
     async def add_statuses(self, own: BotStatus, /, *, with_drafts: bool = False) -> BotStatus:
@@ -73,7 +71,6 @@ class ClusterBots:
         return reply.settled if isinstance(reply, DecisionResult) else Settled("lost", "")
 
     async def render_context(self, where: Conversation, /) -> Sequence[str] | None:
-        """The part of a prompt before the conversation; None if no bot has its account now."""
         reply: ClusterReply
         try:
             reply = await self._requests.ask(where.platform_id, ContextQuery(where))
@@ -83,8 +80,8 @@ class ClusterBots:
 
 
 def merge_statuses(statuses: Sequence[BotStatus], *, absent: int = 0) -> BotStatus:
-    """The statuses of several bots as one, with the number and storage of the first; `absent`
-    bots did not answer. A model in cooldown for one bot is shown so for all.
+    """Merge the statuses of several bots, with the number and storage of the first; `absent` bots
+    did not answer. A model in cooldown for one bot is shown so for all.
     """
     first, states = statuses[0], [one.state for one in statuses]
     drafts = sorted(
@@ -126,9 +123,7 @@ def merge_statuses(statuses: Sequence[BotStatus], *, absent: int = 0) -> BotStat
 
 
 def _merge_personas(statuses: Sequence[BotStatus]) -> Mapping[str, tuple[str, ...]]:
-    """The chats of each persona: every bot knows those of the files, and the chosen ones only of
-    its own accounts.
-    """
+    """The chats of each persona. Only a bot with the account knows chats that chose one."""
     keys = dict.fromkeys(chain.from_iterable(one.personas for one in statuses))
     return {
         key: tuple(
@@ -139,8 +134,8 @@ def _merge_personas(statuses: Sequence[BotStatus]) -> Mapping[str, tuple[str, ..
 
 
 class WideFeed:
-    """Fits `Feed`: news of all bots, for whoever looks at the console of one. What is `ours` comes
-    from `newest` as it happens, the others' from the journal, once a second while somebody watches.
+    """A `Feed` of all bots' news for the console. News that is `ours` comes from `newest` at once;
+    the others' is read from the journal, once a second while a page is watched.
     """
 
     def __init__(
@@ -161,17 +156,16 @@ class WideFeed:
 
     @property
     def number(self) -> int:
-        """That of the latest."""
         self._watch()
         return self._newest.number
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
-        """All that is newer than that, waited for so many seconds; nothing where nothing came."""
+        """Return all news after `number`, waiting at most `within` seconds for some."""
         self._watch()
         return await self._newest.after(number, within=within)
 
     async def run(self, then: Callable[[], Awaitable[object]]) -> NoReturn:
-        """Look, for ever, and each time do something `then`."""
+        """Poll for ever, and call `then` after each poll."""
         while True:
             await self._clock.sleep(EVERY)
             if self._is_watched:
@@ -183,7 +177,7 @@ class WideFeed:
         return self._clock.monotonic() - self._asked <= WATCHED
 
     def _watch(self) -> None:
-        if not self._is_watched:  # what was before is on the page that is just made
+        if not self._is_watched:  # earlier news is on the page being loaded
             self._since, self._known = self._clock.now(), {}
         self._asked = self._clock.monotonic()
 
@@ -198,7 +192,7 @@ class WideFeed:
         self._known = known
 
     def _is_new(self, row: TurnRow, before: str | None) -> bool:
-        """Whether it began or ended since somebody looked."""
+        """Whether it began or ended since a page was watched."""
         if before is not None:
             return row.outcome != before
         return row.at + (row.seconds or 0.0) >= self._since

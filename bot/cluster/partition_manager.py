@@ -1,6 +1,4 @@
-"""Runs a worker's part of the partitions, takes over those of lost workers, and gives away a
-surplus.
-"""
+"""Runs a worker's share of the partitions, takes over lost workers', and gives away a surplus."""
 
 from __future__ import annotations
 
@@ -22,12 +20,12 @@ from adapters.storage.claim import Away, JournalTaken
 from adapters.storage.leases import SECONDS, Board, Roster, name_of
 from frostagent.types.ports import Clock
 
-PAUSE: Final = 0.25  # seconds between two looks at the roster
+PAUSE: Final = 0.25  # seconds between two reads of the roster
 PATIENCE: Final = 60.0  # seconds in which only idle partitions are given away
 UNREACHED: Final = 4.0  # seconds without the broker, after which a worker leaves the roster
-# After so many more seconds it gives away its partitions, if the roster had other workers all the
-# time. When the broker fails for all workers, the last one notices some seven seconds after the
-# first, and one finds it again five seconds before another. Neither may move a partition.
+# Seconds after which it gives away its partitions, if the roster had other workers all the time.
+# When the broker fails for all workers, the last one notices some seven seconds after the first,
+# and one reconnects five seconds before another. Neither may move a partition.
 STEPS_BACK: Final = 10.0
 
 T = TypeVar("T")
@@ -51,11 +49,11 @@ def moves(
     others: Mapping[str, int],
     free: Sequence[int],
 ) -> Moves:
-    """The moves of one of `workers`, if the `free` partitions have no worker.
+    """Return the moves of one of `workers`, if the `free` partitions have no worker.
 
-    `me` is its number of partitions and its name; `others` has the numbers of the workers known to
-    have some. If the partitions cannot be shared evenly, the workers that have most keep one more,
-    by name among equals: no partition moves twice, and none in vain.
+    `me` is its number of partitions and its name; `others` has the numbers of other workers with
+    partitions. If the partitions cannot be shared evenly, the workers with most keep one more, by
+    name among equals, so that no partition moves twice or in vain.
     """
     ahead = sum((count, name) > me for name, count in others.items())
     fewer, more = divmod(partitions, max(1, workers))
@@ -64,11 +62,11 @@ def moves(
 
 
 class PartitionManager(Generic[Service]):
-    """Keeps this worker's part of the partitions at work; `run` is its task.
+    """Keeps this worker's share of the partitions running; `run` is its task.
 
-    `open_service` opens the bot of one partition, and `is_idle` tells whether a bot may be closed
-    without cutting a run off. Blocking calls are made in `thread`. `is_connected` tells whether the
-    broker can be reached: a worker that cannot reach it gives its partitions to those that can.
+    `open_service` opens the bot of one partition; `is_idle` means that it can be closed without
+    cutting a run off. Blocking calls run in `thread`. `is_connected` is false while the broker
+    cannot be reached: then this worker gives its partitions to workers that can reach it.
     """
 
     def __init__(
@@ -99,12 +97,11 @@ class PartitionManager(Generic[Service]):
 
     @property
     def services(self) -> tuple[Service, ...]:
-        """The bots at work here, by partition."""
+        """The running bots, by partition."""
         return tuple(service for _, service in sorted(self._services.items()))
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """The partitions of those bots."""
         return tuple(sorted(self._services))
 
     async def run(self) -> NoReturn:
@@ -122,7 +119,7 @@ class PartitionManager(Generic[Service]):
             await self._leave_roster()
 
     async def _read_board(self) -> Board | None:
-        """The board, on which this worker signs if it is connected; None if the journal is away."""
+        """Read the board, signing in if connected; None if the journal is away."""
         now = self._clock.monotonic()
         if self._is_connected():
             self._last_connected = now
@@ -130,7 +127,7 @@ class PartitionManager(Generic[Service]):
         try:
             board = await self._run_in_thread(lambda: self._roster.look(signs=signs))
         except Away as error:
-            # No worker could renew its leases meanwhile: each is given the time to.
+            # No worker could renew its leases meanwhile, so each gets time to.
             self._moving_from = self._clock.monotonic() + SECONDS
             self._log_standby(error.problems[0].what)
             return None
@@ -164,18 +161,14 @@ class PartitionManager(Generic[Service]):
         self._log_standby("other workers have all accounts")
 
     def _step_back(self) -> None:
-        """Other workers can reach the broker and this one cannot: take no partition, and after
-        STEPS_BACK seconds give all away.
-        """
+        """Only others reach the broker: take no partition; give all away after STEPS_BACK."""
         if self._cut_off_for >= STEPS_BACK:
             for leaving in self._leaving.values():
                 leaving.set()
         self._log_standby("the broker cannot be reached from here")
 
     def _not_here(self) -> list[int]:
-        """The partitions that are not here, shuffled: workers that start together shall not all
-        want the same.
-        """
+        """The partitions elsewhere, shuffled so that new workers want different ones."""
         others = [number for number in range(self._work.partitions) if number not in self._leaving]
         random.shuffle(others)
         return others
@@ -185,7 +178,7 @@ class PartitionManager(Generic[Service]):
         return sum(not leaving.is_set() for leaving in self._leaving.values())
 
     def _closable(self) -> list[int]:
-        """The partitions that may be given away now: for PATIENCE seconds, only idle ones."""
+        """The partitions that may be given away now: only idle ones for PATIENCE seconds."""
         is_over = self._clock.monotonic() - self._surplus_since > PATIENCE
         return [
             number
@@ -194,7 +187,7 @@ class PartitionManager(Generic[Service]):
         ]
 
     async def _hold(self, share: ClusterPartition) -> None:
-        """Run the bot of one partition until that is to be given away."""
+        """Run the bot of one partition until it is given away."""
         number = share.partition
         try:
             async with self._open_service(share) as service:

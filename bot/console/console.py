@@ -1,4 +1,4 @@
-"""Opens the operator's console if CONSOLE_PORT is set; a first request loads its pages."""
+"""Opens the operator's console if CONSOLE_PORT is set; its pages load with the first request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Link: TypeAlias = Callable[[], str]
-"""Makes an address that lets a browser in once."""
+"""Makes an address that logs a browser in once."""
 
 LOGINS: Final = "console"  # the name under which the journal keeps them
 
@@ -65,18 +65,18 @@ async def open_console(
     trying: Trial | None = None,
     doctor: Doctor | None = None,
 ) -> AsyncIterator[Link | None]:
-    """Serve the console while the block runs. Yields what makes links to it; None if there is no
-    console. Its pages follow `feed`; `open_service` opens the services of trials, `doctor` checks
-    this bot.
+    """Serve the console while the block runs. Yields a function that makes links to it; None if
+    there is no console. Its pages follow `feed`; `open_service` opens the services of trials,
+    `doctor` checks this bot.
 
-    Of several bots the first has it. A bot that is itself on trial, as `trying`, has one in any
-    case, on a free port.
+    In a cluster the first bot has it. A bot that is itself on trial, as `trying`, always has one,
+    on a free port.
     """
     if not app.journal.scope.is_first:
         yield None
         return
     token, port = settings.console_token.get_secret_value(), settings.console_port
-    if trying is not None and not port:  # a link lets in: no one needs to know the token
+    if trying is not None and not port:  # a link logs in: no one needs the token
         token = token or secrets.token_hex(16)
     elif not port or not token:
         if port:
@@ -124,7 +124,7 @@ async def open_console(
 def build_trials(
     settings: Settings, app: App, *, mask: Mask, open_service: OpenService, trying: Trial | None
 ) -> TrialManager:
-    """The trials beside this bot. Their modules are loaded with the first of them."""
+    """Build the trials beside this bot; their modules load with the first one."""
 
     def open_wanted(wanted: TrialOptions) -> AbstractAsyncContextManager[Trial]:
         from bot.trial.trial import open_trial, select_harmless_tools
@@ -181,7 +181,6 @@ def build_sources(
     trying: Trial | None,
     doctor: Doctor | None,
 ) -> Sources:
-    """Everything that the pages show and do."""
     from adapters.console.sources import Sources
 
     clock, personas = app.clock, app.personas

@@ -1,6 +1,4 @@
-"""What the console's pages show of a bot, or of all bots of its service, and an owner's decision
-that was made on a page.
-"""
+"""Data of the console's pages, for one bot or a whole cluster, and decisions made on a page."""
 
 from __future__ import annotations
 
@@ -33,8 +31,8 @@ from bot.memory.personas import Personas
 from bot.outbox.sends import Send
 from frostagent.types.messages import ToolMessage
 
-DRAFTS = 20  # that are shown on a page
-BY = Phrase("控制台", "the console")  # the author of a decision, as owners in QQ read it
+DRAFTS = 20  # shown on a page
+BY = Phrase("控制台", "the console")  # the author of a decision, as shown to owners in QQ
 CATALOGUE.register(__name__, globals())
 
 
@@ -45,7 +43,7 @@ async def read_all(app: App, *, with_drafts: bool = False) -> BotStatus:
 
 
 async def decide_anywhere(app: App, decision: OwnerDecision) -> Settled:
-    """Have an owner's decision applied by the bot that has its account."""
+    """Have a decision applied by the bot that has its account."""
     if not decision.account or app.journal.scope.has(decision.account):
         return await decide(app, decision)
     return await app.others.decide(decision)
@@ -59,7 +57,6 @@ async def render_anywhere(app: App, where: Conversation) -> Sequence[str] | None
 
 
 async def decide(app: App, decision: OwnerDecision) -> Settled:
-    """Apply an owner's decision on a call, a join request or a draft of this bot."""
     kind, number, words = decision.kind, decision.number, decision.reason.strip()
     choice: Choice
     if kind == "D":
@@ -72,7 +69,7 @@ async def decide(app: App, decision: OwnerDecision) -> Settled:
 
 
 async def read_status(app: App, *, with_drafts: bool) -> BotStatus:
-    """The status of this bot now; the words of drafts only `with_drafts`."""
+    """The current status of this bot; the text of drafts only `with_drafts`."""
     drafts, more = await read_drafts(app) if with_drafts else ((), 0)
     personas = {one.key: one.chats for one in list_personas(app.personas)}
     waits = app.decisions.count()
@@ -82,7 +79,6 @@ async def read_status(app: App, *, with_drafts: bool) -> BotStatus:
 
 
 def list_calls(app: App) -> tuple[WaitingCall, ...]:
-    """The tool calls that wait for an owner's approval."""
     return tuple(
         WaitingCall(
             one.number,
@@ -100,13 +96,13 @@ def list_calls(app: App) -> tuple[WaitingCall, ...]:
 
 
 def count_decisions(app: App) -> int:
-    """How many decisions wait that can be made on the page of approvals: all but new groups."""
+    """Number of waiting decisions for the page of approvals: all but new groups."""
     waiting = app.decisions.count()
     return sum(waiting.values()) - waiting["group"]
 
 
 async def read_drafts(app: App) -> tuple[tuple[WaitingDraft, ...], int]:
-    """The newest DRAFTS drafts that wait, and the number of the others."""
+    """Return the latest DRAFTS waiting drafts, and the number of the others."""
     waiting = [*app.decisions.drafts.open.values()][::-1]
     told = [await read_draft(app, where, one) for where, one in waiting[:DRAFTS]]
     shown = sorted((one for one in told if one is not None), key=lambda one: -one.expires)
@@ -114,7 +110,7 @@ async def read_drafts(app: App) -> tuple[tuple[WaitingDraft, ...], int]:
 
 
 async def read_draft(app: App, where: Conversation, waiting: KeptDraft) -> WaitingDraft | None:
-    """A draft with its words; None if its question was recalled or forgotten."""
+    """Return a draft with its text; None if its question was recalled or erased."""
     if (spoken := await app.store.spoken(waiting.turn_id)) is None:
         return None
     name = draft_id(waiting.number)
@@ -132,7 +128,6 @@ async def read_draft(app: App, where: Conversation, waiting: KeptDraft) -> Waiti
 
 
 def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
-    """The friend requests and invitations that wait."""
     return tuple(
         WaitingJoinRequest(
             one.number,
@@ -147,7 +142,7 @@ def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
 
 
 def list_personas(personas: Personas) -> tuple[PersonaState, ...]:
-    """The usual persona and the others, each with the chats that have it."""
+    """The default persona and the others, each with its chats."""
     cast, at = personas.cast, dict[str, list[str]]()
     for where in personas.chosen:
         at.setdefault(personas.key(where), []).append(str(where))
@@ -175,7 +170,7 @@ def render_context(app: App, where: Conversation) -> tuple[str, ...]:
 
 
 def group_open_sends(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
-    """The sends that are not delivered, or not known to be, by chat; the oldest chat first."""
+    """The undelivered and unconfirmed sends by chat, oldest chat first."""
     by_chat: dict[Conversation, list[Send]] = {}
     for send in sends:
         by_chat.setdefault(send.action.conversation, []).append(send)
@@ -192,7 +187,6 @@ def group_open_sends(sends: Iterable[Send]) -> tuple[OutboxState, ...]:
 
 
 def read_state(app: App) -> State:
-    """The state of this bot's parts now."""
     now = app.clock.monotonic()
     upstreams = dict.fromkeys(app.models.upstreams())
     lanes, state = app.lanes, app.journal.state()
@@ -218,7 +212,7 @@ def read_state(app: App) -> State:
 
 
 def merge_models(models: Iterable[ModelState]) -> tuple[ModelState, ...]:
-    """One for each name: in cooldown if one of them is, for as long as the longest."""
+    """Merge models of the same name; the longest cooldown counts."""
     merged = dict[str, ModelState]()
     for model in models:
         other = merged.get(model.name, model)

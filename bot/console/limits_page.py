@@ -37,9 +37,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def list_limits(settings: Settings, overrides: OwnLimits) -> tuple[LimitState, ...]:
-    """The limits of the settings, then those of single groups in GROUPS_FILE, then those that
-    owners set by command.
-    """
+    """The limits of the settings, of groups in GROUPS_FILE, and of commands, in this order."""
     usual = [
         LimitState(name.upper(), _format(name, getattr(settings, name))) for name in LIMIT_SETTINGS
     ]
@@ -69,8 +67,8 @@ def _format(name: str, value: object) -> str:
 
 
 def _format_override(limit: LimitOverride) -> str:
-    """The amounts, ∞ for one that is lifted; empty if both are. An amount that is not overridden is
-    left out: the page shows the usual one above.
+    """The amounts, ∞ for one that is lifted; empty if both are. An amount without an override is
+    omitted: the page shows the general one above.
     """
     if limit == LimitOverride(cost=0.0, tokens=0):
         return ""

@@ -1,4 +1,4 @@
-"""The page of tools: which there are, and calling one of them from the page."""
+"""The page of tools: their list, and calls from the page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_CALLABLE: Final = "{name} is not called from a page ({why})."
 
 
 def list_tools(app: App) -> tuple[ToolState, ...]:
-    """All tools, also those that cannot be used."""
+    """All tools, including unusable ones."""
     cast, toolset = app.personas.cast, app.toolset
     states = []
     for status, tool in zip(toolset.check_availability(TOOL_PORTS), toolset.list(), strict=True):
@@ -47,7 +47,7 @@ def list_tools(app: App) -> tuple[ToolState, ...]:
 
 
 def list_servers(app: App) -> tuple[ServerState, ...]:
-    """The MCP servers, those that are away first."""
+    """The MCP servers, disconnected ones first."""
     states = [
         ServerState(
             name=one.name,
@@ -89,8 +89,8 @@ def why_not_callable(app: App, tool: Tool) -> str:
 
 
 async def call_tool(app: App, name: str, arguments: str) -> ToolAnswer:
-    """Call a tool with JSON arguments as the engine does, by all its rules. Every failure is an
-    answer, also that a page may not call the tool.
+    """Call a tool with JSON arguments as the engine does, by all its rules. Every failure is
+    returned as an answer, including that the page may not call the tool.
     """
     toolset, clock, begun = app.toolset, app.clock, app.clock.monotonic()
     tool = toolset.get(name)

@@ -1,7 +1,7 @@
-"""Attachments that prompts only name, `[图片 i7]`, by their short names, for each conversation.
+"""Short names of attachments, such as `i7` in `[图片 i7]`, counted per conversation.
 
-A name is given when a prompt first shows the attachment, and written down with it. If the store
-cannot be read, taken names are unknown, and none is given.
+An attachment gets its name when a prompt first shows it, and the name is stored at once. While the
+store cannot be read, no names are given, because the taken ones are unknown.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bot.core.ports import Store
 from bot.core.segments import File, Forward, Picture, Record, Segment
 
 MAX_CONVERSATIONS = 5000
-MAX_THINGS = 300  # of a conversation that can be opened
-MAX_CONTENT = 50_000  # characters of a forward that no server can be asked for
+MAX_THINGS = 300  # attachments of a conversation that can be opened by name
+MAX_CONTENT = 50_000  # characters; a longer forward is kept by its id alone
 HANDLE = re.compile(r"\b([ivaf])(\d{1,9})\b")
 ALL = frozenset("ivaf")
-"""Pictures, voices, files, forwards."""
+"""Images, voice messages, files and forwards."""
 
 Known: TypeAlias = Picture | Record | File | Forward
 KINDS = frozenset({Picture, Record, File, Forward})
@@ -54,7 +54,7 @@ class _Shelf:
 
 
 class Attachments:
-    """The short names of attachments. `kinds` are the letters of those that can be opened."""
+    """`kinds` are the letters of the attachments that can be opened."""
 
     def __init__(self, *, store: Store, kinds: Collection[str] = ALL) -> None:
         self._store = store
@@ -62,11 +62,11 @@ class Attachments:
         self._books = DefaultLRU[Conversation, _Shelf](MAX_CONVERSATIONS, _Shelf)
 
     def __contains__(self, conversation: Conversation) -> bool:
-        """Whether the names given there are known."""
+        """Whether the conversation's names have been read from the store."""
         return conversation in self._books and self._books.use(conversation).complete
 
     def learn(self, conversation: Conversation, things: Iterable[AttachmentNamed]) -> None:
-        """Take what the store knows of a conversation."""
+        """Add the stored names of a conversation."""
         book = self._books[conversation]
         for thing in things:
             if thing.number not in book.things:
@@ -74,18 +74,18 @@ class Attachments:
         book.complete = True
 
     def forget(self) -> None:
-        """Let go of everything: the store is to be read anew."""
+        """Drop all names, so that they are read from the store again."""
         self._books.clear()
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
-        """A message was recalled: nothing of it can be opened any more."""
+        """Drop the names in a recalled message."""
         book = self._books[conversation]
         gone = [n for n, thing in book.things.items() if thing.message_id == message_id]
         for number in gone:
             book.drop(number)
 
     def find(self, conversation: Conversation, handle: str) -> AttachmentNamed | None:
-        """The thing of this name there: `i7`, also with the brackets around it."""
+        """Return the attachment of a name such as `i7`; brackets around the name are ignored."""
         if (named := HANDLE.search(handle)) is None:
             return None
         thing = self._books[conversation].things.get(int(named[2]))
@@ -94,12 +94,13 @@ class Attachments:
     def named(
         self, message: MessageReceived, *, within: MessageReceived | None = None
     ) -> MessageReceived:
-        """The message with a name for each thing in it that can be opened. `within` is the message
-        that passes it on: what is inside goes with that, and nobody knows whose it is.
+        """Return the message with a name for each attachment that can be opened. `within` is the
+        message that forwards or quotes it: the names belong to that message, and their sender is
+        unknown.
         """
         outer = message if within is None else within
         if message.is_own or KINDS.isdisjoint(map(type, message.segments)):
-            return message  # as most
+            return message  # the usual case
         if not any(map(self._may_be_named, message.segments)):
             return message
         book = self._books[outer.conversation]
@@ -143,7 +144,7 @@ class Attachments:
 
 
 def again(thing: AttachmentNamed) -> Segment:
-    """A thing of before, with its name. Raises ValueError for what was taken back."""
+    """Return a stored attachment with its name. Raises ValueError if its message was recalled."""
     if thing.segment is None:
         raise ValueError("it was taken back")
     return replace(thing.segment, handle=f"{_letter(thing.segment)}{thing.number}")
@@ -166,7 +167,7 @@ def _letter(segment: Known | None) -> str:
 
 
 def _mark(segment: Known) -> str:
-    """The same for the same thing, each time its message is read."""
+    """Return the same key for the same attachment each time its message is read."""
     match segment:
         case Picture(file=file, url=url) | Record(file=file, url=url):
             return f"{_letter(segment)} {file or url}"

@@ -1,4 +1,4 @@
-"""The log of a conversation, looked up for a model: the `ChatLog` port."""
+"""The `ChatLog` port over the journal."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from frostagent.types.traits import Audience
 MAX_LINES = 40
 MAX_WORDS = 8
 LINE = re.compile(r"^[^\n#:]*#\d+(?: ↩[^\n]*?)?: ")
-"""What stands before somebody's words in a prompt."""
+"""The sender's name and number at the start of a line in a prompt."""
 WEEKDAY = re.compile(
     r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|星期[一二三四五六日]", re.IGNORECASE
 )
-"""Prompts tell it behind a date."""
+"""Prompts show a weekday after a date."""
 DAY = "%Y-%m-%d"
 MINUTE = f"{DAY} %H:%M"
 MORE = '(There is more before these: ask again with until="{until}".)'
 NOTHING = "(Nothing of that was said here, or it is not kept any more.)"
 
 Render = Callable[[MessageReceived], str]
-"""A message as its line, as prompts tell it."""
+"""Renders a message as a line of a prompt."""
 
 
 class StoredChatLog:
-    """Looks into the journal. Times are those of the `zone`, of this machine without one."""
+    """Times are in `zone`, or in this machine's time zone if it is None."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class StoredChatLog:
     async def read(
         self, conversation: Conversation, *, since: str, until: str, who: str, words: str
     ) -> LogPage:
-        """The latest lines that fit. Raises InvalidArguments, ToolFailed."""
+        """Return the latest matching lines. Raises InvalidArguments, ToolFailed."""
         wanted = tuple(LINE.sub("", words).split())[:MAX_WORDS]
         query = LogQuery(
             conversation=conversation,
@@ -81,7 +81,7 @@ class StoredChatLog:
         )
 
     def _authority(self, message: MessageReceived) -> Audience:
-        """Who made a card is not known: its title is anybody's words."""
+        """The title of a card may be written by anyone, so a card counts as EVERYONE."""
         if any(isinstance(segment, Card | Link | Markdown) for segment in message.segments):
             return Audience.EVERYONE
         return authority_of(message.sender, where=message.conversation, owners=self._owners)
@@ -103,7 +103,7 @@ class StoredChatLog:
         return datetime.fromtimestamp(time, self._zone)
 
     def _moment(self, name: str, text: str, *, end: bool = False) -> float:
-        """Seconds since 1970; the last of its minute or day where it is an `end`."""
+        """Parse a time to seconds since 1970; with `end`, the last moment of that minute or day."""
         now = self._at(self._clock.now())
         text_only = WEEKDAY.sub(" ", text)
         plain = " ".join(text_only.replace("T", " ").replace("/", "-").replace("：", ":").split())

@@ -1,9 +1,9 @@
-"""The drafts that wait for an owner's decision: their numbers and turns, kept over restarts, and
-how owners are shown one.
+"""Drafts that wait for an owner's decision, and the text that shows a draft to owners. Numbers and
+turns survive a restart.
 
-The words are in the journal as sends of their turn that were never queued, so that they leave it
-with the turn; here is what a number means, in a row for each group. Only we write at the beginning
-of a line that owners are shown; what others wrote is indented, or in one line.
+The text of a draft is journalled as sends of its turn that were never queued, so it is erased with
+the turn. This module stores which number belongs to which turn, one row per group. In the text for
+owners only the bot writes at the start of a line; text of others is indented or kept in one line.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from frostagent.types.speech import Attachment
 logger = logging.getLogger(__name__)
 
 SETTING = "drafts"
-LASTS = 86_400.0  # seconds that one waits
-MOST = 50  # of one group that wait: the oldest leave
-MAX_PAST = 200  # ended ones of which it is known how
-MEDIA = 32 * 1024 * 1024  # characters of media that are in memory, and of one that is kept at all
+LASTS = 86_400.0  # seconds that a draft waits
+MOST = 50  # waiting drafts per group; the oldest ones go first
+MAX_PAST = 200  # ended drafts whose outcome is remembered
+MEDIA = 32 * 1024 * 1024  # characters of media in memory, and the maximum for one draft
 MAX_GROUP = 24  # characters of a group's name
 MAX_QUESTION = 80
 MAX_CALL = 200  # characters of a call that was not run
@@ -68,10 +68,10 @@ NUMBERED = re.compile(r"\[(?:草稿|Draft) D([0-9]{1,9}) ")
 
 
 class KeptDraft(Struct, frozen=True):
-    """A draft of a turn, since then (by our clock, in seconds since 1970). From the time on when it
-    was `published`, 0 for never, nobody knows yet whether QQ has it. `asked` is the id of its
-    question, empty where nobody knows one; `by` is who published it, in other words where he
-    `changes` it.
+    """A waiting draft. `at` is its time by our clock, in seconds since 1970. `published` is when
+    sending began, or 0; from then on its delivery is unconfirmed. `asked` is the message id of its
+    question, or empty. `by` is who published it; `changes` means that this person replaced the
+    text.
     """
 
     number: int
@@ -89,9 +89,9 @@ class _Row(Struct, frozen=True):
 
 
 class Drafts:
-    """All of them, by number; numbers are given once. On the `shelf` are media that are too large
-    for the journal; `run` puts them there, and away with their drafts. `forgotten` is what became
-    of those whose words were erased.
+    """All waiting drafts by number; a number is never reused. `shelf` holds media too large for the
+    journal; `run` keeps it in step with the drafts. `forgotten` is the outcome of drafts whose text
+    was erased.
     """
 
     def __init__(
@@ -107,20 +107,20 @@ class Drafts:
         self._choices = choices
         self._clock = clock
         self._shelf = shelf
-        self._shelved: dict[int, str] = {}  # names there, or soon
+        self._shelved: dict[int, str] = {}  # file names on the shelf, or about to be there
         self._unshelved: set[int] = set()
         self._news = asyncio.Event()
         self._forgotten = forgotten
         self._is_doubted = False
-        self.is_read = False  # else nobody knows which numbers are given already
+        self.is_read = False  # until then the numbers in use are unknown
         self._waiting: dict[Conversation, dict[int, KeptDraft]] = {}
         self._last = 0
         self._media: LRUCache[int, tuple[SendMessage, ...]] = LRUCache(MEDIA, getsizeof=_size)
         self._past: LRUCache[int, str] = LRUCache(MAX_PAST)
 
     async def start(self) -> bool:
-        """Know what waited in an earlier process; False where that cannot be read now: to be
-        tried again, and none is to be added before.
+        """Load the waiting drafts. Returns False if they cannot be read now: try again, and do not
+        add a draft before.
         """
         if self.is_read:
             return True
@@ -133,30 +133,29 @@ class Drafts:
             for one in row.waiting:
                 here.setdefault(one.number, one)
         self.is_read = True
-        self._is_doubted |= bool(self.open)  # `forget` may have erased some while no bot ran
+        self._is_doubted |= bool(self.open)  # an erasure may have run while the bot was stopped
         self._shelved |= {number: _name(one) for number, (_, one) in self.open.items()}
         self._news.set()
         return True
 
     @property
     def open(self) -> Mapping[int, tuple[Conversation, KeptDraft]]:
-        """Those that wait, the oldest first."""
+        """All waiting drafts, oldest first."""
         found = [(where, one) for where, here in self._waiting.items() for one in here.values()]
         return {one.number: (where, one) for where, one in sorted(found, key=lambda it: it[1].at)}
 
     def is_over(self, one: KeptDraft) -> bool:
-        """Whether it has waited too long."""
         return self._clock.now() >= one.at + LASTS
 
     def past(self, number: int) -> str:
-        """The fate of one; empty where nobody knows."""
+        """Return the outcome of an ended draft, or an empty string if it is unknown."""
         return self._past.get(number, "")
 
     def add(
         self, where: Conversation, turn_id: str, *, asked: str = ""
     ) -> tuple[KeptDraft, PlaceSet]:
-        """One more waits, to the question of that id; with the entry that says so, for whoever
-        writes down its words.
+        """Add a draft that answers the message `asked`. The caller journals the returned entry
+        together with the draft's text.
         """
         self._last += 1
         one = KeptDraft(self._last, turn_id, self._clock.now(), asked=asked)
@@ -169,7 +168,7 @@ class Drafts:
         return one, self._entry(where)
 
     def publish(self, number: int, *, by: str = "", changes: bool = False) -> PlaceSet:
-        """It is on its way; the entry for whoever writes down what is said."""
+        """Mark a draft as being sent. The caller journals the returned entry."""
         where, one = self.open[number]
         self._waiting[where][number] = replace(
             one, published=self._clock.now(), by=by, changes=changes
@@ -177,13 +176,13 @@ class Drafts:
         return self._entry(where)
 
     def keep(self, number: int) -> PlaceSet:
-        """It was not said after all: it waits on."""
+        """Undo `publish`: the draft was not sent and waits again."""
         where, one = self.open[number]
         self._waiting[where][number] = replace(one, published=0.0)
         return self._entry(where)
 
     def end(self, number: int, what: str) -> PlaceSet:
-        """It waits no more; `what` became of it."""
+        """Remove a draft; `what` is its outcome."""
         where, _ = self.open[number]
         del self._waiting[where][number]
         self._media.pop(number, None)
@@ -192,7 +191,7 @@ class Drafts:
         return self._entry(where)
 
     def give_up(self, where: Conversation, what: str) -> tuple[int, PlaceSet]:
-        """Nothing there waits any more, but for what is on its way; how many did, and the entry."""
+        """End all drafts of a group except those being sent. Returns their number and the entry."""
         here = self._waiting[where]
         given_up = [one.number for one in here.values() if not one.published]
         for number in given_up:
@@ -200,7 +199,7 @@ class Drafts:
         return len(given_up), self._entry(where)
 
     def hold(self, one: KeptDraft, actions: tuple[SendMessage, ...]) -> None:
-        """Have its media at hand, which may be too large for the journal."""
+        """Keep the draft's media in memory, and on the shelf if it is too large for the journal."""
         if not 0 < _size(actions) <= MEDIA:
             return
         self._media[one.number] = actions
@@ -210,7 +209,7 @@ class Drafts:
             self._news.set()
 
     async def held(self, number: int) -> tuple[SendMessage, ...]:
-        """The same, with media; empty where there are none at hand."""
+        """Return the draft's sends with media, or nothing if the media is gone."""
         if actions := self._media.get(number, ()):
             return actions
         if self._shelf is None or (name := self._shelved.get(number)) is None:
@@ -220,23 +219,20 @@ class Drafts:
         return _unpacked(content)
 
     def forget(self) -> None:
-        """Somebody is forgotten. Which of those that wait have lost their words, `sift` finds, and
-        puts their media away: others' drafts stay whole.
-        """
+        """Someone's data was erased: `sift` will find drafts that lost their text. Others stay."""
         self._is_doubted = True
         self._news.set()
 
     async def sift(self) -> None:
-        """Where somebody was forgotten, those whose words are in the journal no more wait no
-        longer; `forgotten` says what became of them. What is on its way is followed until its end
-        is known.
+        """After an erasure, end the drafts whose text is no longer in the journal. A draft that is
+        being sent stays until its delivery is settled.
         """
         if not self._is_doubted or not await self._store.commit():
             return
         self._is_doubted = False
         stored = await self._choices.settings(SETTING)
         lost = [one for one in self.open.values() if await self._is_lost(one[1])]
-        if stored is None or not await self._store.commit():  # it may be that none could be read
+        if stored is None or not await self._store.commit():  # some texts may have been unreadable
             self._is_doubted = True
             return
         for where, one in lost:
@@ -244,8 +240,8 @@ class Drafts:
                 continue
             logger.info("D%d ends: %s", one.number, self._forgotten)
             entry = self.end(one.number, self._forgotten)
-            # Of a group that is forgotten nothing is written again. What the last number was has
-            # to be kept all the same.
+            # Nothing may be written again for an erased group, yet the last number must be kept:
+            # write it to another group's row.
             kept = where if where in stored else next(iter(stored), None)
             if kept is not None:
                 self._store.put(entry if kept == where else self._entry(kept))
@@ -254,7 +250,7 @@ class Drafts:
         return not one.published and await self._store.spoken(one.turn_id) is None
 
     async def run(self) -> None:
-        """Put media on the shelf, and away, as there is news."""
+        """Keep the media on the shelf in step with the drafts."""
         while self._shelf is not None:
             await self._news.wait()
             self._news.clear()
@@ -263,11 +259,11 @@ class Drafts:
                 number = self._unshelved.pop()
                 if (actions := self._media.get(number)) and (name := self._shelved.get(number)):
                     await self._shelf.keep(name, codec.encode(actions))
-            if self.is_read:  # else nobody knows yet what an earlier process left there
+            if self.is_read:  # until then the files of the previous process cannot be told apart
                 await self._shelf.keep_only(frozenset(self._shelved.values()))
 
     def look(self) -> None:
-        """Put away the media of those that have waited too long."""
+        """Remove the media of expired drafts."""
         for number, (_, one) in self.open.items():
             if self.is_over(one):
                 self._put_away(number)
@@ -284,7 +280,7 @@ class Drafts:
 def _read(value: str) -> _Row:
     try:
         row: _Row = codec.read(_Row, value)
-    except codec.Unreadable:  # of a version that wrote it otherwise
+    except codec.Unreadable:  # written by another version
         return _Row(0, ())
     return row
 
@@ -299,7 +295,7 @@ def _size(actions: tuple[SendMessage, ...]) -> int:
 
 
 def _name(one: KeptDraft) -> str:
-    """Of its media on the shelf; by the turn, too: another journal gives the numbers anew."""
+    """File name on the shelf. It includes the turn, because a new journal restarts its numbers."""
     return f"{one.number}-{one.turn_id}"
 
 
@@ -315,22 +311,20 @@ def _unpacked(content: bytes) -> tuple[SendMessage, ...]:
 
 
 def draft_number_in(text: str) -> int | None:
-    """The number of the draft that a line of ours shows; None for any other text."""
+    """Return the draft number at the start of a line of ours, or None."""
     match = NUMBERED.match(text)
     return int(match[1]) if match else None
 
 
 def shadow_notice(group: str, calls: tuple[str, ...], *, tongue: Language) -> str:
-    """The line about what would have been done there, where nothing would have been said."""
+    """Return the owners' notice about calls that a shadow group did not run, without a text."""
     return "\n".join([SHADOW.format(tongue, group=_group_name(group)), *_not_run(calls, tongue)])
 
 
 def draft_text(
     number: int, group: str, asked: str, words: str, calls: tuple[str, ...], *, tongue: Language
 ) -> str:
-    """The line to an owner: the group, the question `asked` there, the words, and what would have
-    been done beside them.
-    """
+    """Return what an owner sees of a draft: group, question, text, and calls not run."""
     lines = [HEAD.format(tongue, number=number, group=_group_name(group))]
     if asked:
         lines.append(in_one_line(asked, MAX_QUESTION).translate(INNER_QUOTES))

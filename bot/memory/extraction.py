@@ -1,9 +1,9 @@
-"""Facts are picked from what people said, quietly: after some rounds, or when a talk has ended.
+"""Extracts facts from conversations in the background, after several rounds or when a talk has
+ended.
 
-A witness of the journal: it sees every message once, by whom it was, and every round. A talk in
-which the bot had no part costs nothing. What a request fails at is not asked again. A talk
-that an earlier process had not come to is found again in the journal, unless anything of it is
-forgotten.
+A talk is what was said around rounds of the bot; conversations without rounds cost nothing. A
+failed request is not repeated. After a restart, unfinished talks are read from the journal again,
+unless part of them was erased.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from bot.settings_store import PlaceSetting, SettingsStore
 from frostagent.types.errors import ModelError
 from frostagent.types.ports import ChatModel, Clock
 
-RECENT: Final = 24 * 3600.0  # seconds for which a talk is still worth looking for
+RECENT: Final = 24 * 3600.0  # seconds after which an unfinished talk is dropped
 
 
 class OpenTalk(Struct, frozen=True):
-    """A talk by its first turn, and since when it goes on, by the server's clock."""
+    """A talk: its first turn, and its start by the server's clock."""
 
     turn_id: str
     since: float
@@ -67,42 +67,37 @@ OPEN_TALK: Final = PlaceSetting[OpenTalk]("talk", read=_read)
 
 
 class OpenTalks:
-    """Keeps one for each conversation at most, over restarts."""
+    """At most one open talk per conversation, kept across restarts."""
 
     def __init__(self, *, settings: SettingsStore, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
 
     async def load(self) -> None:
-        """Return once those of an earlier process are known."""
+        """Return once the stored talks are loaded; retries until then."""
         await retry_until_loaded(lambda: self._settings.load(OPEN_TALK), self._clock)
 
     def begin(self, where: Conversation, talk: OpenTalk) -> None:
-        """A talk goes on there, unless one did."""
+        """Open a talk unless one is open there."""
         if self.of(where) is None:
             self.resume(where, talk)
 
     def resume(self, where: Conversation, talk: OpenTalk) -> None:
-        """A talk goes on there that began before whatever goes on there now."""
+        """Open this talk in place of a later one."""
         self._settings.put(OPEN_TALK, where, talk)
 
     def end(self, where: Conversation) -> None:
-        """Nothing of it is to be looked through any more."""
         self._settings.put(OPEN_TALK, where, None)
 
     def end_all(self) -> None:
-        """The same everywhere."""
         for where in tuple(self._settings.all(OPEN_TALK)):
             self.end(where)
 
     def of(self, where: Conversation) -> OpenTalk | None:
-        """The one that goes on there."""
         return self._settings.get(OPEN_TALK, where)
 
     def recent(self, most: int) -> dict[Conversation, OpenTalk]:
-        """The latest of those that go on, or did not long ago, oldest first; older ones are
-        over.
-        """
+        """Return the latest `most` open talks, oldest first. Talks older than RECENT are closed."""
         begin = self._clock.now() - RECENT
         for where, talk in tuple(self._settings.all(OPEN_TALK).items()):
             if talk.since < begin:
@@ -111,14 +106,14 @@ class OpenTalks:
         return dict(sorted(talks, key=lambda one: one[1].since)[-most:])
 
 
-ROUNDS = 8  # of the bot's, until facts are looked for
-QUIET = 1200.0  # seconds after the last round: then a talk has ended
-LOOK = 60.0  # seconds between two looks for talks that have ended
-LINES = 120  # of one talk, the latest
-LEAST = 3  # lines: in fewer is nothing
-PLACES = 500  # talks that are kept in mind
+ROUNDS = 8  # rounds of the bot until facts are extracted
+QUIET = 1200.0  # seconds without a round after which a talk has ended
+LOOK = 60.0  # seconds between two checks for ended talks
+LINES = 120  # latest lines of a talk
+LEAST = 3  # lines; shorter talks hold no facts
+PLACES = 500  # talks in memory
 PICKED_WITHIN = 60.0  # seconds of one request
-MOMENT = 30.0  # seconds for which it gives way to questions
+MOMENT = 30.0  # seconds for which extraction yields to questions
 CJK = re.compile(r"[\u3400-\u9fff]")
 logger = logging.getLogger(__name__)
 
@@ -127,9 +122,9 @@ logger = logging.getLogger(__name__)
 class _Talk:
     lines: deque[MessageReceived] = field(default_factory=lambda: deque(maxlen=LINES))
     rounds: int = 0
-    last: float = 0.0  # when the last round ended
+    last: float = 0.0  # end of the last round, monotonic
     turn_id: str = ""
-    since: float = 0.0  # what was said before, by the server's clock, is not to be found again
+    since: float = 0.0  # server time; earlier lines are not read from the journal again
 
 
 def _line(message: MessageReceived, speakers: Speakers) -> SaidLine | None:
@@ -144,7 +139,7 @@ def _line(message: MessageReceived, speakers: Speakers) -> SaidLine | None:
 
 
 async def _give_way(quiet: Callable[[], Awaitable[object]], seconds: float) -> float:
-    """Wait until it is quiet, so many seconds at most; how many of them are left."""
+    """Wait for `quiet`, at most `seconds`. Returns the seconds left."""
     time = asyncio.get_running_loop().time
     end = time() + seconds
     with suppress(TimeoutError):
@@ -154,8 +149,8 @@ async def _give_way(quiet: Callable[[], Awaitable[object]], seconds: float) -> f
 
 
 class Extraction:
-    """Fits `JournalObserver`; asks the model, one talk after the other. A request belongs to the
-    last turn of the talk; while the day of whoever that was for `is_spent`, the talk waits.
+    """A `JournalObserver` that asks the model for one talk at a time. A request is charged to the
+    talk's last turn; while `is_spent` is true for that turn, the request is skipped.
     """
 
     sees: Final = frozenset(
@@ -189,7 +184,7 @@ class Extraction:
         self._times_forgotten = 0
 
     def see(self, entry: Entry) -> None:
-        """Keep in mind what was said, and when rounds ended. Never waits."""
+        """Collect lines and ends of rounds. Never waits."""
         match entry:
             case MessageObserved(message=message) if not message.is_own:
                 self._talks.use(message.conversation).lines.append(message)
@@ -208,9 +203,7 @@ class Extraction:
                 pass
 
     def forget(self) -> None:
-        """Somebody is forgotten: of no talk anything is kept in mind, nor what a model is just
-        asked about one.
-        """
+        """Drop all talks after an erasure, and discard the facts of a request under way."""
         self._times_forgotten += 1
         self._talks.clear()
         self._open.end_all()
@@ -239,8 +232,8 @@ class Extraction:
 
     @asynccontextmanager
     async def open(self, quiet: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
-        """Look for facts while the block runs: once it is `quiet`, nobody waits for an answer, or
-        a while later. What is not done at its end is left.
+        """Extract facts while the block runs, whenever it is `quiet` or after MOMENT seconds.
+        Unfinished work is cancelled at the end.
         """
         async with asyncio.TaskGroup() as group:
             works = self._work(quiet), self._tick(), self._find_again()
@@ -252,19 +245,19 @@ class Extraction:
                     task.cancel()
 
     async def _find_again(self) -> None:
-        """Talks of an earlier process: each is due once it is quiet here, or after more rounds."""
+        """Load unfinished talks of an earlier process; each counts as one round."""
         forgotten = self._times_forgotten
         await self._open.load()
         if forgotten != self._times_forgotten:
-            self._open.end_all()  # what was read may be older than that
+            self._open.end_all()  # the loaded talks may predate the erasure
         for where, known in self._open.recent(PLACES).items():
             latest = await self._store.search(LogQuery(conversation=where, limit=LINES))
-            # Whoever is in them may have a number there, which they are told by.
+            # Their people may have numbers, which facts refer to.
             remembered = await self._store.remember(where)
             if remembered is None or latest is None:
                 continue
             if self._open.of(where) is not known:
-                continue  # it is over meanwhile, or forgotten
+                continue  # closed or erased meanwhile
             self._speakers.learn(where, remembered.members)
             talk = self._talks.use(where)
             lines = {line.identity: line for line in latest if self._is_of(known, line)}
@@ -287,10 +280,10 @@ class Extraction:
         while True:
             await self._due.wait()
             self._due.clear()
-            left = MOMENT  # for all together: where it is never quiet, facts do not fall behind
+            left = MOMENT  # seconds for all talks: a bot that is never quiet extracts facts too
             for where in [where for where, talk in self._talks.items() if self._is_due(talk)]:
                 left = await _give_way(quiet, left)
-                talk = self._talks.get(where)  # it may be forgotten, or have made room, meanwhile
+                talk = self._talks.get(where)  # it may have been erased or evicted meanwhile
                 if talk is not None and self._is_due(talk):
                     await self._extract(where, talk)
 
@@ -304,7 +297,7 @@ class Extraction:
         turn_id, known, forgotten = talk.turn_id, self._open.of(where), self._times_forgotten
         if self._is_spent and self._is_spent(turn_id):
             return
-        current_run.set(turn_id)  # what is reserved is of the turn that it is counted against
+        current_run.set(turn_id)  # charges the request to this turn
         current_errand.set(RequestPurpose.FACTS)
         talk.rounds = 0
         talk.lines.clear()
@@ -314,7 +307,7 @@ class Extraction:
         try:
             async with asyncio.timeout(self._patience):
                 await self._ask(where, lines, turn_id)
-        except asyncio.CancelledError:  # after a restart it is found again
+        except asyncio.CancelledError:  # the next process resumes it
             if known is not None and forgotten == self._times_forgotten:
                 self._open.resume(where, known)
             raise
@@ -335,7 +328,7 @@ class Extraction:
 
         def wanted(fact: ExtractedFact) -> bool:
             is_recalled = any((where, source) in self._recalled for source in fact.sources)
-            # Where somebody or a fact was forgotten, any of these may be about that.
+            # After an erasure, any of these facts may be about the erased person or fact.
             return not is_recalled and forgotten == self._times_forgotten
 
         for fact in facts:

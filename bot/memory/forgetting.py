@@ -1,8 +1,8 @@
-"""Erases all that is kept of a person or a group, in the journal and in memory.
+"""Erases all data of a person or a group, from the journal and from memory.
 
-The journal first: where that fails, nothing was let go of. What was begun before memory had let go
-had the words still, and what it put is behind that erasure: so all is done once more, but what was
-said to the bot since the first time stays.
+The journal comes first: if that fails, memory is kept too. Work that began before memory was
+cleared may journal erased text afterwards, so the erasure runs twice; the second pass keeps what
+was said since the first.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from bot.memory.history import History
 
 
 class Forgetting:
-    """Of whoever is to be forgotten nothing stays. `cancel_questions` ends questions that wait for
-    an answer, `cancel_join_requests` those that wait for an owner's word; `then` lets go of what
-    else is in memory. Other bots let go of what they have
-    in memory.
+    """Erases a person or a group. `cancel_questions` ends waiting questions, `cancel_join_requests`
+    ends pending join requests, and `then` clears other state in memory. `announcer` has other bots
+    do the same.
 
-    When it was `said` is in seconds since 1970, by the server's clock: what is asked after that is
-    answered, though a restart may have brought it here before. Where nobody said it, what is asked
-    once all was erased is answered, by our own clock.
+    `said` is the time of the request by the server's clock, in seconds since 1970: questions asked
+    after it are still answered, even if they were received before. Without `said`, questions
+    received after the erasure are answered.
     """
 
     def __init__(
@@ -51,19 +50,19 @@ class Forgetting:
         self._followers: list[Callable[[SubjectErased], None]] = []
 
     def follow(self, follower: Callable[[SubjectErased], None]) -> None:
-        """Tell this one, too, whoever is forgotten: it has words of people."""
+        """Also call this function on each erasure."""
         self._followers.append(follower)
 
     async def person(self, user: int, *, said: float = math.inf) -> int:
-        """Of a person, everywhere; how many records there were. Raises BotError."""
+        """Erase a person everywhere. Returns the number of deleted records. Raises BotError."""
         return await self._forget(SubjectErased(user=user, said=_finite(said)))
 
     async def group(self, group: int, *, said: float = math.inf) -> int:
-        """Of a group; how many records there were. Raises BotError."""
+        """Erase a group. Returns the number of deleted records. Raises BotError."""
         return await self._forget(SubjectErased(group=group, said=_finite(said)))
 
     async def elsewhere(self, note: SubjectErased) -> None:
-        """Another bot has erased somebody, or a group: let go of it, too."""
+        """Clear memory after another bot erased a person or group."""
         await self._cancel_questions(note)
         self._cancel_join_requests(note)
         for let_it_go in self._then:
@@ -74,7 +73,7 @@ class Forgetting:
         await self._history.reread()
 
     async def chat(self, where: Conversation) -> int:
-        """Of a group, or of whom a private chat is with. Raises BotError."""
+        """Erase the group, or the person of a private chat. Raises BotError."""
         return await (self.group if where.is_group else self.person)(where.session_id)
 
     async def _forget(self, note: SubjectErased) -> int:
@@ -86,8 +85,8 @@ class Forgetting:
         return rows
 
     async def _once(self, note: SubjectErased, *, since: float) -> int:
-        await self._history.reread()  # loses nothing; who reads it anew waits for the erasure
-        rows = await self._erase(note, since)  # else nothing is let go of
+        await self._history.reread()  # loses nothing; later reads wait for the erasure
+        rows = await self._erase(note, since)  # raises before anything in memory is cleared
         self._announcer.tell(note)
         await self.elsewhere(note)
         return rows

@@ -1,14 +1,13 @@
-"""The memory of conversations: rounds, what was overheard since the last one, and who said which
+"""The memory of conversations: rounds, messages overheard since the last round, and who sent which
 message.
 
-A round is a rendered user message and all that followed it, and is never changed once stored: the
-prompt of the next run begins with the same bytes, so providers can cache it. When it grows too
-long, the window moves (`bot/memory/window.py`), rarely and never under a run: long tool results of
-older rounds are told shortened, then the oldest rounds become a summary
-(`bot/memory/summaries.py`), or a line each where it does not come in time. The store keeps the
-rounds, and knows the window.
+A round is a rendered user message with all that followed it. A stored round never changes: the next
+prompt begins with the same bytes, so providers can cache it. When a conversation grows too long,
+its window moves (`bot/memory/window.py`), rarely and never during a run: long tool results of older
+rounds are shortened first; then the oldest rounds become a summary (`bot/memory/summaries.py`), or
+a line each if no summary is ready in time. The store keeps the rounds and the state of the window.
 
-This is a bounded cache over the store: a conversation is read once, when it is first needed.
+This is a bounded cache over the store; a conversation is read once, when it is first needed.
 """
 
 from __future__ import annotations
@@ -35,34 +34,33 @@ from frostagent.types.messages import Message, ToolMessage, UserMessage, as_kept
 
 
 class Overheard:
-    """The last `most` messages, each of which leaves with the first who takes it, and how many were
-    `missed` before them.
+    """The last `most` overheard messages, each of which is taken once, and the number of earlier
+    messages that were `missed`.
 
-    Where some people are answered side by side, each reads from where he has read to: what another
-    run has read, which no round tells yet, is new to him.
+    If several people are answered in parallel, each has a read position: messages that only another
+    person's unfinished run has taken are still new.
     """
 
     def __init__(self, most: int) -> None:
         self._messages: deque[MessageReceived] = deque(maxlen=most)
-        self._untold: deque[tuple[MessageReceived, set[int]]] = deque(maxlen=most)  # and by whom
+        self._untold: deque[tuple[MessageReceived, set[int]]] = deque(maxlen=most)  # with readers
         self.missed = 0
 
     def __len__(self) -> int:
-        """How many wait to be taken, or counted."""
+        """Number of messages not taken, including missed ones."""
         return len(self._messages) + self.missed
 
     @property
     def is_read(self) -> bool:
-        """Whether nobody has anything to take."""
+        """Whether there is nothing left to take for any reader."""
         return not (self._messages or self._untold or self.missed)
 
     def add(self, message: MessageReceived) -> None:
-        """It was overheard."""
         self.missed += len(self._messages) == self._messages.maxlen
         self._messages.append(message)
 
     def recall(self, remembered: Remembered) -> None:
-        """Put the store's lines before all others; some of it may be known already."""
+        """Put the stored messages before the others, without duplicates."""
         stored = [message.identity for message in remembered.overheard]
         since = [message for message in self._messages if message.identity not in stored]
         self._messages.clear()
@@ -71,9 +69,7 @@ class Overheard:
             self.add(message)
 
     def take(self, reader: int | None = None) -> tuple[MessageReceived, ...]:
-        """Take all, oldest first: what was missed and found later stands where it was said. None
-        reads for everybody.
-        """
+        """Take all messages, oldest first by server time. `reader` None takes them for everyone."""
         taken = list(self._messages)
         if reader is not None:
             for message, readers in self._untold:
@@ -86,7 +82,7 @@ class Overheard:
         return tuple(sorted(taken, key=lambda message: message.time))
 
     def told(self, message_ids: Collection[str]) -> None:
-        """A round tells these from now on."""
+        """These messages are now part of a round."""
         if self._untold:
             untold = [one for one in self._untold if one[0].message_id not in message_ids]
             self._untold = deque(untold, self._untold.maxlen)
@@ -94,14 +90,14 @@ class Overheard:
     def take_lines(
         self, wanted: Callable[[MessageReceived], bool], *, most: int
     ) -> tuple[MessageReceived, ...]:
-        """Take the last of these, oldest first."""
+        """Take the last `most` messages that are `wanted`, oldest first."""
         lines = tuple(message for message in self._messages if wanted(message))[-most:]
         for line in lines:
             self._messages.remove(line)
         return lines
 
     def forget(self, message_id: str) -> bool:
-        """Forget a message; whether it was there, and nobody has read it."""
+        """Remove a message. Returns True if it was present and unread."""
         self.told((message_id,))
         found = [message for message in self._messages if message.message_id == message_id]
         for message in found:
@@ -112,12 +108,12 @@ class Overheard:
 MAX_CONVERSATIONS = 5000
 MAX_KNOWN = 20_000  # messages; a long one counts as several
 MAX_OVERHEARD = 60  # messages
-MAX_RECALLED = 1000  # messages that runs under way may have read
+MAX_RECALLED = 1000  # recalled messages that runs under way may have read
 MAX_TOKENS = 12_000.0  # estimated
 
 
 Place: TypeAlias = tuple[Conversation, str]
-"""A conversation, and the id of a message there."""
+"""A conversation and a message id."""
 Telling: TypeAlias = Callable[[Conversation, tuple[Message, ...]], tuple[Message, ...]]
 BeginSummary: TypeAlias = "Callable[[Conversation, History, Prefix | None], None]"
 
@@ -130,13 +126,13 @@ class _Memory:
 
 
 class History:
-    """The memory of all conversations of the process. `room` is how many estimated tokens of one
-    are told.
+    """The memory of all conversations. `room` is the prompt's size for one conversation, in
+    estimated tokens.
 
-    `told` makes of a stored round what the model is told of it; the same for the same round.
-    `begin_summary` is called once a conversation became too long with its latest turn, whose
-    requests began with the prefix, `stop_summary` when its next turn begins; without them, what is
-    too much leaves without a summary. `by_member` where people are answered side by side.
+    `told` renders a stored round for the model and must be deterministic. `begin_summary` is called
+    when a turn made a conversation too long, with the prefix of the turn's requests; `stop_summary`
+    is called when the next turn begins. Without them, surplus rounds leave without a summary.
+    `by_member` is for people who are answered in parallel.
     """
 
     def __init__(
@@ -160,25 +156,25 @@ class History:
         self._begin_summary = begin_summary
         self._stop_summary = stop_summary
         self._memories = DefaultLRU[Conversation, _Memory](MAX_CONVERSATIONS, _Memory)
-        self._let_go: set[Conversation] = set()  # to be read anew, and not loaded since
-        self._doubted: set[Conversation] = set()  # by a recall: ask the store again
+        self._let_go: set[Conversation] = set()  # to be read from the store again
+        self._doubted: set[Conversation] = set()  # to be read again after a recall
         self._recalled = LRU[Place, None](MAX_RECALLED)
         self._own = LRU[Place, OwnWords](MAX_KNOWN)
-        self._unsaid = LRU[str, tuple[OwnWords, ...]](MAX_RECALLED)  # by turn
+        self._unsaid = LRU[str, tuple[OwnWords, ...]](MAX_RECALLED)  # by turn id
         self._known = WeightedLRU[Place, MessageReceived](MAX_KNOWN, message_weight)
         self.times_let_go = 0
 
     async def load(self, conversation: Conversation) -> None:
-        """A turn begins: have at hand what the store has, in its room. Ask for messages then."""
+        """Prepare the conversation for a turn; call it before `messages`."""
         if self._stop_summary is not None:
             self._stop_summary(conversation)
         if conversation in self._doubted and await self._store.commit():
             self._doubted.discard(conversation)
             self._let_go.add(conversation)
-        # A turn that went on meanwhile has kept no round here. Where what it put cannot be written
-        # just now, what is read lacks it: the next turn reads again.
+        # A turn that went on meanwhile has only journalled its round. While that entry cannot be
+        # committed, the read lacks it, and the next turn reads again.
         whole = conversation not in self._let_go or await self._store.commit()
-        if whole and conversation in self._let_go:  # perhaps while it was read for another turn
+        if whole and conversation in self._let_go:  # another turn may have read it meanwhile
             self._let_go.discard(conversation)
             self._memories.pop(conversation, None)
         memory = self._memories.use(conversation)
@@ -191,11 +187,11 @@ class History:
             self._moved(conversation, memory)
 
     def doubt(self, conversation: Conversation) -> None:
-        """The store may know better what is to be told there: the next turn asks it."""
+        """Have the next turn read the conversation from the store again."""
         self._doubted.add(conversation)
 
     async def reread(self) -> bool:
-        """Let go of everything, to be read anew; False while the store cannot promise it."""
+        """Clear the cache. Returns False, without a change, if the store cannot commit now."""
         if not await self._store.commit():
             return False
         self._let_go.update(self._memories)
@@ -208,11 +204,11 @@ class History:
 
     async def _read(self, conversation: Conversation) -> None:
         remembered = await self._store.remember(conversation)
-        if remembered is not None:  # before any round is told: it names people by their numbers
+        if remembered is not None:  # rounds refer to people by number
             self.speakers.learn(conversation, remembered.members)
             self.things.learn(conversation, remembered.things)
         memory = self._memories[conversation]
-        # Somebody else did it meanwhile; or the next turn will ask again.
+        # Another task has read it meanwhile, or the next turn will try again.
         if memory.loaded or remembered is None:
             return
         memory.overheard.recall(remembered)
@@ -231,14 +227,14 @@ class History:
         memory.loaded = True
 
     def know(self, message: MessageReceived) -> None:
-        """Keep a message, the bot's own included, so that a later quote of it can be resolved."""
-        if message.has_identity:  # else nothing can quote it
+        """Keep a message, the bot's own included, to resolve later quotes of it."""
+        if message.has_identity:  # other messages cannot be quoted
             self._known.keep((message.conversation, message.message_id), message)
 
     def said(self, conversation: Conversation, message_id: str, own: OwnWords) -> None:
-        """Keep what the bot said as this message, in case it is recalled.
+        """Remember what the bot sent as this message, in case it is recalled.
 
-        QQ may recall it at once: then the notice came before the answer to the send was read.
+        A recall may arrive before the response to the send.
         """
         if not (message_id and own.turn_id):
             return
@@ -257,15 +253,13 @@ class History:
         self._doubted.add(place[0])
 
     def own(self, conversation: Conversation, message_id: str) -> OwnWords | None:
-        """What the bot said as this message, if it is remembered here."""
         return self._own.get((conversation, message_id))
 
     def known(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
-        """A message by its id, if it is remembered here."""
         return self._known.get((conversation, message_id))
 
     async def find(self, conversation: Conversation, message_id: str) -> MessageReceived | None:
-        """A message by its id: remembered, or stored."""
+        """Return a message from memory or the store."""
         if message_id in NO_IDS:
             return None
         known = self.known(conversation, message_id)
@@ -278,18 +272,17 @@ class History:
     def take_overheard(
         self, conversation: Conversation, reader: int = 0
     ) -> tuple[MessageReceived, ...]:
-        """Take what was overheard since the last run (in by-member mode: this person's)."""
+        """Take what was overheard since the last run (`by_member`: since this person's last)."""
         return self._memories[conversation].overheard.take(reader if self._by_member else None)
 
     def unread(self, conversation: Conversation) -> Overheard:
-        """The lines overheard there that no run has taken yet."""
         return self._memories[conversation].overheard
 
     def forget_message(self, conversation: Conversation, message_id: str) -> None:
-        """Tell a recalled message no more, whether a run has read it or not.
+        """Remove a recalled message from prompts, whether or not a run has read it.
 
-        Where it may be in what a summary was made of, or the bot said it, the store knows: it is
-        asked again.
+        If a summary may contain it, or the bot sent it, the conversation is read from the store
+        again.
         """
         place = (conversation, message_id)
         self._known.drop(place)
@@ -298,21 +291,21 @@ class History:
         self.things.forget_message(conversation, message_id)
         memory = self._memories[conversation]
         if memory.overheard.forget(message_id):
-            return  # nobody had read it
+            return  # no run had read it
         self._recalled.keep((conversation, message_id), None)
         if not memory.window.redact(message_id) and memory.window.summary:
             self._doubted.add(conversation)
 
     def window(self, conversation: Conversation) -> Window:
-        """What is told of the conversation now; it changes with its next round."""
+        """Return what prompts show of the conversation; it changes with the next round."""
         return self._memories.use(conversation).window
 
     def messages(self, conversation: Conversation) -> tuple[Message, ...]:
-        """The rounds as one transcript, oldest first, as they are told."""
+        """Return the rounds as one transcript, oldest first."""
         return self.window(conversation).messages
 
     def summary(self, conversation: Conversation) -> str:
-        """The summary of all before the first of the rounds; empty where there is none."""
+        """Return the summary of all rounds before the first one shown, or an empty string."""
         return self.window(conversation).summary
 
     def add_round(
@@ -323,8 +316,8 @@ class History:
         answer: Sequence[Message],
         prefix: Prefix | None = None,
     ) -> tuple[Message, ...]:
-        """Keep a finished round, whose requests began with `prefix`; the round as it is stored."""
-        # Pictures were for this run; what was recalled while it went on is for nobody.
+        """Keep a finished round, whose requests began with `prefix`. Returns the stored round."""
+        # Images were for this run only; messages recalled meanwhile are removed.
         messages = tuple(map(_kept, (user, *answer)))
         read = {id_ for message in messages for id_ in sources_of(message)}
         gone = frozenset(id_ for id_ in read if (conversation, id_) in self._recalled)
@@ -334,7 +327,7 @@ class History:
         for own in self._unsaid.get(turn_id, ()):
             messages = redact_own(messages, own)
         if conversation in self._let_go:
-            return messages  # it began before: the store knows whether it is still to be told
+            return messages  # the turn began before `reread`: the next read decides
         memory = self._memories[conversation]
         memory.overheard.told(user.sources)
         window, room = memory.window, self._room()
@@ -352,14 +345,14 @@ class History:
         return messages if self._told is None else self._told(conversation, messages)
 
     def fold(self, conversation: Conversation) -> Fold | None:
-        """The part of a conversation that is to become a summary; None where it has room."""
+        """Return the part of a conversation to summarize, or None if it has room."""
         memory = self._memories.get(conversation)
         return memory.window.fold(self._room()) if memory is not None and memory.loaded else None
 
     def folded(self, conversation: Conversation, fold: Fold, summary: str) -> bool:
-        """Put the summary in the place of these rounds; False where they are others by now.
+        """Replace rounds by their summary. Returns False if the rounds have changed.
 
-        A run that goes on has read what was told before, and keeps it.
+        A run under way has read the rounds, and keeps them.
         """
         memory = self._memories.get(conversation)
         if memory is None or not memory.window.take(fold, summary, self._room()):
@@ -368,7 +361,7 @@ class History:
         return True
 
     def _moved(self, conversation: Conversation, memory: _Memory) -> None:
-        if memory.loaded:  # else nobody knows what came before
+        if memory.loaded:  # earlier rounds are unknown otherwise
             self._store.put(memory.window.moved(conversation))
 
 

@@ -1,6 +1,4 @@
-"""Observers of the journal: the store that shows them each entry, and the log of questions and
-answers.
-"""
+"""A store that shows each entry to observers, and the log of questions and answers."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class ObservedStore:
-    """A `Store` that shows each entry to the observers of its kind before it takes it; an observer
+    """A `Store` that shows each entry to the observers of its type before storing it. An observer
     that raises does not stop the others.
     """
 
@@ -42,55 +40,47 @@ class ObservedStore:
         }
 
     def before(self, witness: JournalObserver) -> ObservedStore:
-        """The same store, for whoever shows what it writes to this one first."""
+        """Return the same store with one more observer, called first."""
         return ObservedStore(self._store, (witness, *self._witnesses))
 
     def put(self, *entries: Entry) -> None:
-        """Take entries. Never waits, never raises."""
+        """Store entries. Never waits, never raises."""
         self._show(entries)
         self._store.put(*entries)
 
     def commit(self, *entries: Entry) -> Coroutine[Any, Any, bool]:
-        """Take entries, to be waited for until they are durable."""
+        """Store entries, and return True once they are durable."""
         self._show(entries)
         return self._store.commit(*entries)
 
     def remember(self, conversation: Conversation) -> Coroutine[Any, Any, Remembered | None]:
-        """The stored rounds and messages that the conversation's next prompt is made of."""
         return self._store.remember(conversation)
 
     def find(
         self, conversation: Conversation, message_id: str
     ) -> Coroutine[Any, Any, MessageReceived | None]:
-        """The latest stored message of this id there."""
         return self._store.find(conversation, message_id)
 
     def heard(
         self, conversation: Conversation, message_ids: Collection[str]
     ) -> Coroutine[Any, Any, Collection[str] | None]:
-        """Which of these messages were observed there, or sent from here."""
         return self._store.heard(conversation, message_ids)
 
     def latest(
         self, conversation: Conversation
     ) -> Coroutine[Any, Any, Collection[KnownLine] | None]:
-        """The latest messages that were observed there, or sent from here."""
         return self._store.latest(conversation)
 
     def search(self, query: LogQuery) -> Coroutine[Any, Any, tuple[MessageReceived, ...] | None]:
-        """The stored messages that it is about."""
         return self._store.search(query)
 
     def described(self, digest: str) -> Coroutine[Any, Any, str]:
-        """The description of a picture."""
         return self._store.described(digest)
 
     def spoken(self, turn_id: str) -> Coroutine[Any, Any, Spoken | None]:
-        """The sends of a turn, and its question."""
         return self._store.spoken(turn_id)
 
     def recover(self) -> Coroutine[Any, Any, Recovery | None]:
-        """All that an earlier process left unfinished."""
         return self._store.recover()
 
     def _show(self, entries: tuple[Entry, ...]) -> None:
@@ -103,23 +93,20 @@ class ObservedStore:
 
 
 def shown_first(store: Store, witness: JournalObserver) -> ObservedStore:
-    """The store, which shows each entry to this one first: in one layer where that can be, as each
-    message pays for them.
+    """Return a store that shows each entry to `witness` first. Observed stores are not nested,
+    because each layer costs time per message.
     """
-    if type(store) is ObservedStore:  # what is made of one may do more
+    if type(store) is ObservedStore:  # a subclass may do more
         return store.before(witness)
     return ObservedStore(store, (witness,))
 
 
 class ContentLog:
-    """The question and the answer of each turn, or what it failed of, at INFO. Only where
-    LOG_CONTENT=1 asks for it.
-    """
+    """Logs the question and the answer or error of each turn at INFO, with LOG_CONTENT=1 only."""
 
     sees: Final = frozenset({TurnOpened, TurnClosed})
 
     def see(self, entry: Entry) -> None:
-        """Log what an entry says of a turn's beginning or end."""
         match entry:
             case TurnOpened(turn_id=turn_id, question=question):
                 words = "".join(

@@ -1,4 +1,4 @@
-"""How the bot is in each group: as somebody decided, else as BOT_NEW_GROUP has it in new ones."""
+"""The mode of each group: as decided by an owner, or as BOT_NEW_GROUP says for new groups."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bot.settings_store import PlaceSetting, SettingsStore
 
 
 class Mode(StrEnum):
-    """How the bot is in a group. ASKING: no owner has decided, nor may have heard of it; ASKED: one
-    has heard. It only observes in both, and where it is OFF. In a SHADOW what it would say is a
-    draft for the owners.
+    """The mode of a group. ASKING: no owner has decided, and none may have received the question;
+    ASKED: an owner has received it. In ASKING, ASKED and OFF the bot only observes. In SHADOW its
+    answers become drafts for the owners.
     """
 
     LIVE = "live"
@@ -39,8 +39,8 @@ CATALOGUE.register(__name__, globals())
 
 
 def mode_of_new_groups(setting: str, *, has_owners: bool, has_listed_groups: bool) -> Mode:
-    """How the bot is in groups that it does not know, by BOT_NEW_GROUP. If only some groups are
-    listed they are live, and without owners nobody can be asked.
+    """Return the mode of unknown groups from BOT_NEW_GROUP. It is LIVE if the allowed groups are
+    listed, or if there is no owner to ask.
     """
     if has_listed_groups or (setting == "ask" and not has_owners):
         return Mode.LIVE
@@ -55,8 +55,8 @@ MODE: Final = PlaceSetting[Mode]("mode", read=_read, write=lambda mode: mode.val
 
 
 class Modes:
-    """The modes of groups. If anybody is to hear of new groups, those that the journal knows
-    already are not new; `told` says so where new groups are live at once.
+    """The modes of groups. If new groups are reported or not live, groups in the journal do not
+    count as new. `told` reports new groups although they are live.
     """
 
     def __init__(
@@ -71,19 +71,17 @@ class Modes:
         self._choices = choices
         self._usual = usual
         self._tells = told or usual is not Mode.LIVE
-        self._known: set[Conversation] = set()  # groups of the journal: live, unless decided
-        self._dropped: set[Conversation] = set()  # asked about before, and nobody is asked any more
+        self._known: set[Conversation] = set()  # groups in the journal: live unless decided
+        self._dropped: set[Conversation] = set()  # asked about earlier; the question was dropped
         self._is_read = False
 
     @property
     def is_read(self) -> bool:
-        """Whether all decisions, and all known groups, are read."""
+        """Whether all decisions and known groups are loaded."""
         return self._is_read
 
     async def load(self) -> bool:
-        """Read what was decided, and which groups are known. Returns False if that cannot be read
-        now; call again then.
-        """
+        """Load decisions and known groups. Returns False if unreadable now; call again later."""
         if self._is_read:
             return True
         if not await self._settings.load(MODE):
@@ -98,7 +96,7 @@ class Modes:
         return True
 
     def of(self, where: Conversation) -> Mode:
-        """How it is there; in private it always speaks."""
+        """Return the mode; a private chat is always live."""
         if not where.is_group:
             return Mode.LIVE
         decided = self._decided(where)
@@ -109,26 +107,26 @@ class Modes:
         return self.of(where) not in SPEAKING
 
     def is_new(self, where: Conversation) -> bool:
-        """Whether nothing is known of a group; never before all that is known was read."""
+        """Whether the group is unknown. Never before `load` has succeeded."""
         return self._is_read and self._decided(where) is None
 
     def is_news(self, where: Conversation) -> bool:
-        """Whether it is a new group of which somebody is to hear."""
+        """Whether it is a new group to report."""
         return self._tells and self.is_new(where) and where.is_group
 
     @property
     def open(self) -> Mapping[Conversation, Mode]:
-        """The groups that wait for an owner's word."""
+        """The groups that wait for an owner's decision."""
         modes = self._settings.all(MODE).items()
         return {where: mode for where, mode in modes if mode in OPEN and where not in self._dropped}
 
     def put(self, where: Conversation, mode: Mode) -> None:
-        """So it is there from now on; written down before all that is written after it."""
+        """Set the mode at once; it is journalled before all later entries."""
         self._dropped.discard(where)
         self._settings.put(MODE, where, mode)
 
     async def keep(self, where: Conversation, mode: Mode) -> bool:
-        """The same, once it is written down. False where that cannot be: nothing is changed."""
+        """Set the mode once it is stored. Returns False, without a change, if that fails."""
         is_kept = await self._settings.set(MODE, where, mode)
         if is_kept:
             self._dropped.discard(where)

@@ -1,7 +1,7 @@
-"""News for whoever looks at the console: turns that began or ended, what became of their answers,
-and what got no answer.
+"""A feed of news for the console: turns that began or ended, deliveries, and messages left
+unanswered.
 
-Numbers and names alone: who looks, reads the rest from the journal.
+It holds numbers and names only; the console reads the rest from the journal.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 from bot.core.console_views import News
 from bot.core.journal import Entry, Judged, MessageObserved, TurnClosed, TurnOpened
 
-KEPT = 200  # for who comes back after a while
+KEPT = 200  # for a reader that reconnects
 
 
 class Newest:
-    """Fits `JournalObserver` and `Feed`. While nobody looks it only counts."""
+    """A `JournalObserver` and `Feed`. Without readers it only counts."""
 
     sees: Final = frozenset({MessageObserved, Judged, TurnOpened, TurnClosed})
 
@@ -28,7 +28,6 @@ class Newest:
 
     @property
     def number(self) -> int:
-        """That of the latest."""
         return self._number
 
     def see(self, entry: Entry) -> None:
@@ -43,11 +42,10 @@ class Newest:
                 pass
 
     def settled(self, turn_id: str, _outcome: str) -> None:
-        """It is known now whether the answer of a turn arrived."""
         self.add(turn_id)
 
     async def after(self, number: int, *, within: float) -> tuple[News, ...]:
-        """All that is newer than that, waited for so many seconds; nothing where nothing came."""
+        """Return all news after `number`, waiting at most `within` seconds for some."""
         try:
             async with asyncio.timeout(within):
                 while self._number <= number:
@@ -57,7 +55,6 @@ class Newest:
         return tuple(one for one in self._news if one.number > number)
 
     def add(self, name: str) -> None:
-        """Something happened to the turn or message of that name."""
         self._number += 1
         self._news.append(News(self._number, name))
         self._changed.set()

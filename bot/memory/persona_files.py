@@ -1,4 +1,4 @@
-"""Reads the files that say who the bot is: personas and groups."""
+"""Reads the files of personas and groups."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ from frostagent.types.traits import Audience
 
 @dataclass(frozen=True, slots=True)
 class PersonaFiles:
-    """Reads the files that the settings name; a broken file is reported and not used. `model_of`
-    makes the model of a name, at the base url of the settings.
-    """
+    """Reads the files in the settings. `model_of` makes a model by name, at their base URL."""
 
     settings: Settings
     model_of: Callable[[str], ChatModel]
 
     def cast(self) -> Cast:
-        """All there are. Raises ConfigError for a file that cannot be used."""
+        """Read all files. Raises ConfigError for a file that cannot be used."""
         files, problems = read_personas(self.settings.personas_dir)
         rows, more = read_groups(self.settings.groups_file, files)
         if problems := (*problems, *more):
@@ -38,7 +36,7 @@ class PersonaFiles:
         return Cast(usual, self._others(files), by_group(files), houses, audiences)
 
     def persona(self, file: PersonaFile) -> Persona:
-        """The file's word, and the settings' where it says nothing."""
+        """Combine the file with the settings; the file wins."""
         settings, head = self.settings, file.head
         aliases = settings.bot_aliases if not head.name else ()
         return Persona(
@@ -53,7 +51,7 @@ class PersonaFiles:
         )
 
     def reloads(self, personas: Personas) -> dict[str, Reload]:
-        """For each file or folder that is set, a function that reads it once more."""
+        """Return a reload function for each file or folder that is set."""
         kept, _ = read_personas(self.settings.personas_dir)
 
         def usual() -> tuple[Problem, ...]:

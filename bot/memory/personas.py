@@ -1,5 +1,5 @@
-"""Who the bot is in each conversation: what was chosen there by command, else what the operator's
-file of groups says, else the persona that names the group itself, else the usual one.
+"""Which persona the bot has in each conversation: the one chosen by command, else the one of
+GROUPS_FILE, else the persona that lists the group, else the default.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from frostagent.types.messages import Message
 from frostagent.types.ports import ChatModel
 from frostagent.types.traits import Audience
 
-KEPT: Final = 10  # texts of a persona
+KEPT: Final = 10  # texts per persona
 PERSONA_TEXTS: Final = TableSetting[str, tuple[str, ...]](
     "persona_texts",
     dict[str, tuple[str, ...]],
     key=str,
     lasts=lambda texts, _now: bool(texts),
 )
-"""Texts given to a persona on a page, by its key: empty for the usual one. The last counts."""
+"""Texts given to a persona on a page, by its key (empty: the default); the last is used."""
 
 MAX_PLACES = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """Who the bot is in its chats: its system prompt, the name it goes by, and what else it is
-    called; the language of its prompts, empty for that of each conversation.
+    """System prompt, name and aliases of the bot. `language` is that of its prompts, or empty for
+    the conversation's language.
 
-    `examples` stand behind the system prompt as messages. `model` answers, the engine's own where
-    it is None; `temperature` is None where none is sent; tools of `denied` names are not used.
+    `examples` are messages after the system prompt. `model` None means the engine's model,
+    `temperature` None means that none is sent. `denied` are names of tools that are not offered.
     """
 
     prompt: str
@@ -51,15 +51,14 @@ class Persona:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that it is called."""
         return (self.name, *self.aliases)
 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """One group by the operator's file: the key of its persona, its house rules, how often the bot
-    joins in there unasked, when it keeps quiet, and what its day may take; empty and None where
-    that is as everywhere. `audiences` are those of tools there.
+    """A group's row in GROUPS_FILE: persona key, house rules, chance of joining in unasked, quiet
+    hours and daily limit. Empty or None means the general setting. `audiences` are those of tools
+    there.
     """
 
     persona: str = ""
@@ -70,7 +69,7 @@ class House:
     day: LimitOverride | None = None
 
     def changed(self, rules: Rules) -> Rules:
-        """The rules of all groups, as they are in this one."""
+        """Apply the group's overrides to the general rules."""
         return dataclasses.replace(
             rules,
             chance=rules.chance if self.chance is None else self.chance,
@@ -80,8 +79,9 @@ class House:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """The usual persona and all others by key, whose groups are `claimed`, and the file's groups by
-    number; `audiences` of tools where no group's own are.
+    """All personas: the default and the others by key. `claimed` are groups that personas list;
+    `houses` are the rows of GROUPS_FILE by group number. `audiences` are those of tools without an
+    override.
     """
 
     usual: Persona
@@ -93,7 +93,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class _Here:
-    """Who the bot is in one place, with the rules of the house behind its prompt."""
+    """The persona of one conversation, with the house rules appended to its prompt."""
 
     key: str
     who: Persona
@@ -102,62 +102,57 @@ class _Here:
 
 
 class Personas:
-    """Who the bot is, where; `become` changes that from the next turn on."""
+    """The persona of each conversation; changes apply from the next turn on."""
 
     def __init__(self, cast: Cast, *, settings: SettingsStore) -> None:
         self._cast = cast
         self._settings = settings
         self._day_limits: Callable[[Mapping[int, LimitOverride]], None] | None = None
         self._rules: dict[tuple[str, int], Rules] = {}
-        # A message asks a dozen times; whatever changes the answer calls `_look_anew`.
+        # A message asks a dozen times. All changes call `_look_anew`.
         self._here = lru_cache(MAX_PLACES)(self._look)
         settings.follow(PERSONA, self._look_anew)
         settings.follow(PERSONA_TEXTS, self._look_anew)
 
     @property
     def cast(self) -> Cast:
-        """All there are now."""
         return self._cast
 
     @property
     def chosen(self) -> Mapping[Conversation, str]:
-        """The choices by command, where; empty keys: as the files say."""
+        """The choices by command; an empty key means "as the files say"."""
         return self._settings.all(PERSONA)
 
     def follow_day_limits(self, changed: Callable[[Mapping[int, LimitOverride]], None]) -> None:
-        """Call this with the limits of a day by the operator's file, by the group's number: now,
-        and whenever the file was read again.
-        """
+        """Call this with the daily limits of GROUPS_FILE by group: now, and after each reload."""
         self._day_limits = changed
         changed(_days_of(self._cast))
 
     def become(self, cast: Cast) -> None:
-        """Be these from the next turn on."""
+        """Use these personas from the next turn on."""
         self._cast = cast
         self._look_anew()
         if self._day_limits is not None:
             self._day_limits(_days_of(cast))
 
     async def choose(self, where: Conversation, key: str) -> bool:
-        """Be the persona of this key there, over restarts; as the files say where it is empty.
-        False where that cannot be written down now: nothing is changed then.
+        """Choose a persona by key, across restarts; an empty key goes back to the files. Returns
+        False, without a change, if it cannot be stored.
         """
         return await self._settings.set(PERSONA, where, key)
 
     def text(self, key: str) -> str:
-        """The text that the persona of this key has now; of one there is not, the usual's."""
+        """Return the current text of a persona, or the default persona's for an unknown key."""
         filed = self._cast.others.get(key, self._cast.usual).prompt
         changed = self._changed_text(key)
         return filed if changed is None else changed
 
     def is_changed(self, key: str) -> bool:
-        """Whether it is told something else than its file says."""
+        """Whether the text was changed on a page."""
         return self._changed_text(key) is not None
 
     async def change(self, key: str, text: str) -> bool:
-        """Tell a persona to be this, whatever its file says, over restarts. False where that cannot
-        be written down now, and for a key there is not.
-        """
+        """Replace a persona's text for good. Returns False if not stored or for an unknown key."""
         if key and key not in self._cast.others:
             return False
         return await self._settings.update(
@@ -165,25 +160,21 @@ class Personas:
         )
 
     async def go_back(self, key: str) -> bool:
-        """Tell it what it was told before, in the end what its file says. False as for `change`,
-        and where nothing was changed.
-        """
+        """Undo the latest `change`. Returns False if it cannot be stored or there is none."""
         return await self._settings.update(
             PERSONA_TEXTS, key, lambda texts: texts[:-1] if texts else None
         )
 
     def key(self, where: Conversation) -> str:
-        """The key of the persona there, empty for the usual one; one that is gone is passed by."""
+        """Return the persona's key, empty for the default. Keys of removed ones are ignored."""
         return self._here(where).key
 
     def of(self, where: Conversation) -> Persona:
-        """The persona there, with the rules of the house behind its prompt."""
+        """Return the persona, with the house rules appended to its prompt."""
         return self._here(where).who
 
     def rules(self, where: Conversation, rules: Rules) -> Rules:
-        """The rules of waking there: the names it has there, the chance and the quiet hours of the
-        house.
-        """
+        """Return the wake rules with the names, chance and quiet hours of this conversation."""
         here = self._here(where)
         if here.house is None and here.names == rules.names:
             return rules
@@ -194,7 +185,7 @@ class Personas:
         return told
 
     def audiences(self, where: Conversation) -> Mapping[str, Audience]:
-        """For whom tools are there, by name, whatever they declare."""
+        """Return the audience of tools by name, which overrides their declared one."""
         house = self._here(where).house
         return self._cast.audiences if house is None else house.audiences
 

@@ -1,6 +1,4 @@
-"""The observer that writes runs into the journal: each step, the start and the result of each
-call.
-"""
+"""Writes runs into the journal: each step, and the start and result of each call."""
 
 from __future__ import annotations
 
@@ -27,9 +25,7 @@ from frostagent.types.runs import (
 
 
 class Recorder:
-    """Fits `Observer`. How a run began and ended is the turn's own entry; of runs inside it their
-    requests are kept.
-    """
+    """An `Observer`. Start and end of a run are its turn's entries; nested runs keep requests."""
 
     notices: Final = frozenset({StepFinished, ToolStarted, ToolFinished})
 
@@ -49,7 +45,7 @@ class Recorder:
             case ToolStarted(call=call):
                 self._store.put(replace(event, call=_named(call)))
             case ToolFinished(call=call, result=result):
-                # Pictures are megabytes that nobody would read again; details may be anything.
+                # Images are large and never read again; details may be any type.
                 kept = replace(as_kept(result), images=())
                 self._store.put(
                     replace(
@@ -66,7 +62,7 @@ class Recorder:
                 assert_never(event)
 
     def _count(self, event: RunEvent) -> None:
-        """Of a run inside, each request and what it took is written down on behalf of the turn."""
+        """Journal the request of a nested run and its usage for the turn."""
         if not isinstance(event, StepFinished):
             return
         completion, turn_id, now = event.completion, current_run.get(), self._clock.now()
@@ -88,5 +84,5 @@ class Recorder:
 
 
 def _named(call: ToolCall) -> ToolCall:
-    """The call without its arguments, which its step has."""
+    """Drop the arguments, which the step's entry holds."""
     return ToolCall(call.id, call.name, "")

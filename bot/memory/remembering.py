@@ -1,7 +1,6 @@
-"""Facts that outlive a conversation's window: written by whoever may, told where they may be told.
+"""Facts that outlive a conversation's window: who may write them, and where they may be shown.
 
-What may be remembered and where it surfaces is decided in `bot/policy/memory_rules.py`; which facts
-a question is about in `bot/policy/memory_rules.py`.
+The rules are in `bot/policy/memory_rules.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from frostagent.types.tools import ToolContext
 EVERYWHERE = Phrase("到处都记住：{line}", "Remember everywhere: {line}")
 CATALOGUE.register(__name__, globals())
 MAX_FORGOTTEN = 10_000
-KEPT = 180 * 86_400.0  # seconds since a fact was told last
+KEPT = 180 * 86_400.0  # seconds since a fact was last shown
 NOT_THEIRS = "only that person, or an owner of the bot, may have something remembered about them"
 NOT_FORGOTTEN = "only the person it is about, or an owner of the bot, may have that forgotten"
 NOT_EVERYWHERE = (
@@ -73,7 +72,7 @@ NOTHING = "nothing is remembered about that"
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Facts as a prompt tells them, a line each, and the accounts of those who said them."""
+    """Facts as lines of a prompt, and the accounts that stated them."""
 
     lines: tuple[str, ...] = ()
     authors: frozenset[int] = frozenset()
@@ -83,7 +82,7 @@ NOTHING_RECALLED = Recalled()
 
 
 def _stands_for(memory: StoredFact, known: StoredFact) -> bool:
-    """Whether a fact takes the place of one: nobody takes away so what he may not forget."""
+    """Whether the new fact replaces a known one; its author must be allowed to erase that."""
     is_theirs = memory.subject != 0 or memory.author == known.author
     is_own = memory.subject == memory.author == known.author
     narrow = {memory.visibility, known.visibility} <= {Visibility.HERE, Visibility.PERSON}
@@ -92,7 +91,7 @@ def _stands_for(memory: StoredFact, known: StoredFact) -> bool:
 
 
 class Remembering:
-    """Fits `Notebook`, and tells a prompt what it is to know."""
+    """The `Notebook` port, and the facts of a prompt."""
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class Remembering:
         ids: Ids,
         tongue: Language = Language.CHINESE,
     ) -> None:
-        self._tongue = tongue  # owners are asked in it
+        self._tongue = tongue  # language of questions to owners
         self._memories = memories
         self._speakers = speakers
         self._store = store
@@ -113,7 +112,7 @@ class Remembering:
         self._forgotten: LRUCache[str, None] = LRUCache(MAX_FORGOTTEN)
 
     async def recalled(self, where: Conversation, asker: int, asked: Callable[[], str]) -> Recalled:
-        """The few facts that what is asked there is about; they are kept for longer then."""
+        """Return the few facts about what is asked; showing them renews their expiry."""
         if not await self._memories.has_any(where, asker):
             return NOTHING_RECALLED
         question = asked()
@@ -133,10 +132,10 @@ class Remembering:
         wanted: Callable[[], bool] | None = None,
         picked: bool = False,
     ) -> StoredFact:
-        """Keep a fact: a new one, or in the place of one that says the same of the same person
-        there and is told as widely; of a conversation, the same author's. `made`, `used`, `expires`
-        and, where it is empty, `memory_id` are set here. Not where it is not `wanted` any more when
-        that is known. One that was `picked` is told where the one before it was.
+        """Store a fact. It replaces a fact with the same content, subject and visibility; if the
+        subject is the conversation, only one by the same author. Sets `made`, `used`, `expires`
+        and, if empty, `memory_id`. Stores nothing if `wanted` is false by then. A `picked` fact
+        keeps the visibility of the one it replaces.
         """
         known = await self._memories.listed(scope=memory.scope, subject=memory.subject) or ()
         same = [one for one in known if _stands_for(memory, one)]
@@ -158,10 +157,10 @@ class Remembering:
     async def write(
         self, context: ToolContext, text: str, *, about: str, kind: Kind, told: Visibility
     ) -> Noted:
-        """Remember a fact; what is kept, in words.
+        """Remember a fact. Returns what was stored, as text.
 
-        Raises InvalidArguments, ToolDenied; Suspend for what is to be known everywhere and others'
-        words may have led to.
+        Raises InvalidArguments, ToolDenied; Suspend if a fact is to be known everywhere and text of
+        others may have led to it.
         """
         where, asker = place_of(context), context.asker
         author, subject = number_of(asker), self._subject(context, about)
@@ -192,13 +191,12 @@ class Remembering:
         return Noted(f"remembered: {self._line(kept, where)} [{kept.memory_id}]", kept.sources)
 
     async def search(self, context: ToolContext, words: str) -> Noted:
-        """The facts that have these words, a line each."""
         where, asker = place_of(context), number_of(context.asker)
         found = await self._memories.recall(where, asker, terms(words))
         return self._lines(self._told(found, where, asker), where)
 
     async def listed(self, context: ToolContext, *, about: str) -> Noted:
-        """All facts about a person or this conversation, a line each. Raises InvalidArguments."""
+        """Return all facts about a person or this conversation. Raises InvalidArguments."""
         where, asker = place_of(context), number_of(context.asker)
         subject = self._subject(context, about)
         scope = None if subject == asker else where
@@ -206,7 +204,7 @@ class Remembering:
         return self._lines(self._told(found, where, asker), where)
 
     async def forget(self, context: ToolContext, memory_id: str) -> Noted:
-        """Have a fact forgotten. Raises InvalidArguments, ToolDenied."""
+        """Erase a fact. Raises InvalidArguments, ToolDenied."""
         where, asker = place_of(context), context.asker
         user_id = number_of(asker)
         here = await self._memories.listed(scope=where) or ()
@@ -217,10 +215,10 @@ class Remembering:
         if not may_forget(asker, memory, where=where):
             raise ToolDenied(NOT_FORGOTTEN)
         self._forget(memory)
-        return Noted(f"forgotten: [{memory.memory_id}]")  # a call keeps what it was answered
+        return Noted(f"forgotten: [{memory.memory_id}]")  # the journal keeps this: no text
 
     def _forget(self, memory: StoredFact) -> None:
-        """From this moment on it is not told: the tables may still have it for a while."""
+        """Erase a fact. It is hidden at once, although the tables may still hold it for a while."""
         self._forgotten[memory.memory_id] = None
         said = ((memory.scope, memory.author),)
         self._store.put(MemoriesForgotten((memory.memory_id,), said))
@@ -248,7 +246,7 @@ class Remembering:
     def _lines(self, found: Sequence[StoredFact], where: Conversation) -> Noted:
         told = "\n".join(self._entry(one, where) for one in found) or NOTHING
         sources = (source for one in found if one.scope == where for source in one.sources)
-        # A message that is recalled where it was said takes its words out of what is kept there.
+        # The journal keeps only facts of this conversation, so that a recall can redact them.
         kept = "\n".join(
             self._entry(one if one.scope == where else replace(one, text=FROM_ELSEWHERE), where)
             for one in found
@@ -259,8 +257,8 @@ class Remembering:
         return f"[{memory.memory_id}] {self._line(memory, where)} ({_origin(memory)})"
 
     def _line(self, memory: StoredFact, where: Conversation) -> str:
-        """A fact with whom it is about and, where that is somebody else, who said it, by the names
-        and numbers they have there; a plan, with its day.
+        """Render a fact with its subject and, if another person stated it, its author, by the names
+        and numbers used there; a plan with its date.
         """
         said = "说" if re.search(f"[{CJK}]", memory.text) else "says"
         about = self._name(where, memory.subject) if memory.subject else ""
@@ -280,5 +278,5 @@ def _day(memory: StoredFact) -> str:
 
 
 def _origin(memory: StoredFact) -> str:
-    """Of which kind it is, when it was said, and where it may be told, for the model."""
+    """Kind, date and visibility of a fact, for the model."""
     return f"{memory.kind}, said {_day(memory)}, told {memory.visibility}"

@@ -1,8 +1,8 @@
-"""Who is `#2` in a conversation, and by which name people saw them last: the `Members` port.
+"""The `Members` port: numbers such as `#2` of the people in a conversation, and their latest names.
 
-A number is given once and written down with the turn that shows it first. Where the store could
-not be read, nobody knows which are taken: numbers from far above are given then, the same ones
-for the same person in every process.
+A number is given once, and journalled with the turn that first shows it. If the store cannot be
+read, the taken numbers are unknown, so temporary ones are given from FAR on. They are the same for
+the same person in every process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bot.core.ports import Store
 from bot.prompt.render import MAX_NAME, person_name
 
 MAX_CONVERSATIONS = 5000
-AROUND = "@*_` "  # what models put around a name
-FAR = 10**6  # no conversation has so many people
+AROUND = "@*_` "  # characters that models put around a name
+FAR = 10**6  # above the size of any conversation
 
 
 @dataclass(slots=True)
@@ -30,24 +30,24 @@ class _Book:
     names: dict[int, str] = field(default_factory=dict)
     last: int = 0
     complete: bool = False
-    stale: bool = False  # it is to be read anew; runs that go on know people by it until then
+    stale: bool = False  # to be read again; runs under way use it until then
     given: list[tuple[int, int, str]] = field(default_factory=list)  # since it is stale
 
     def write(self, number: int, user_id: int, name: str) -> None:
         self.last = max(self.last, number) if number < FAR else self.last
         self.people[number] = user_id
         if user_id:
-            # The lower one, should a person have one from a time when nobody could look it up.
+            # The lower number wins; a person may also have a temporary one.
             self.numbers[user_id] = min(number, self.numbers.get(user_id, number))
             self.names[user_id] = name
 
     def is_anothers(self, name: str, user_id: int, number: int) -> bool:
         own = _key(self.names.get(user_id, ""))
         if own and _squeezed(name.casefold()).strip(AROUND) == own:
-            return False  # just as prompts write him, whatever others call themselves
+            return False  # the name as prompts show it, even if others use it too
         whole = _squeezed(f"{name}#{number}")
         if any(whole == _squeezed(known) for one, known in self.names.items() if one != user_id):
-            return True  # who calls himself Ann##2 is not Ann, who is #2
+            return True  # a person named "Ann##2" is not Ann, who is #2
         key = _key(name)
         if not key:
             return bool(name.strip(AROUND))
@@ -56,7 +56,7 @@ class _Book:
 
 @lru_cache(maxsize=4096)
 def _key(name: str) -> str:
-    """A name as prompts write it; models leave out blanks."""
+    """The name as prompts show it, without spaces, which models leave out."""
     return "".join(person_name(name, MAX_NAME).casefold().split()).strip(AROUND)
 
 
@@ -65,26 +65,23 @@ def _squeezed(name: str) -> str:
 
 
 class Speakers:
-    """The numbers and names of people, a book for each conversation."""
-
     def __init__(self, *, store: Store) -> None:
         self._store = store
         self._books = DefaultLRU[Conversation, _Book](MAX_CONVERSATIONS, _Book)
 
     def __contains__(self, conversation: Conversation) -> bool:
-        """Whether all its numbers are known."""
+        """Whether all numbers of the conversation are loaded."""
         if conversation not in self._books:
             return False
         book = self._books.use(conversation)
         return book.complete and not book.stale
 
     def learn(self, conversation: Conversation, members: Iterable[MemberNumbered]) -> None:
-        """Take what the store knows of a conversation."""
         book = self._books[conversation]
         if book.stale:
             given, book = book.given, _Book()
             self._books[conversation] = book
-            for number, user_id, name in given:  # after it was read, perhaps
+            for number, user_id, name in given:  # given after the store was read, perhaps
                 book.write(number, user_id, name)
         for member in members:
             if member.number not in book.people:
@@ -92,14 +89,12 @@ class Speakers:
         book.complete = True
 
     def forget(self) -> None:
-        """The store is to be read anew; until it is, runs that go on find whom they have read
-        of.
-        """
+        """Have the store read again. Runs under way can still look up people until then."""
         for book in self._books.values():
             book.stale = True
 
     def let_go(self, *, user: int = 0, group: int = 0) -> None:
-        """Of a person, or of everybody in a group, nothing is known any more."""
+        """Drop the data of a person, or of all people in a group."""
         for where in [one for one in self._books if one.is_group and one.session_id == group]:
             del self._books[where]
         for book in self._books.values():
@@ -108,22 +103,22 @@ class Speakers:
                 del book.names[user]
 
     def number(self, conversation: Conversation, user_id: int) -> int:
-        """The person's number there, a new one at the first time."""
+        """Return the person's number, giving one if needed."""
         known = self._books[conversation].numbers.get(user_id)
         return known or self._enter(conversation, user_id, "")
 
     def user_id(self, conversation: Conversation, number: int, name: str = "") -> int | None:
-        """Who has this number there; None where nobody has, or where the `name` that somebody put
-        before it is another's alone.
+        """Return who has this number. None if it is free, or if `name` belongs only to another
+        person.
 
-        A name that nobody has there is taken for an older or a shorter one.
+        An unknown name is taken for an older or shortened one.
         """
         book = self._books[conversation]
         user_id = book.people.get(number) or None
         return None if user_id and name and book.is_anothers(name, user_id, number) else user_id
 
     def meet(self, conversation: Conversation, user_id: int, name: str) -> int:
-        """The number of a person who is there by this name."""
+        """Return the number of a person, and keep the person's current name."""
         book = self._books[conversation]
         if (known := book.numbers.get(user_id)) is None:
             return self._enter(conversation, user_id, name)
@@ -132,11 +127,10 @@ class Speakers:
         return known
 
     def knows(self, conversation: Conversation, user_id: int) -> bool:
-        """Whether the person has a number there."""
         return user_id in self._books[conversation].numbers
 
     def name(self, conversation: Conversation, user_id: int) -> str:
-        """The name a person was last seen by there; empty where nobody knows."""
+        """Return the person's latest name, or an empty string."""
         return self._books[conversation].names.get(user_id, "")
 
     def _enter(self, conversation: Conversation, user_id: int, name: str) -> int:

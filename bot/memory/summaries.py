@@ -1,10 +1,9 @@
-"""Summaries of what leaves the prompts, made by the model after a turn has ended: nobody waits for
-one.
+"""Summarizes in the background what no longer fits into prompts.
 
-One at a time for each conversation, few over all. Turns go on meanwhile; only where the server
-answers one request at a time the next turn ends the work, since the person would be answered later:
-then there is a pause, and the third attempt is let through. Whatever goes wrong leaves everything
-as it was: `bot/memory/history.py` does without.
+At most one summary per conversation runs at a time, and few overall. Turns go on meanwhile. If the
+server answers only one request at a time, the next turn cancels the summary, so that the person is
+not kept waiting; after a pause it is tried again, and the third attempt is not cancelled. A failure
+changes nothing: `bot/memory/history.py` then works without a summary.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ logger = logging.getLogger(__name__)
 
 SUMMED_UP_WITHIN = 90.0  # seconds of one request
 AT_ONCE = 2  # over all conversations
-PAUSE = 60.0  # seconds after one that was given up
-GIVEN_UP = 2  # so many; the next is let through
+PAUSE = 60.0  # seconds after a cancelled attempt
+GIVEN_UP = 2  # cancelled attempts; the next one is not cancelled
 
 
 class Summaries:
-    """Makes them while nobody waits for an answer. What a summary costs is written down against the
-    turn that made the conversation too long. `one_by_one`: the server answers one request at a
-    time. `continues`: the `model` is the one that answers, so a summary goes on from the requests
-    before it. While the day of whoever a turn is for `is_spent`, there is none.
+    """Makes summaries. The cost is charged to the turn that made the conversation too long; while
+    `is_spent` is true for that turn, there is no summary. `one_by_one`: the server answers one
+    request at a time. `continues`: `model` is the one that answers people, so a summary can extend
+    the prefix of the turn's requests.
     """
 
     def __init__(
@@ -58,14 +57,14 @@ class Summaries:
         self._clock = clock
         self._one_by_one = one_by_one
         self._continues = continues
-        self._given_up: dict[Conversation, tuple[int, float]] = {}  # how often, and when last
+        self._given_up: dict[Conversation, tuple[int, float]] = {}  # count, time of the last
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[Conversation, asyncio.Task[None]] = {}
         self._places = asyncio.Semaphore(AT_ONCE)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Own the work while the block runs; what is not done at its end is left."""
+        """Run the tasks while the block runs; unfinished ones are cancelled at the end."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             try:
@@ -78,7 +77,7 @@ class Summaries:
     def begin(
         self, conversation: Conversation, history: History, prefix: Prefix | None = None
     ) -> None:
-        """Make a summary, unless one is being made, or was given up just now."""
+        """Start a summary, unless one is running or was cancelled less than PAUSE ago."""
         _, last = self._given_up.get(conversation, (0, -PAUSE))
         if self._clock.monotonic() < last + PAUSE:
             return
@@ -88,14 +87,13 @@ class Summaries:
             task.add_done_callback(lambda task: self._forget(conversation, task))
 
     def stop(self, conversation: Conversation) -> None:
-        """The next turn begins: where the server has no room for both, the summary is given up."""
+        """The next turn begins: cancel the summary if the server has no room for both."""
         times, _ = self._given_up.get(conversation, (0, 0.0))
         if self._one_by_one and times < GIVEN_UP and (task := self._tasks.pop(conversation, None)):
             self._given_up[conversation] = (times + 1, self._clock.monotonic())
             task.cancel()
 
     async def wait_idle(self) -> None:
-        """Return once no summary is being made."""
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
@@ -111,7 +109,7 @@ class Summaries:
             async with self._places, asyncio.timeout(self._patience):
                 fold = history.fold(conversation)
                 if fold is not None and not (self._is_spent and self._is_spent(fold.turn_id)):
-                    current_run.set(fold.turn_id)  # in this task: what is reserved is that turn's
+                    current_run.set(fold.turn_id)  # charges the request to that turn
                     current_errand.set(RequestPurpose.SUMMARY)
                     completion = await self._asked(fold, prefix if self._continues else None)
                     self._take(conversation, history, fold, completion)
@@ -125,8 +123,8 @@ class Summaries:
             logger.exception("no summary of %s", conversation)
 
     async def _asked(self, fold: Fold, prefix: Prefix | None) -> Completion:
-        """The answer to the prefix with one instruction more, which the server has in its
-        cache; to a request of its own where there is none, or where it is refused.
+        """Extend the cached prefix by one instruction; if there is none, or it is rejected, send a
+        separate request.
         """
         if prefix and (request := summary_of_prefix(prefix, fold.told, fold.before)):
             try:

@@ -1,7 +1,7 @@
-"""The window of one conversation: its rounds as they are told, and the summary of all before them.
+"""The window of one conversation: the rounds that prompts show, and a summary of those before.
 
-A round leaves it into a summary, or, where none came in time, as one line of it: whatever was said
-is told or summarised, never neither. What is told shortened, and what leaves, moves rarely.
+A round that leaves the window becomes part of the summary or, if none is ready, a line in it, so
+nothing is lost in between. The window moves rarely.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from frostagent.models.compaction import trim_tool_results
 from frostagent.models.tokens import estimate_messages, estimate_text
 from frostagent.types.messages import NOT_COUNTED, Counted, Message
 
-FULL = 0.85  # of its room: then the window moves,
-EMPTIED = 0.5  # down to this, so that it moves rarely
-FRESH = 2  # rounds whose tool results stay whole
-SUMMARY = 450.0  # tokens that a new summary will have
-LINES, SHARE = 400.0, 0.1  # tokens of rounds told in a line each, at most, and of the room
+FULL = 0.85  # share of the room at which the window moves
+EMPTIED = 0.5  # share it is reduced to
+FRESH = 2  # latest rounds whose tool results are never shortened
+SUMMARY = 450.0  # tokens reserved for a new summary
+LINES, SHARE = 400.0, 0.1  # tokens for rounds kept as lines: maximum, and share of the room
 
 
 class ToldRound(Struct, frozen=True):
-    """A round as the prompt tells it, its estimated tokens, and the last date in it, if any."""
+    """A round as prompts show it, its estimated tokens, and the last date in it, or empty."""
 
     turn_id: str
     messages: tuple[Message, ...]
@@ -45,17 +45,16 @@ class ToldRound(Struct, frozen=True):
         return cls(turn_id, messages, estimate_messages(messages), last_day(messages))
 
     def lighter(self) -> ToldRound:
-        """The same with its long tool results cut."""
         return self.changed(trim_tool_results)
 
     def changed(self, change: Callable[[tuple[Message, ...]], tuple[Message, ...]]) -> ToldRound:
-        """The same with other messages; the very same object where they are."""
+        """Return a round with changed messages, or this very object if they are unchanged."""
         messages = change(self.messages)
         return self if messages is self.messages else ToldRound.of(self.turn_id, messages)
 
 
 def weigh(rounds: Sequence[Round], light: int) -> float:
-    """The estimated tokens of rounds in a prompt, of which the first so many are told shortened."""
+    """Estimate the prompt tokens of rounds, the first `light` of which are shortened."""
     told = [
         ToldRound.of(one.turn_id, one.messages, light=n < light) for n, one in enumerate(rounds)
     ]
@@ -64,12 +63,10 @@ def weigh(rounds: Sequence[Round], light: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The part of a conversation that is to become a summary: rounds, oldest first, as they are
-    told, and the summary before them.
+    """The rounds to summarize, oldest first, and the summary before them.
 
-    `turn_id` is the latest turn of the conversation: it is what made it too long. `told` are the
-    messages of the rounds as prompts had them last, `of` is the state of the window whose part it
-    is.
+    `turn_id` is the conversation's latest turn, which made it too long. `told` are the messages of
+    the rounds in the latest prompt; `of` is the state of the window they were taken from.
     """
 
     rounds: tuple[Round, ...]
@@ -81,9 +78,9 @@ class Fold:
 
 @dataclass(slots=True)
 class Window:
-    """`messages` are those of its rounds. `tokens` are those of the summary and of all rounds,
-    `behind` those of all but the first round; `day` is the last date that the rounds tell, empty if
-    they tell none; `left` are the rounds that have become lines since the latest fold.
+    """`messages` are those of the rounds. `tokens` counts the summary and all rounds, `behind` all
+    rounds but the first. `day` is the last date in the rounds, or empty. `left` are the rounds that
+    became lines since the latest fold.
     """
 
     rounds: list[ToldRound] = field(default_factory=list)
@@ -97,7 +94,6 @@ class Window:
     state: object = field(default_factory=object)
 
     def tell(self, summary: str, rounds: list[ToldRound]) -> None:
-        """Tell these from now on."""
         self.summary, self.rounds = summary, rounds
         self.messages = tuple(chain.from_iterable([told.messages for told in rounds]))
         self.day = next((told.day for told in reversed(rounds) if told.day), "")
@@ -105,7 +101,6 @@ class Window:
         self.tokens = estimate_text(summary) + _tokens(rounds[:1]) + self.behind
 
     def add(self, told: ToldRound) -> None:
-        """Tell one more round."""
         self.behind += told.tokens if self.rounds else 0.0
         self.rounds.append(told)
         self.messages += told.messages
@@ -113,25 +108,25 @@ class Window:
         self.tokens += told.tokens
 
     def counted(self) -> Counted:
-        """The messages behind its first round, in which the summary is told."""
+        """Return the messages after the first round, which carries the summary."""
         if not self.rounds:
             return NOT_COUNTED
         first = len(self.rounds[0].messages)
         return Counted(first, self.messages[first:], self.behind)
 
     def is_full(self, room: float) -> bool:
-        """Whether it is to move."""
+        """Whether the window has to move."""
         return self.tokens > FULL * room
 
     def lighten(self, room: float) -> bool:
-        """Tell older rounds shortened where that is enough; False where it is not."""
+        """Shorten older rounds. Returns False, without a change, if that is not enough."""
         if _tokens(_lighter(self.rounds)) + estimate_text(self.summary) > EMPTIED * room:
             return False
         self._move(self.summary, 0)
         return True
 
     def drop(self, room: float) -> bool:
-        """The oldest rounds become lines: no summary came in time. False where nothing changes."""
+        """Turn the oldest rounds into lines, as no summary is ready. False if nothing changes."""
         lighter, most = _lighter(self.rounds), min(LINES, SHARE * room)
         surplus = _surplus(lighter, EMPTIED * room - estimate_text(self.summary) - most)
         if not surplus and lighter == self.rounds:
@@ -144,7 +139,7 @@ class Window:
         return True
 
     def fold(self, room: float) -> Fold | None:
-        """The part that is to become a summary; None where there is room."""
+        """Return the rounds to summarize, or None if there is room."""
         if not self.is_full(room):
             return None
         lighter = _lighter(self.rounds)
@@ -157,9 +152,10 @@ class Window:
         return Fold(rounds, self.summary, lighter[-1].turn_id, self.state, told)
 
     def take(self, fold: Fold, summary: str, room: float) -> bool:
-        """Put the summary in the place of these rounds; False where they are others by now.
+        """Replace rounds by their summary. Returns False if the rounds have changed.
 
-        Those that have become lines meanwhile are in it; lines of later ones stay behind it.
+        Rounds of the fold that became lines meanwhile are covered by the summary; later lines stay
+        after it.
         """
         gone = [round_.turn_id for round_ in fold.rounds]
         known = [*self.left, *(told.turn_id for told in self.rounds)]
@@ -176,10 +172,8 @@ class Window:
         return True
 
     def redact(self, message_id: str) -> bool:
-        """Tell the words of this message no more; False where it has no line here: what the summary
-        holds may be quoted.
-
-        What is folded just now may have them, and comes to nothing.
+        """Remove the text of a message. Returns False if it has no line in the rounds: the summary
+        may still quote it. A summary being made is discarded.
         """
         self.state, ids = object(), frozenset((message_id,))
         gone = lines_of_messages(self.messages, ids)
@@ -192,7 +186,7 @@ class Window:
         return bool(gone)
 
     def moved(self, conversation: Conversation) -> WindowMoved:
-        """Where it is now, for the journal."""
+        """Return the entry that journals the window's position."""
         return WindowMoved(conversation, self.rounds[0].turn_id, self.light_to, self.summary)
 
     def _move(self, summary: str, gone: int) -> None:
@@ -206,11 +200,11 @@ def _tokens(rounds: Iterable[ToldRound]) -> float:
 
 
 def _lighter(rounds: list[ToldRound]) -> list[ToldRound]:
-    """The rounds with the older ones told shortened."""
+    """Shorten the tool results of all but the latest rounds."""
     return [*(told.lighter() for told in rounds[:-FRESH]), *rounds[-FRESH:]]
 
 
 def _surplus(rounds: list[ToldRound], room: float) -> int:
-    """How many rounds are too much, from the front on; the last one is not."""
+    """How many of the oldest rounds exceed the room; the last round always stays."""
     behind = list(accumulate(told.tokens for told in reversed(rounds)))
     return len(rounds) - max(1, sum(tokens <= room for tokens in behind))

@@ -1,1 +1,1 @@
-"""Decisions about events, people and texts: pure functions over frozen rules."""
+pass

@@ -1,10 +1,9 @@
-"""Questions and their answers, as a history shows them. Pure; a history is oldest first, the
-account's own words in it.
+"""Matches questions and answers in a history. Pure; a history is oldest first and includes the
+account's own messages.
 
-An answer in a group quotes its question, one in private does not, nor do words said in the middle
-of a run. So quotes decide where there are quotes; own words without one may be the answer to
-anything that stands before them, unless somebody knows what they were (`accounted`: ids of own
-messages whose questions are known).
+An answer in a group quotes its question; answers in private and messages sent during a run do not.
+So quotes decide if there are any. An own message without a quote may answer anything before it,
+unless its question is known (`accounted`: ids of such messages).
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ UNREAD = (
     SendState.REFUSED,
     SendState.WITHDRAWN,
     SendState.DROPPED,
-)  # what nobody has read, nor will
+)  # certainly unread for ever
 
 
 def answered_ids(
     history: Sequence[MessageReceived], *, accounted: Collection[str] = ()
 ) -> frozenset[str]:
-    """Ids of the messages that count as answered: quoted by own words, or before own words that may
-    be their answer.
+    """Return the ids of messages that count as answered: quoted by an own message, or before an own
+    message that may be their answer.
 
-    What directly follows own words with a quote goes on with them: a long answer is several
+    Messages right after an own message with a quote belong to it: a long answer is several
     messages.
     """
     found: set[str] = set()
-    said_to = 0  # everything before this place
+    said_to = 0  # index; everything before it counts as answered
     goes_on = False
     for place, message in enumerate(history):
         if not message.is_own:
@@ -55,9 +54,7 @@ def answered_ids(
 def quoted_ids(
     history: Sequence[MessageReceived], *, accounted: Collection[str] = ()
 ) -> frozenset[str]:
-    """Ids of the messages that own words quote of which nobody knows: somebody before us has
-    answered those.
-    """
+    """Return the ids quoted by unaccounted own messages: another process answered them."""
     own = (message for message in history if message.is_own and message.message_id not in accounted)
     return frozenset[str]().union(*map(quotes_of, own))
 
@@ -69,12 +66,11 @@ def lacks_answer(
     *,
     accounted: Collection[str],
 ) -> bool:
-    """Whether the history reaches back past the answer, sent at that time, and shows that it never
+    """Whether the history covers the time `at` when the answer was sent, and shows that it never
     arrived.
 
-    It reaches past it where the question stands in it, or something older than the answer by more
-    than the clocks may differ. Own words that nobody accounts for may be the answer, changed on its
-    way.
+    It covers that time if it contains the question, or a message older than `at` by more than the
+    clocks may differ. An unaccounted own message may be the answer, altered in transit.
     """
     place = next((place for place, one in enumerate(history) if _is_same(one, question)), None)
     if place is not None:
@@ -92,10 +88,9 @@ def lacks_answer(
 
 
 def is_undelivered(spoken: Spoken, lost: Collection[str]) -> bool:
-    """Whether a turn has ended without an answer, because these of its sends (by id) got lost.
+    """Whether a turn has ended without an answer because these sends, by id, were lost.
 
-    Its answer is what was said as such; where nothing was, whatever was said in the middle of the
-    run.
+    Its answer is what was sent as final, or everything sent during the run if nothing was.
     """
     here = [
         send for send in spoken.sends if send.action.conversation == spoken.question.conversation
@@ -107,8 +102,8 @@ def is_undelivered(spoken: Spoken, lost: Collection[str]) -> bool:
 
 
 def lost_part(spoken: Spoken, send_id: str) -> Part:
-    """What its asker misses of an answer, as this send of the turn was refused: all of it, or the
-    rest; nothing where another one answers, or may yet. See `is_undelivered`.
+    """Return what the asker misses of an answer because this send was refused; "nothing" if another
+    send answers, or still may. See `is_undelivered`.
     """
     here = [
         send for send in spoken.sends if send.action.conversation == spoken.question.conversation
@@ -117,16 +112,15 @@ def lost_part(spoken: Spoken, send_id: str) -> Part:
     answers = finals or here
     if all(send.send_id != send_id for send in answers):
         return "nothing"
-    if not finals:  # words in the middle of a run: each may have been the answer
+    if not finals:  # messages sent during a run: each may have been the answer
         return "all" if all(send.state in UNREAD for send in here) else "nothing"
     return "rest" if any(send.state in ON_WIRE for send in finals) else "all"
 
 
 def history_order(history: Sequence[MessageReceived]) -> Callable[[MessageReceived | None], float]:
-    """Where something stands in the order in which QQ has what was said; what is no message stands
-    first.
+    """Return a function that gives a message's position in the history; None comes first.
 
-    What the history does not show stands between two messages that it does, by its time.
+    A message that is not in the history is placed by its time.
     """
     places = {
         message.message_id: float(place)
@@ -144,7 +138,6 @@ def history_order(history: Sequence[MessageReceived]) -> Callable[[MessageReceiv
 
 
 def quotes_of(message: MessageReceived) -> frozenset[str]:
-    """Ids of the messages it quotes."""
     return frozenset(
         segment.message_id for segment in message.segments if isinstance(segment, Quote)
     )

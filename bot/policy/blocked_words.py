@@ -1,6 +1,4 @@
-"""The operator's words, and their effect on what is said: whose question is stopped, which sentence
-is withheld. Pure.
-"""
+"""Applies the operator's word list: questions not answered, and sentences withheld. Pure."""
 
 from __future__ import annotations
 
@@ -42,13 +40,13 @@ SENTENCE = re.compile(r"[^。！？!?；;\n]*[。！？!?；;\n]*")
 
 
 def words_said(messages: Iterable[MessageReceived]) -> str:
-    """All words of these lines, one behind the other: what is split in two is one."""
+    """All text of these lines joined, so that a word split over two lines is found."""
     return "".join(word for message in messages for word in _written(message))
 
 
 def words_shown(messages: Iterable[MessageReceived]) -> str:
-    """The same with all else that a prompt shows of these lines in somebody's words, in its place:
-    names of people they mention, captions of pictures, addresses.
+    """Like `words_said`, with everything else that a prompt shows of the lines: mentioned names,
+    captions of images, URLs.
     """
     return "".join(word for message in messages for word in _shown(message))
 
@@ -87,7 +85,7 @@ def _shown(message: MessageReceived) -> Iterator[str]:
                 yield from labels
             case MentionAll() | Quote() | Video() | Forward() | Dice() | Rps() | Poke():
                 pass
-            case Contact() | Unsupported():  # a prompt shows that they are there, nothing more
+            case Contact() | Unsupported():  # a prompt shows only that they are there
                 pass
             case _:
                 assert_never(segment)
@@ -98,8 +96,9 @@ def screen_messages(
     withholds: Callable[[str], object],
     tongue_of: Callable[[str], Language],
 ) -> tuple[SendMessage, ...]:
-    """The same messages, with a polite line in their language for each sentence that is withheld;
-    for all of one whose words are withheld only together, or of all where those of several are.
+    """Replace each withheld sentence by a polite line in its language. A message whose sentences
+    are only withheld together is replaced as a whole; so are all, if several are only withheld
+    together.
     """
 
     def polite(action: SendMessage) -> str:
@@ -120,8 +119,8 @@ def screen_continuation(
     withholds: Callable[[str], object],
     tongue_of: Callable[[str], Language],
 ) -> tuple[SendMessage, ...]:
-    """The same messages, which go on from `earlier` words, with a polite line for each sentence
-    that is withheld together with those; for all there is where that does not help.
+    """Like `screen_messages`, for messages that continue `earlier` text and are withheld together
+    with it. If replacing sentences is not enough, all messages are replaced.
     """
     told, tail = tuple(actions), fold_text(earlier)[-LONGEST:]
 
@@ -139,28 +138,26 @@ def screen_continuation(
 
 
 class _Behind:
-    """Whether a sentence is withheld together with what stands before it, of which so much is
-    looked at as a word can be long.
-    """
+    """Whether a sentence is withheld with the text before it, as far as a word may reach."""
 
     def __init__(self, tail: str, withholds: Callable[[str], object]) -> None:
         self._before = tail
         self._withholds = withholds
-        self._left = LONGEST  # characters that may go on from the tail
+        self._left = LONGEST  # characters that may continue the tail
 
     def __call__(self, sentence: str) -> bool:
         if self._left <= 0 or not self._before:
             return False
         words = fold_text(sentence)
         if self._withholds(self._before + words):
-            self._before = ""  # a polite line stands between
+            self._before = ""  # a polite line separates them
             return True
         self._before, self._left = self._before + words, self._left - len(words)
         return False
 
 
 def sent_words(action: SendMessage) -> str:
-    """All that somebody reads of it, the names of files and of whoever speaks in a forward too."""
+    """All text that people see, including names of files and of speakers in a forward."""
     return action.words + "".join(
         [part.name for part in action.segments if isinstance(part, Attachment | MergedForward)]
     )

@@ -1,8 +1,8 @@
-"""CQ codes that a model writes into its words, `[CQ:at,qq=123]`: what they mean where that may be
-said, and nothing elsewhere. Pure.
+"""CQ codes that a model writes into its text, such as `[CQ:at,qq=123]`: sent as what they mean if
+that is allowed, else removed. Pure.
 
-Models know them from other bots. What stands in code is spoken of, and stays; so do all of them
-where somebody speaks of such codes.
+Models know them from other bots. Codes in Markdown code are quoted and stay; if someone asks about
+CQ codes, all stay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from frostagent.types.speech import Face, Quote, Text
 
 Code: TypeAlias = Face | Mention | Quote
 Means: TypeAlias = Callable[[Code], Text | Code | None]
-"""Of what a code is as it stands, what is sent there; None for nothing."""
+"""Return what is sent for a code, or None for nothing."""
 
 CODE: Final = re.compile(r"\[CQ:([\w.-]+)((?:,[^\[\]]*)?)\]", re.IGNORECASE)
 IN_CODE: Final = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)|`[^`\n]+`", re.DOTALL)
@@ -26,18 +26,17 @@ MESSAGE: Final = re.compile(r"-?[0-9]{1,19}")
 
 
 def may_contain_codes(text: str) -> bool:
-    """Whether a code could be in it: in nearly all texts none is."""
+    """Whether the text may hold a code; nearly all texts hold none."""
     return "[CQ:" in text or "[cq:" in text
 
 
 def mentions_codes(text: str) -> bool:
-    """Whether somebody who says this writes codes, or speaks of them."""
     return "cq" in text.casefold() and TOPIC.search(text) is not None
 
 
 def strip_meaningless_codes(text: str) -> str:
-    """The text without the codes that are nothing that may be sent: media, everybody, what nobody
-    knows. Empty if whom it calls, or what it quotes, is all that is left.
+    """Remove codes that may not be sent: media, mentions of everyone, unknown codes. Empty if only
+    mentions and quotes are left.
     """
     if not may_contain_codes(text):
         return text
@@ -47,7 +46,7 @@ def strip_meaningless_codes(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, Code | None]]:
-    """The words, and each code outside of code with what it is, but for the meaningless ones."""
+    """Yield text, and codes with their meaning; drops meaningless ones, keeps Markdown code."""
     end = 0
     for spoken_of in (*IN_CODE.finditer(text), None):
         start, stop = spoken_of.span() if spoken_of else (len(text), len(text))
@@ -61,8 +60,8 @@ def _parts(text: str) -> Iterator[tuple[str, Code | None]]:
 
 
 def replace_codes(text: str, means: Means, *, but: Collection[str] = ()) -> list[Text | Code]:
-    """The text with what its codes mean in their places; a code that stands in one of the texts in
-    `but` stays: it is spoken of.
+    """Replace the codes in a text by their meaning. A code that occurs in one of the texts in `but`
+    is quoted and stays.
     """
     parts: list[Text | Code] = []
     words, end = "", 0

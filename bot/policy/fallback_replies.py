@@ -1,5 +1,5 @@
-"""The polite lines that stand in place of an answer, in the asker's language whatever the prompt's
-is (BOT_LANGUAGE), and how they are addressed. Pure.
+"""The polite lines sent instead of an answer, in the asker's language regardless of BOT_LANGUAGE,
+and their addressing. Pure.
 """
 
 from __future__ import annotations
@@ -60,25 +60,25 @@ LINES: Final = (
     *(SLOW_DOWN, CROWDED, NO_MORE),
 )
 OURS: Final = (*(line.zh for line in LINES), *(line.en for line in LINES))
-"""None of these is a model's: people quote them, and a small model says back what it reads."""
+"""Recognized as ours, since people quote them and small models repeat them."""
 OWN: Final = replace(ENGINE_WORDS, fallbacks=OURS, run_marks=("（编号 {run}）", " (run {run})"))
 WITHOUT_RUN: Final = frozenset(map(own_words(OWN).without_run, OURS))
 ASK_AGAIN: Final = frozenset(text for line in (SORRY, LOST, REST) for text in (line.zh, line.en))
 CJK: Final = re.compile(r"[\u3400-\u9fff]")
 LATIN: Final = re.compile(r"[A-Za-z]")
-ADDRESS: Final = re.compile(r"https?://\S+")  # of no language: people send links without a word
-FEW: Final = 8  # letters: "ok?" is said in every language
+ADDRESS: Final = re.compile(r"https?://\S+")  # of no language
+FEW: Final = 8  # letters; "ok?" occurs in every language
 
 
 def apology(question: MessageReceived, words: Phrase) -> SendMessage:
-    """The words where the question was asked, in its language; in a group they quote it."""
+    """The line where the question was asked, in its language; in a group it quotes the question."""
     quote = (Quote(question.message_id),) if is_quoted(question) else ()
     return SendMessage(question.conversation, (*quote, Text(in_question_language(words, question))))
 
 
 def refusal_reply(refused: Refused, *, is_part: bool) -> Phrase | None:
-    """What its asker reads as QQ did not take an answer, or the rest of it; None if QQ would not
-    take that either.
+    """The line for an asker whose answer, or the rest of it, QQ refused; None if QQ would refuse
+    the line as well.
     """
     if not refused.by_server or refused.blocks_place or is_muted(refused.reason):
         return None
@@ -86,12 +86,11 @@ def refusal_reply(refused: Refused, *, is_part: bool) -> Phrase | None:
 
 
 def in_question_language(words: Phrase, question: MessageReceived, **values: object) -> str:
-    """One of our lines in the language of a question."""
     return words.format(language_of(question), **values)
 
 
 def language_of(question: MessageReceived) -> Language:
-    """The language of a question; of a short one, that of its asker's name and group."""
+    """Return the language of a question; for a short one, that of the names of asker and group."""
     asked = "".join(part.text for part in question.segments if isinstance(part, Text))
     if CJK.search(asked):
         return Language.CHINESE
@@ -101,12 +100,12 @@ def language_of(question: MessageReceived) -> Language:
 
 
 def is_quoted(question: MessageReceived) -> bool:
-    """Whether what answers it quotes it: in a group, by an id that is no other message's too."""
+    """Whether an answer quotes the question: in a group, if its message id is unique."""
     return question.conversation.is_group and question.has_identity
 
 
 def is_apology(action: SendMessage) -> bool:
-    """Whether it asks to ask again: whoever got that is not asked once more."""
+    """Whether the message invites the asker to ask again."""
     words = "".join(segment.text for segment in action.segments if isinstance(segment, Text))
     return words in ASK_AGAIN
 

@@ -1,10 +1,11 @@
-"""Rules of memory: what is kept, about whom, where it may be told again, and how it is found. Pure.
+"""Rules of memory: which facts are kept, about whom, where they may be shown, and how they are
+found. Pure.
 
-Wrong memories are worse than none: what looks like an order to the bot, a secret, or somebody's
-number is not kept, whoever wants it kept. What was said in private never surfaces in a group.
+Wrong memories are worse than none: an instruction to the bot, a secret or a person's number is
+never kept, no matter who asks. What was said in private never appears in a group.
 
-Chinese has no blanks, so its words are looked up by pairs of characters; a single character, by
-itself.
+Chinese is written without spaces, so its words are indexed by pairs of characters, or by a single
+character that stands alone.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ ORDER = re.compile(
     r"|\b(?:always|never) (?:answer|reply|respond|say|send|call|use|obey|follow)\b",
     re.IGNORECASE,
 )
-"""An order to the bot, rather than a fact about somebody."""
+"""An instruction to the bot, not a fact about a person."""
 
 SECRET = re.compile(
     r"密码|口令|验证码|密钥|私钥|身份证|银行卡|信用卡|助记词"
@@ -57,22 +58,20 @@ NUMBER = re.compile(
     rf"{DIGIT}(?:[ \-._/,、]?{DIGIT}){{4,}}|[\w.+-]+@[\w-]+\.\w|(?:微信|qq|手机|帐|账)号",
     re.IGNORECASE,
 )
-"""Five digits or more, of any script or in words: accounts, telephones, cards; and accounts of
-letters.
-"""
+"""Five or more digits or digit words: accounts, phone and card numbers; and account names."""
 QUESTION = re.compile(
     r"\?|[吗呢]\W*$|(?:谁|哪里|哪儿|多少|多长|多久|几点)(?!都|也)"
     r"|^(?:who|whose|what|where|when|why|how|which|does|do|is|are|can)\b",
     re.IGNORECASE,
 )
-"""Something that was asked: small models write it down as if it were told."""
+"""A question, which small models record as a statement."""
 FRAME = re.compile(r"^\W*[\[【]|#\d+\s*:")
-"""A heading or the beginning of a line as prompts have them."""
+"""A heading or the start of a line of a prompt."""
 YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d[-./年 ]{1,2}\d{1,2}(?:[-./月 ]{1,2}\d{1,2})?(?!\d)")
 
 
 def fact_problem(text: str) -> str:
-    """Why this is not kept, for the model; empty where it may be."""
+    """Return why this is not kept, for the model; empty if it may be kept."""
     folded = unicodedata.normalize("NFKC", text[: MAX_TEXT + 1])
     if not folded.strip():
         return "there is nothing to remember"
@@ -92,28 +91,28 @@ def fact_problem(text: str) -> str:
 
 
 def is_same_fact(text: str, other: str) -> bool:
-    """Whether two texts about the same person tell the same fact, the later one anew."""
+    """Whether the later text states the same fact again, about the same person."""
     return is_similar(text, other, least=ALIKE)
 
 
 def fact_line(text: str) -> str:
-    """A fact as it is kept: without what nobody sees, in one line."""
+    """The fact in one line, without invisible characters."""
     return " ".join(visible_text(text).split())
 
 
 def is_owners_word(asker: Asker) -> bool:
-    """Whether an owner asks in his own words, and passes on nobody's."""
+    """Whether an owner asks, and no text of others is in the prompt."""
     return asker.is_owner and asker.authority is Audience.OWNER
 
 
 def may_change(asker: Asker, *, subject: int) -> bool:
-    """Whether somebody may write or forget facts about this person (0: about the conversation)."""
+    """Whether the asker may write or erase facts about this person (0: about the conversation)."""
     return is_owners_word(asker) or subject in {0, number_of(asker)}
 
 
 def may_forget(asker: Asker, memory: StoredFact, *, where: Conversation) -> bool:
-    """Whether somebody may have this fact forgotten: its person; what is about the conversation,
-    who said it, an admin there.
+    """Whether the asker may erase this fact: its person may; if it is about the conversation, its
+    author or an admin there may.
     """
     if is_owners_word(asker):
         return True
@@ -124,7 +123,7 @@ def may_forget(asker: Asker, memory: StoredFact, *, where: Conversation) -> bool
 
 
 def may_surface(memory: StoredFact, *, where: Conversation, asker: int) -> bool:
-    """Whether a fact may be told there, to whoever asks there."""
+    """Whether a fact may be shown in this conversation to this asker."""
     if memory.scope == where:
         return True
     if where.is_group and not memory.scope.is_group:
@@ -138,7 +137,7 @@ def may_surface(memory: StoredFact, *, where: Conversation, asker: int) -> bool:
             return True
 
 
-LONGEST = 1000  # characters of a question or a fact that are looked at
+LONGEST = 1000  # characters of a question or a fact that are read
 MOST = 80  # words of a question
 ROWS = 5
 TOKENS = 300.0
@@ -155,7 +154,7 @@ STOP_WORDS = frozenset(
     """,
     )
 )
-"""Words that every other sentence has: nothing is found by them."""
+"""Words so common that they find nothing."""
 
 
 OF_KIND = {
@@ -163,16 +162,16 @@ OF_KIND = {
     Kind.NAME: "称呼 叫什 name",
     Kind.PLAN: "计划 安排 plans",
 }
-"""What facts of a kind are asked for by, whatever their own words."""
+"""Words in questions that ask for facts of this kind."""
 
 
 def fact_terms(memory: StoredFact) -> tuple[str, ...]:
-    """The words that a fact is found by: its own, and those of its kind."""
+    """The words that find this fact: its own, and those of its kind."""
     return tuple(dict.fromkeys((*terms(memory.text), *OF_KIND.get(memory.kind, "").split())))
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """The words of a text by which it is found, each once, in order."""
+    """Return the index words of a text, each once, in order."""
     folded = unicodedata.normalize("NFKC", text[:LONGEST]).casefold()
     found: dict[str, None] = {}
     for run in RUN.findall(folded):
@@ -187,13 +186,13 @@ def _words(run: str) -> tuple[str, ...]:
 
 
 def characters(text: str) -> tuple[str, ...]:
-    """The single characters a short question consists of: what no pair of them can find."""
+    """The single characters of a short question, which no pair of characters covers."""
     return tuple(term for term in terms(text) if len(term) == 1 and re.match(rf"[{CJK}]", term))
 
 
 def rank_facts(found: Iterable[StoredFact], question: str, *, asker: int) -> tuple[StoredFact, ...]:
-    """The few that are told: by how many of the question's words they have, the asker's own first,
-    the latest used first; each fact once.
+    """Return the few facts to show: by the number of matching words, then the asker's own first,
+    then the most recently used; duplicates are dropped.
     """
     asked = set(terms(question))
     scored = [(len(asked.intersection((*fact_terms(one), *one.text))), one) for one in found]

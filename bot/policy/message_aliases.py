@@ -1,8 +1,8 @@
-"""Which rows of a history are lines that are known under other ids. Pure.
+"""Finds rows of a history that are known messages under other ids. Pure.
 
 Some servers give a message one id in its event and another in a history (Lagrange.Core#265). Such a
-row is known by who said it, when, and its content. Rows and lines are paired one to one, in the
-order in which they were said: of two equal lines within a second, both stay two.
+row is matched by sender, time and content. Rows and known lines are paired one to one, in order, so
+that two equal lines within a second stay two.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from bot.core.segments import File, Forward, Mention, Picture, Record, Segment, 
 from bot.policy.answered_questions import SKEW
 from frostagent.types.speech import Quote, Text
 
-CLOSE = 2.0  # seconds between an event and its row: servers tell both by one clock
-AT_ONCE = 1.0  # the same, if nothing but the time tells
+CLOSE = 2.0  # seconds between event and row, which use the same clock
+AT_ONCE = 1.0  # the same, if only the time is known
 
 LineKey: TypeAlias = Callable[[KnownLine], Hashable]
 RowKey: TypeAlias = Callable[[MessageReceived], Hashable]
 
 
 def find_aliases(history: Sequence[MessageReceived], known: Iterable[KnownLine]) -> dict[str, str]:
-    """The ids of these rows by which no line is known, each with the id of the line that it is."""
+    """Return the new ids of known lines, mapped to the ids by which they are known."""
     lines = {one.message_id: one for one in known}
     shown = {row.message_id for row in history}
     free = [one for one in lines.values() if one.message_id not in shown]
@@ -36,7 +36,7 @@ def find_aliases(history: Sequence[MessageReceived], known: Iterable[KnownLine])
     agrees = any(row.has_identity and row.message_id in lines for row in history)
     for line_key, row_key in (BY_CONTENT, BY_SENDER, BY_TIME):
         if line_key is not BY_CONTENT[0] and agrees and not found:
-            break  # nothing shows that it has other ids
+            break  # nothing shows that the ids differ
         waiting: defaultdict[Hashable, list[KnownLine]] = defaultdict(list)
         for line in sorted(free, key=lambda one: one.time):
             if (key := line_key(line)) is not None:
@@ -50,8 +50,8 @@ def find_aliases(history: Sequence[MessageReceived], known: Iterable[KnownLine])
 
 
 def _first(waiting: list[KnownLine], row: MessageReceived) -> KnownLine | None:
-    """Take the first of these that the row can be; the ones before it can be no later row."""
-    within = SKEW if row.is_own else CLOSE  # our own words have our clock's time
+    """Take the first line that can be this row. Earlier lines cannot match later rows either."""
+    within = SKEW if row.is_own else CLOSE  # own messages have our clock's time
     while waiting:
         line = waiting[0]
         if line.segments is None:
@@ -65,7 +65,7 @@ def _first(waiting: list[KnownLine], row: MessageReceived) -> KnownLine | None:
 
 
 def is_row_of(row: MessageReceived, event: MessageReceived) -> bool:
-    """Whether a row that was taken from a history is this event, which came only afterwards."""
+    """Whether a row read from a history is this event, which arrived later."""
     return (
         row.conversation == event.conversation
         and row.sender.user_id == event.sender.user_id
@@ -77,7 +77,7 @@ def is_row_of(row: MessageReceived, event: MessageReceived) -> bool:
 def rename_messages(
     history: Sequence[MessageReceived], names: dict[str, str]
 ) -> tuple[MessageReceived, ...]:
-    """The history with the ids by which its lines, and what they quote, are known here."""
+    """Replace the ids of messages and quotes in the history by the known ones."""
     if not names:
         return tuple(history)
     return tuple(
@@ -96,8 +96,8 @@ def rename_messages(
 
 
 def message_fingerprint(segments: Collection[Segment]) -> Hashable:
-    """What two tellings of one message have in common: words, blanks aside, whom it mentions, and
-    how many media it has; of a merged forward nothing else is told the same way.
+    """What event and history agree on: text without spaces, mentions, and the number of media.
+    Merged forwards agree on nothing else.
     """
     if any(isinstance(part, Forward) for part in segments):
         return "forward"
@@ -117,9 +117,9 @@ BY_CONTENT: tuple[LineKey, RowKey] = (
     ),
     lambda row: (row.sender.user_id, message_fingerprint(row.segments)),
 )
-# What was recalled has no content any more, what was forgotten no sender either. A row beside it
-# is one that was missed, unless the history has other ids: it tells some line under another one, or
-# none under its own. (What was taken from such a history before is known by its id there.)
+# A recalled line has no content, and a forgotten line no sender. A row next to it is a missed
+# message, unless the history is known to use other ids: it shows some line under another id, or
+# none under its own. (Lines read from such a history before are known by its ids.)
 BY_SENDER: tuple[LineKey, RowKey] = (
     lambda line: (line.sender or None) if line.segments is None else None,
     lambda row: row.sender.user_id,

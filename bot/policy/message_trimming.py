@@ -1,9 +1,7 @@
-"""A message without its ballast: what nobody will read is not kept in memory, in the store or in a
-prompt.
+"""Trims messages to what may be read later, before they are kept in memory, the store or a prompt.
 
-Anybody in a group can send a forward or a card of a megabyte; thousands of such messages must not
-be a problem. Of a text that is too long the end stays, too: there stands who is called, and often
-the question.
+Anyone in a group can send a forward or a card of a megabyte; thousands of them must do no harm. A
+long text keeps its end too, which often holds a mention and the question.
 """
 
 from __future__ import annotations
@@ -18,26 +16,26 @@ from bot.core.events import MessageReceived
 from bot.core.segments import Forward, Keyboard, Markdown, Mention, Segment
 from frostagent.types.speech import Text
 
-MAX_TEXT = 20_000  # characters of all texts of one message, with the mark where it is cut
-TAIL = 5_000  # of these at the end
-HEAD = MAX_TEXT - TAIL - 20  # and at the beginning; the mark is shorter than the rest
+MAX_TEXT = 20_000  # characters of all texts of a message, with the mark at the cut
+TAIL = 5_000  # of these, at the end
+HEAD = MAX_TEXT - TAIL - 20  # and at the beginning; the mark fits into the 20
 MAX_URL = 2_000
-MAX_DATA = 500  # characters of a card, of a name of a file, of what we do not know
+MAX_DATA = 500  # characters of a card, a file name or unknown data
 MAX_NAME = 100  # of a person or a group
-MAX_LABELS = 20  # of buttons
+MAX_LABELS = 20  # buttons
 MAX_SEGMENTS = 200
-ORDINARY = 1_000  # characters of a message at most
+ORDINARY = 1_000  # characters of an average message
 HEAVIEST = 20_000
 
 CUT = "…(共 {total} 字)…"
 
 LIMITS = {"url": MAX_URL}
 ALL_OR_NOTHING = frozenset({"url", "file", "path", "id", "key", "hash", "package_id", "message_id"})
-"""What is of no use when it is cut."""
+"""Fields that are useless if cut."""
 
 
 def trim_message(message: MessageReceived) -> MessageReceived:
-    """The same message with long data cut; the very same object where there is nothing to cut."""
+    """Return the message with long data cut, or the same object if nothing is."""
     segments = tuple([_lighten(segment) for segment in message.segments[:MAX_SEGMENTS]])
     if (total := _length(segments)) > MAX_TEXT:
         segments = tuple(_cut_texts(segments, total))
@@ -53,12 +51,11 @@ def trim_message(message: MessageReceived) -> MessageReceived:
 
 
 def message_weight(message: MessageReceived) -> int:
-    """How many ordinary messages it counts as, where many are kept."""
+    """Weight in a cache, in average messages."""
     return min(HEAVIEST, 1 + _length(message.segments) // ORDINARY)
 
 
 def _length(segments: tuple[Segment, ...]) -> int:
-    """Characters of all their texts."""
     length = 0
     for segment in segments:
         if isinstance(segment, Text):
@@ -69,7 +66,7 @@ def _length(segments: tuple[Segment, ...]) -> int:
 
 
 def _cut_texts(segments: tuple[Segment, ...], total: int) -> Iterator[Segment]:
-    """The segments without the middle of their texts, which have `total` characters: too many."""
+    """Cut the middle of the texts, which have `total` characters."""
     tail = total - TAIL
     at = 0
     for segment in segments:

@@ -1,13 +1,13 @@
-"""Who may do what: authority comes from user ids in the settings, never from what somebody says.
+"""Who may do what. Authority comes from user ids in the settings, never from what a message says.
 Pure.
 
-A run has the least authority of everyone whose words are in its prompt: who asks, who is quoted or
-forwarded, who made the card that is shared; who was overheard since the last run, who spoke in an
-earlier round, who is mentioned by a name they chose; and of what tools bring, from then on. Words
-alone give none; it comes from user ids (owners) and from QQ (a group's admins).
+A run has the least authority of everyone whose words are in its prompt: the asker, quoted and
+forwarded people, the maker of a shared card, people overheard since the last run or in earlier
+rounds, people mentioned by a name they chose; and, once they return, of its tools' results. Only
+user ids (owners) and QQ (a group's admins) give authority.
 
-A run may speak freely where it was asked. Elsewhere, or to everybody, it needs approval, and the
-approver is shown what is said and where, in full, in words of ours (`confirmation_text`).
+A run may speak freely where it was asked. To speak elsewhere, or to mention everyone, it needs
+approval; the approver sees text and destination in full, worded by the bot (`confirmation_text`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from frostagent.types.speech import Attachment, Face, MentionAll, Quote, Text
 from frostagent.types.suspension import Suspend
 from frostagent.types.traits import Audience
 
-MAX_VOICES = 5  # people who are named to whoever is asked about a call
+MAX_VOICES = 5  # people named to the approver of a call
 
 
 def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]) -> Audience:
-    """The authority of somebody who asks for something himself, there."""
+    """The authority of a person who asks there, on their own."""
     if sender.user_id in owners:
         return Audience.OWNER
     is_admin = where.is_group and sender.role in {"owner", "admin"}
@@ -40,15 +40,15 @@ def authority_of(sender: Sender, *, where: Conversation, owners: Collection[int]
 
 
 def acts_as_owner(asker: Asker) -> bool:
-    """Whether a run begins with an owner's whole authority. Nothing that others chose may be in its
-    prompt then, such as the group's name, which its admins set.
+    """Whether a run begins with an owner's full authority. Then nothing chosen by others may be in
+    its prompt, not even the group's name, which its admins set.
     """
     left = lowest_authority((asker.authority, asker.overheard))
     return asker.is_owner and left is Audience.OWNER
 
 
 def highest_authority(where: Conversation, owners: Collection[int]) -> Audience:
-    """The most authority that anybody can have there."""
+    """The highest authority that anyone can have there."""
     if where.is_group:
         return Audience.OWNER if owners else Audience.GROUP_ADMIN
     return Audience.OWNER if where.session_id in owners else Audience.EVERYONE
@@ -64,12 +64,12 @@ def asker_of(
     overheard: Sequence[MessageReceived] = (),
     earlier: Callable[[], Collection[int]] | None = None,
 ) -> Asker:
-    """Who asks, and what is left of his authority beside the words of others in his prompt.
+    """Return the asker, with the authority left beside the words of others in the prompt.
 
-    Who wrote inside a merged forward or a card is what its maker says: anybody can make one in
-    anybody's name. `lines` are his own beside the message. The bot's own words are nobody's:
-    quoting it is how people answer it. `earlier` gives the numbers of those who spoke in earlier
-    rounds, 0 for whom nobody knows; it is asked only where there is authority to be lost.
+    Authors inside a merged forward or card are not trusted: anyone can make one in anyone's name.
+    `lines` are the asker's own. The bot's messages do not count: people quote them to reply.
+    `earlier` returns the accounts of earlier rounds, 0 for unknown; it is called only if there is
+    authority to lose.
     """
     where, sender = message.conversation, message.sender
     role = sender.role if where.is_group else "unknown"  # an admin is one in the group only
@@ -107,7 +107,7 @@ def _account(sender: Sender) -> str:
 
 
 def _named(message: MessageReceived) -> Iterator[int]:
-    """Whose names are in a message beside its sender's; 0 for what somebody else may have named."""
+    """The people named in a message besides its sender; 0 for names chosen by anyone."""
     for segment in message.segments:
         match segment:
             case Mention(user_id=user_id, name=name) if name.strip() not in {"", str(user_id)}:
@@ -119,21 +119,18 @@ def _named(message: MessageReceived) -> Iterator[int]:
 
 
 def may_write_to(asker: Asker, *, active: Conversation, target: Conversation) -> bool:
-    """Whether a run asked for by `asker` in `active` may say something in `target`; elsewhere, once
-    that is allowed.
+    """Whether a run in `active` may speak in `target`, elsewhere once that is approved.
 
-    Only an owner reaches another conversation, only from the same account, and only in his own
-    words: not where he passes on those of others. What was overheard keeps him from nothing, for he
-    reads what is to be said before it is.
+    Only an owner reaches another conversation, from the same account, and only without text of
+    others in the request. Overheard messages do not matter, because the owner reads the text before
+    it is sent.
     """
     alone = asker.is_owner and asker.authority is Audience.OWNER
     return target == active or (alone and target.platform_id == active.platform_id)
 
 
 def may_mention_all(asker: Asker, *, where: Conversation) -> bool:
-    """Whether a run asked for by `asker` may mention everybody there: for the group's admins and
-    for owners.
-    """
+    """Whether the run may mention everyone there: for the group's admins and for owners."""
     return where.is_group and may_call(asker, Audience.GROUP_ADMIN)
 
 
@@ -170,11 +167,10 @@ def check_reach(
     allowed: bool,
     tongue: Language = Language.CHINESE,
 ) -> None:
-    """Let it be said there, or not: by the run of `asker` in `active`, which may be `allowed` to.
-    Whoever is asked about it reads Chinese, or English.
+    """Check that the run in `active` may send this to `target`; `allowed` means it has been
+    approved. `tongue` is the approver's language.
 
-    Raises InvalidArguments for a place that is none, ToolDenied, and Suspend where somebody must
-    allow it first.
+    Raises InvalidArguments for an invalid target, ToolDenied, and Suspend if approval is needed.
     """
     if target.session_id <= 0 and target != active:
         raise InvalidArguments(f"session: there is no {target.message_type} {target.session_id}")
@@ -191,7 +187,7 @@ def check_reach(
 def confirmation_text(
     segments: Iterable[SendSegment], target: Conversation, *, tongue: Language = Language.CHINESE
 ) -> str:
-    """The text that shows people what is to be said where: `发到群 4242：words [图片 cat.png]`."""
+    """What the approver reads of text and destination: `发到群 4242：words [图片 cat.png]`."""
     line = TO_GROUP if target.is_group else TO_PERSON
     return line.format(
         tongue,

@@ -1,9 +1,9 @@
-"""Silence in words: what a model writes that wants to say nothing, in place of saying nothing.
-Pure.
+"""Recognizes text by which a model chooses silence instead of sending nothing. Pure.
 
-Models learn such words from many bots and write them in every dress: `*No response*`, （不回复）,
-`finish()`, [SILENT], {"action": "no_reply"}. People shall not read them, and a model that finds
-them in its history goes on so. The tables are phrases; the dress is looked at apart from them.
+Models learn such text from many bots and write it in many forms: `*No response*`, （不回复）,
+`finish()`, [SILENT], {"action": "no_reply"}. People must not see it, and a model that finds it in
+its history repeats it. The tables hold phrases; brackets and marks around them are handled
+separately.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from frostagent.text.similarity import letters_only
 
 
 class Silent(Enum):
-    """How sure it is that words are silence, where an answer is waited for."""
+    """How certain it is that a text is silence when an answer is expected."""
 
     CHOSEN = "says that nothing is said, in a dress that no answer has"
     CONTROL = "a command to a program: may be asked for"
@@ -29,8 +29,8 @@ HINT = re.compile(
     r"[回应答默静说话言语声睬搭插参潜吭视略读发出空无停束过待]|repl|respon|answer|output|message|turn|silen|quiet"
     r"|nothing|finish|end|pass|skip|wait|stop|exit|quit|idle|no|nu?il|null|empty|ignore"
 )
-"""All silence contains one of these. For folded text: IGNORECASE takes five times as long."""
-MOST_REASONS = 600  # characters in front of it
+"""Every silence contains one of these. For case-folded text: IGNORECASE is five times slower."""
+MOST_REASONS = 600  # characters of reasons before it
 DEEPEST = 6  # brackets and marks around it
 
 I_DO = r"(?:我|机器人|bot)?(?:就|还是|先|这次|此处|暂时|仍|继续|应该|可以|选择|决定|打算){0,3}"
@@ -78,9 +78,9 @@ CONTROL = (
 )
 _CHOSEN, _MOOD, _CONTROL = (re.compile("|".join(table)) for table in (CHOSEN, MOOD, CONTROL))
 
-PLAIN = ("**", "__", "`", '"', "'", "“”", "‘’", "「」", "『』")  # an answer may stand in these
-STAGE = ("*", "_", "~", "()", "《》")  # what happens, rather than what is said
-CODE = ("[]", "【】", "<>", "{}", "〈〉", "〔〕")  # what a program reads
+PLAIN = ("**", "__", "`", '"', "'", "“”", "‘’", "「」", "『』")  # marks that an answer may have
+STAGE = ("*", "_", "~", "()", "《》")  # marks of a stage direction
+CODE = ("[]", "【】", "<>", "{}", "〈〉", "〔〕")  # marks of text for a program
 CALL = re.compile(r"([a-z][a-z_ .-]{1,30}|[\u3400-\u9fff]{1,8})\([^()]{0,40}\);?")
 KEYED = re.compile(
     r"(?:final )?(?:action|decision|answer|reply|response|动作|行动|决定|回复|回答) ?[:=] ?(.+)"
@@ -99,13 +99,13 @@ ASKS_FOR_WORDS = re.compile(
     r"|pretend|say|write|type|print|output|repl|respon|answer",
     re.IGNORECASE,
 )
-"""A question that may want such a word for its answer."""
+"""A question whose answer may be such a word."""
 
 
 def silence_in(text: str) -> Silent | None:
-    """What kind of silence the text is, where it is nothing else."""
+    """Return the kind of silence, or None if the text says anything else."""
     if len(text) > LONGEST or not HINT.search(text.casefold()):
-        return None  # as nearly all that is longer than a few words
+        return None  # the usual case for long texts
     whole = unicodedata.normalize("NFKC", text).casefold().strip()
     if (kind := _kind_of(whole)) is not None or "\n" not in whole:
         return kind
@@ -114,15 +114,15 @@ def silence_in(text: str) -> Silent | None:
 
 
 def _ends_in_silence(text: str) -> bool:
-    """Whether its last line, behind the reasons for it, says for certain that nothing is said."""
+    """Whether the last line, after reasons, is certainly silence."""
     *before, last = text.strip().split("\n")
     return bool(before) and len(text) <= MOST_REASONS and silence_in(last) is Silent.CHOSEN
 
 
 def keeps_silent(text: str, before: str = "", *, asked: str, weak: bool) -> bool:
-    """Whether the text is silence rather than an answer to what was `asked`; after a `weak` wake
-    all of it is. Else the model is asked once more, and what may be an answer is one if it says the
-    same as `before`.
+    """Whether the text is silence and not an answer to `asked`. After a `weak` wake every kind
+    counts. Otherwise the model is asked again, and an ambiguous text counts as an answer if it
+    repeats `before`.
     """
     kind = silence_in(text)
     if kind is None or weak:
@@ -140,7 +140,7 @@ def _kind_of(text: str) -> Silent | None:
     if text[:1] == "{" and (inner := _of_json(text)):
         return inner
     if text == "[null]":
-        return None  # JSON
+        return None  # valid JSON
     words, dress = _undressed(text)
     if _CHOSEN.fullmatch(words):
         return Silent.CHOSEN if dress else Silent.MOOD
@@ -148,7 +148,7 @@ def _kind_of(text: str) -> Silent | None:
         return Silent.CHOSEN if dress == "code" and words.isascii() else Silent.MOOD
     if dress == "code" and _CONTROL.fullmatch(words):
         return Silent.CONTROL
-    # （他们在自己聊，无需回复）: the reason beside it.
+    # silence with its reason: （他们在自己聊，无需回复）
     clauses = [clause.strip(ENDS) for clause in CLAUSE.split(words)] if dress else []
     if len(clauses) > 1 and any(map(_CHOSEN.fullmatch, clauses)):
         return Silent.CHOSEN
@@ -156,7 +156,7 @@ def _kind_of(text: str) -> Silent | None:
 
 
 def _undressed(text: str) -> tuple[str, str]:
-    """The words alone, and what they stood in: "code" before "stage" before nothing."""
+    """The text without marks, and their meaning: "code" before "stage" before ""."""
     dress, words = "", text
     for _ in range(DEEPEST):
         before, words = words, words.strip(ENDS).removesuffix("/")
@@ -187,8 +187,8 @@ def _without_marks(words: str) -> tuple[str, str]:
 
 
 def _of_json(text: str) -> Silent | None:
-    """Silence as the one thing that an object says: `{"action": "no_reply"}`. Of a text that is no
-    word for silence nobody knows: `{"answer": 0}` is what somebody asked for.
+    """Silence as the only content of a JSON object: `{"action": "no_reply"}`. Any other value may
+    be the answer: `{"answer": 0}`.
     """
     try:
         given = json.loads(text)

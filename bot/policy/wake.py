@@ -1,4 +1,4 @@
-"""Whether a message wakes the bot. Pure: a message and the operator's rules in, a verdict out."""
+"""Decides whether a message wakes the bot. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.quiet.rule import NEVER_QUIET, QuietRule
 from frostagent.types.speech import MentionAll, Quote, Text
 from frostagent.types.traits import Rate
 
-# QQ's official robots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
+# QQ's official bots, inclusive (LLOneBot/LuckyLilliaBot src/onebot11/entities.ts): two bots that
 # answer each other never stop.
 OFFICIAL_BOTS = (
     (3328144510, 3328144510),
@@ -28,7 +28,7 @@ OFFICIAL_BOTS = (
     (4010000000, 4019999999),
 )
 
-MARKS = "@,.!?:;~、。\N{VARIATION SELECTOR-16}"  # after NFKC, which has made ASCII of ，！？：；…～
+MARKS = "@,.!?:;~、。\N{VARIATION SELECTOR-16}"  # after NFKC, which maps ，！？：；… to ASCII
 AROUND = (
     "Cc",
     "Cf",
@@ -39,21 +39,21 @@ AROUND = (
     "Zl",
     "Zp",
     "Zs",
-)  # dashes, emoji and their joints, blanks; no quotes
+)  # dashes, emoji with joiners, spaces; no quotes
 INSIDE_WORDS = ("-", "_", "'", "’")
-EDGE = 256  # characters of each end that are looked at: one form for all may take quadratic time
+EDGE = 256  # characters checked at each end, because folding may take quadratic time
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The operator's settings: names people call the bot by, and who and where it listens (empty
-    lists: everybody).
+    """The operator's rules: the bot's names, and whom and where it answers (empty: everyone,
+    everywhere).
 
-    What begins with one of the `prefixes` is for the bot, with `at_all` what is said to everybody,
-    too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
-    nobody; a question is `stale` after so many seconds, and so many quick wakes of one sender are a
-    `loop`; never where that is 0. The rates are those of questions, None without limit.
-    In `quiet` hours it answers fewer.
+    A message that begins with one of the `prefixes` is for the bot; with `at_all`, so is one that
+    mentions everyone. `robots` are never answered. `chance` is the probability of answering a line
+    addressed to no one. A question is `stale` after that many seconds, and `loop` quick wakes by
+    one sender count as a loop; 0 disables either. A rate of None is unlimited. In `quiet` hours
+    fewer questions are answered.
     """
 
     names: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ Called: TypeAlias = Literal[
 
 
 class Silence(StrEnum):
-    """What stands against an answer to a message, as it is kept."""
+    """Why a message is not answered; stored by these texts."""
 
     BLOCKED = "the sender is blocked"
     NOT_IN_GROUPS = "the group is not on the list"
@@ -104,16 +104,17 @@ class Silence(StrEnum):
 
 
 Why: TypeAlias = Silence | Literal[""]
-"""What stands against an answer; empty where nothing does, or nobody called the bot."""
+"""Why a message is not answered; empty if nothing prevents it or it was not for the bot."""
 
 Local: TypeAlias = Callable[[Conversation, Rules], Rules]
-"""The rules of one place, made of those of all."""
+"""Adapts the general rules to one conversation."""
 
 
 class Wake(Struct, frozen=True):
-    """Answer it; the last four of the reasons are those of a weak one.
+    """Answer the message.
 
-    A `weak` one may be talk about the bot: saying nothing is an answer to it.
+    A `weak` wake may be talk about the bot, so silence is a valid answer. Weak are the last four
+    reasons.
     """
 
     reason: Called
@@ -121,11 +122,11 @@ class Wake(Struct, frozen=True):
 
     @property
     def is_uncalled(self) -> bool:
-        """Whether nobody meant the bot more than anybody else: then no failure is told either."""
+        """Whether the bot was not addressed in particular; then failures are not reported."""
         return self.reason in ("all", "chance")
 
     def payer(self, who: int) -> int:
-        """For whom its cost counts where that person spoke; 0 is nobody: the group alone."""
+        """Return the account that the cost of `who`'s question counts for; 0 is the group alone."""
         return 0 if self.is_uncalled else who
 
 
@@ -133,9 +134,9 @@ CALLED = Wake("mention")
 
 
 class Observe(Struct, frozen=True):
-    """Remember it, do not answer; `reason` says what stood against it, where it was for the bot.
+    """Remember the message without answering; `reason` says why, if it was for the bot.
 
-    Whoever takes a chance now and then may take it where the bot `may_join`.
+    With `may_join`, the bot may answer by chance.
     """
 
     reason: Why = ""
@@ -143,15 +144,15 @@ class Observe(Struct, frozen=True):
 
 
 class Ignore(Struct, frozen=True):
-    """Not for us at all: neither remembered nor answered."""
+    """Neither remember nor answer the message."""
 
     reason: Silence
 
 
 class NeedsQuoted(Struct, frozen=True):
-    """It quotes a message: wake if that one is the bot's own (people delete the @ a client puts
-    there), else as `otherwise` says. Where something is `against` an answer to its sender, whoever
-    knows the message without asking says so, and nobody else looks for it.
+    """The message quotes another one. Wake if that is the bot's own (people delete the @ that
+    clients insert), else do as `otherwise` says. `against` is why its sender is not answered: then
+    the quoted message is looked up in memory only.
     """
 
     message_id: str
@@ -169,8 +170,8 @@ def judge(
     accounts: Collection[int] = (),
     robots: Collection[int] = (),
 ) -> Verdict:
-    """Decide what a message is to the bot; `accounts` are all of the bot's own, `robots` such as
-    became known besides those of the rules.
+    """Decide what to do with a message. `accounts` are all of the bot's own; `robots` are those
+    found besides those of the rules.
     """
     against = sender_veto(message, rules, accounts=accounts, robots=robots)
     is_group = message.conversation.is_group
@@ -193,9 +194,7 @@ def sender_veto(
     accounts: Collection[int] = (),
     robots: Collection[int] = (),
 ) -> Why:
-    """What stands against whatever its sender says there, however it is said; empty where nothing
-    does.
-    """
+    """Return why messages of this sender are never answered there, or an empty string."""
     sender, where = message.sender.user_id, message.conversation
     owner, account = sender in rules.owners, account_of(sender)
     if not owner and account in rules.blocked:
@@ -210,7 +209,7 @@ def sender_veto(
 
 
 def _unanswered(verdict: Wake | NeedsQuoted | Observe, against: Silence) -> NeedsQuoted | Observe:
-    """The verdict on what is said to the bot by whom it does not answer."""
+    """The verdict for a message to the bot from a sender it does not answer."""
     match verdict:
         case Wake() | NeedsQuoted(otherwise=Wake()):
             return Observe(against)
@@ -221,7 +220,7 @@ def _unanswered(verdict: Wake | NeedsQuoted | Observe, against: Silence) -> Need
 
 
 def _addressed(message: MessageReceived, rules: Rules) -> Wake | NeedsQuoted | Observe:
-    """Whether a message in a group is said to the bot."""
+    """Whether a message in a group addresses the bot."""
     called: Wake | Observe = Observe()
     quote = None
     for segment in message.segments:
@@ -242,25 +241,24 @@ def _addressed(message: MessageReceived, rules: Rules) -> Wake | NeedsQuoted | O
 
 
 def is_said_to_nobody(message: MessageReceived) -> bool:
-    """Whether it has words, and neither mentions nor quotes anybody."""
+    """Whether it has text, and neither mentions nor quotes anyone."""
     segments = message.segments
     return any(
         isinstance(segment, Text) and segment.text.strip() for segment in segments
     ) and not any(isinstance(segment, Mention | MentionAll | Quote) for segment in segments)
 
 
-@lru_cache(maxsize=4096)  # the same few people speak again and again
+@lru_cache(maxsize=4096)  # few people send most messages
 def is_official_bot(user_id: int) -> bool:
-    """Whether the number belongs to one of QQ's own robots."""
     return any(first <= user_id <= last for first, last in OFFICIAL_BOTS)
 
 
 def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
-    """Whether the message begins or ends with one of the names, as one calls somebody:
-    "小霜，在吗", "thanks, Frost!".
+    """Whether the message begins or ends with one of the names, as in "小霜，在吗" or "thanks,
+    Frost!".
 
-    Blanks, marks and emoji around the message do not count. A name in the middle of a sentence, in
-    quotes or as part of a longer word is talk about the bot, not to it.
+    Spaces, punctuation and emoji around it are ignored. A name in mid-sentence, in quotes or inside
+    a longer word is talk about the bot.
     """
     text = _text(message)
     begin, end = without_marks(text[:EDGE]), without_marks(text[-EDGE:])
@@ -268,8 +266,8 @@ def is_called(message: MessageReceived, names: tuple[str, ...]) -> bool:
 
 
 def has_prefix(message: MessageReceived, prefixes: tuple[str, ...]) -> bool:
-    """Whether the message begins with one of the prefixes, as a word of its own where it is one:
-    "/ai", "!".
+    """Whether the message begins with one of the prefixes. One that ends in a letter must be a word
+    of its own: "/ai", "!".
     """
     if not prefixes:
         return False
@@ -294,22 +292,23 @@ def _calls(begin: str, end: str, name: str) -> bool:
 
 
 def _joins(letter: str, neighbours: str) -> bool:
-    """Whether the letter and the two beside it make one word: "frosty", "frost-bite", "frost's".
+    """Whether the letter and the two characters after it form one word: "frosty", "frost-bite",
+    "frost's".
 
-    Only ASCII has words here: Chinese is written without blanks, and joins any name ("AI画个猫").
+    This applies to ASCII only: Chinese has no spaces and may follow any name ("AI画个猫").
     """
     word = neighbours[1:] if neighbours[:1] in INSIDE_WORDS else neighbours[:1]
     return letter.isascii() and letter.isalnum() and word.isascii() and word.isalnum()
 
 
 def without_marks(text: str) -> str:
-    """The text folded, without the marks, emoji and blanks around it."""
+    """The folded text without the punctuation, emoji and spaces around it."""
     one_form = fold_text(text)
     return one_form.strip("".join(char for char in set(one_form) if _is_around(char)))
 
 
 def fold_text(text: str) -> str:
-    """The text in one form for all ways to write it, without capitals."""
+    """NFKC-normalized, case-folded text."""
     return normalize("NFKC", text).casefold()
 
 

@@ -1,3 +1,1 @@
-"""The text the model reads: messages of people rendered as lines, and the transcript a run begins
-with. Pure.
-"""
+pass

@@ -1,5 +1,5 @@
-"""Messages of a model, as they may be sent and kept: without the frame and controls, in their words
-and in those given to `send_message`. Pure.
+"""Removes the prompt's frame and control sequences from a model's messages, both from their text
+and from the text given to `send_message`, before they are sent and stored. Pure.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from frostagent.text.visible_text import visible_text, without_controls
 from frostagent.types.messages import AssistantMessage, ToolCall
 from frostagent.types.speech import SEND
 
-BESIDE = frozenset({"session", "last"})  # what else is given to it
+BESIDE = frozenset({"session", "last"})  # other arguments of `send_message`
 PARTS = frozenset({"plain", "text", "image", "record", "video", "file", "mention_user", "quote"})
-LONGEST_SILENCE = 400  # characters of arguments that may say nothing but that nothing is said
-ESCAPES = ("\\u", "\\r", "\\b", "\\f")  # of JSON, behind which anything may stand
+LONGEST_SILENCE = 400  # characters of arguments that may consist of silence alone
+ESCAPES = ("\\u", "\\r", "\\b", "\\f")  # JSON escapes, which can hide any character
 
 
 def clean_message(
@@ -31,9 +31,9 @@ def clean_message(
     now: str = "",
     is_silence: Callable[[str, str], bool] | None = None,
 ) -> AssistantMessage:
-    """The message without the frame and controls, and without words that only repeat the question,
-    or what was told of the moment (`now`); the very same message where there is nothing to cut.
-    What is sent with `send_message` loses words that are silence however often they are said.
+    """Return the message without frame and control sequences, and without text that only repeats
+    the question or the facts of the moment (`now`). Returns the same object if nothing is removed.
+    Text for `send_message` that is only silence is removed, however often it is repeated.
     """
     text = frames.cut(without_controls(_said(message.text)))
     if may_contain_codes(text) and not frames.people.speak_of_codes:
@@ -48,7 +48,7 @@ def clean_message(
 
 
 def is_clean_call(frames: FrameRemover, call: ToolCall) -> bool:
-    """Whether no frame, and nothing unseen, can be in what the call gives to `send_message`."""
+    """Whether the text for `send_message` certainly holds no frame and no invisible characters."""
     if call.name != SEND:
         return True
     folded = call.arguments.casefold()
@@ -59,9 +59,9 @@ def is_clean_call(frames: FrameRemover, call: ToolCall) -> bool:
 
 
 def _said(text: str) -> str:
-    """The words of an answer that is what `send_message` is given, and nothing else: a model that
-    writes a call without calling. None of it where it has no words, or is for another chat: then
-    the model is asked again, and may call. Any other text as it is.
+    """Return the text of an answer that is only the JSON arguments of `send_message`: the model
+    wrote the call instead of making it. Empty if it has no text or names another chat, so that the
+    model is asked again. Any other text is returned unchanged.
     """
     if not (text.strip().startswith("{") and '"messages"' in text):
         return text
@@ -101,9 +101,7 @@ def _tidy_call(
 
 
 def _tidy_parts(parts: Any, tidied: Callable[[str], str]) -> Any:
-    """The parts with their texts tidied; they may be a list, one, or JSON of either
-    (`tools/send_message.py`).
-    """
+    """Apply `tidied` to the parts: list, one part, or JSON of either (`tools/send_message.py`)."""
     match parts:
         case str():
             try:

@@ -1,5 +1,5 @@
-"""Turn + history -> transcript. Stable first, volatile last: nothing that changes stands before the
-history.
+"""Builds the transcript of a run from history and question. Stable parts come first: nothing that
+changes stands before the history.
 """
 
 from __future__ import annotations
@@ -24,34 +24,31 @@ from frostagent.types.speech import Quote
 
 DATE = re.compile(r"^\[(\d{4}-\d\d-\d\d)(?: [^\]\n]*)?\]$", re.MULTILINE)
 INDENTED = re.compile(r"\A(?:  [^\n]*\n)+")
-MAX_ASIDE = 800  # characters of a message that is only context: a flood must not fill the window
-MAX_TALK = 1500  # tokens of what was overheard
-MAX_LINES = 60  # of it: where members are answered side by side more may be new to one of them
-NAME_TOKENS = 8.0  # in front of a line
+MAX_ASIDE = 800  # characters of a context message, so that a flood cannot fill the window
+MAX_TALK = 1500  # tokens of overheard messages
+MAX_LINES = 60  # overheard lines; a person answered in parallel may have more that are new
+NAME_TOKENS = 8.0  # for the name before a line
 
 
 class ForwardedMessage(Struct, frozen=True):
-    """A message inside a merged forward; `depth` is 1, and one more for each forward around it."""
+    """A message in a merged forward; `depth` counts the forwards around it, from 1."""
 
     message: MessageReceived
     depth: int = 1
 
 
 class Forwarded(Struct, frozen=True):
-    """The messages inside a merged forward, each before those inside it; so many more are left
-    out.
-    """
+    """Messages of a merged forward, each before those nested in it; number of omitted ones."""
 
     lines: tuple[ForwardedMessage, ...] = ()
     left_out: int = 0
 
 
 class Question(Struct, frozen=True):
-    """A wake with what it refers to: the message it quotes, and the messages inside what it
-    forwards.
+    """A wake with the message it quotes and the messages it forwards.
 
-    `lines` are what its asker said before it and what belongs to it, oldest first.
-    `elsewhere`: what it quotes was said in another conversation, and is not to be told here.
+    `lines` are the asker's earlier lines that belong to it, oldest first. `elsewhere`: the quoted
+    message is from another conversation and must not be shown.
     """
 
     message: MessageReceived
@@ -62,14 +59,15 @@ class Question(Struct, frozen=True):
 
     @property
     def said(self) -> tuple[MessageReceived, ...]:
-        """All that its asker said, oldest first."""
+        """All lines of the asker, oldest first."""
         return (*self.lines, self.message)
 
 
 class OverheardTalk(Struct, frozen=True):
-    """The lines overheard since the last run, oldest first, and how many before it nobody kept.
+    """The messages overheard since the last run, oldest first, and the number of earlier ones not
+    kept.
 
-    `replies` are messages that these quote, by their ids.
+    `replies` are the messages they quote, by id.
     """
 
     messages: Sequence[MessageReceived] = ()
@@ -78,8 +76,6 @@ class OverheardTalk(Struct, frozen=True):
 
 
 class PicturePlace(StrEnum):
-    """Where in a question a picture stands."""
-
     QUESTION = "question"
     QUOTED = "quoted"
     FORWARDED = "forwarded"
@@ -87,7 +83,7 @@ class PicturePlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuestionPicture:
-    """A picture of a question as a data url, or what it shows in `words`, or why it is not shown;
+    """An image of a question: a data URL, a description in `words`, or the reason it is missing.
     `handle` is its short name.
     """
 
@@ -98,11 +94,10 @@ class QuestionPicture:
     lack: Lack | None = None
 
     def where(self, words: Wording) -> str:
-        """Its place and its name."""
         return f"{words.places[self.place]} {self.handle}".strip()
 
     def told(self, words: Wording) -> str:
-        """The words in its place; empty where it is shown."""
+        """The text shown instead of the image; empty if the image itself is shown."""
         if self.lack is None:
             return " ".join(self.words.split())
         return words.heading(words.segments.picture, words.lacks[self.lack])
@@ -113,8 +108,8 @@ NO_TALK = OverheardTalk()
 
 @lru_cache(maxsize=256)
 def system_prompt(persona: str, *, name: str, words: Wording, sees: bool = True) -> SystemMessage:
-    """The persona and the rules of the chat; the same bytes for every run. Where nobody `sees`
-    pictures, the model is told so.
+    """Persona and rules, byte-identical in every run. Without `sees`, the model is told that it
+    cannot see images.
     """
     headings = {
         "earlier": words.heading(words.earlier),
@@ -134,10 +129,9 @@ def system_prompt(persona: str, *, name: str, words: Wording, sees: bool = True)
 def user_message(
     question: Question, view: View, talk: OverheardTalk = NO_TALK, *, day: str = ""
 ) -> UserMessage:
-    """The messages overheard since the last run, then the question. Rendered once and stored as
-    rendered.
+    """Render the messages overheard since the last run, then the question. Stored as rendered.
 
-    `day` is the last date that the prompt has told before.
+    `day` is the last date shown in the prompt so far.
     """
     writer = _Writer(view, day)
     writer.record(talk)
@@ -156,12 +150,12 @@ def user_message(
 
 
 def _about_quote(message: MessageReceived, words: Wording) -> str:
-    """What is told of a quote that nobody can read; empty if the message quotes nothing."""
+    """The note on a quoted message that cannot be read; empty if the message quotes nothing."""
     return words.unreadable if any(isinstance(one, Quote) for one in message.segments) else ""
 
 
 class _Writer:
-    """Puts lines behind each other, with a date where the day changes."""
+    """Collects lines, with a date line whenever the day changes."""
 
     def __init__(self, view: View, day: str) -> None:
         self._view = view
@@ -172,7 +166,7 @@ class _Writer:
         self.quotes: list[tuple[str, str]] = []
 
     def record(self, talk: OverheardTalk) -> None:
-        """Tell the newest of what was overheard, and how many there were before."""
+        """Add the latest overheard messages, and the number of omitted ones."""
         if not talk.messages:
             return
         shown = self._room(talk)
@@ -199,7 +193,7 @@ class _Writer:
         return talk.messages[first:]
 
     def date(self, message: MessageReceived) -> None:
-        """A line with the date, where this was said on another day than what stands before it."""
+        """Add a date line if this message is from another day than the line before."""
         day = self._view.day(message.time)
         if day and day != self._day:
             self._day = day
@@ -212,7 +206,6 @@ class _Writer:
         *,
         limit: int = MAX_TEXT,
     ) -> None:
-        """A message with whom it replies to."""
         quoted = next((one.message_id for one in message.segments if isinstance(one, Quote)), "")
         known = replies.get(quoted)
         reply = replying(known, self._view, told=quoted == self._last) if known else ""
@@ -223,7 +216,6 @@ class _Writer:
     def add(
         self, message: MessageReceived, text: str, *, quoted: MessageReceived | None = None
     ) -> None:
-        """A line that is this message's, and quotes that one."""
         self._last = message.message_id
         if quoted:
             self.quotes.append((message.message_id, quoted.message_id))
@@ -232,7 +224,7 @@ class _Writer:
 
 
 def last_day(rounds: Sequence[Message]) -> str:
-    """The last date that these tell; empty where they tell none."""
+    """Return the last date shown in these messages, or an empty string."""
     for message in reversed(rounds):
         if isinstance(message, UserMessage) and (found := DATE.findall(message.text)):
             return str(found[-1])
@@ -240,7 +232,7 @@ def last_day(rounds: Sequence[Message]) -> str:
 
 
 def forwarded_lines(forwarded: Forwarded, view: View) -> Iterator[str]:
-    """Lines that somebody passes on, each fenced one level deeper than what it is inside of."""
+    """The lines of a merged forward, indented by one more level for each nested forward."""
     if not forwarded.lines:
         return
     yield view.words.heading(view.words.forwarded)
@@ -260,8 +252,8 @@ def transcript(
     summary: str = "",
     examples: tuple[Message, ...] = (),
 ) -> tuple[Message, ...]:
-    """The transcript that a run begins with. The `summary` of what came before stands in the first
-    user message: it is no round. The persona's `examples` stand before everything that changes.
+    """Build the transcript of a run. The `summary` of earlier rounds goes into the first user
+    message; the persona's `examples` go before everything that changes.
     """
     messages = (*history, user)
     if summary and isinstance(first := messages[0], UserMessage):
@@ -271,7 +263,6 @@ def transcript(
 
 
 def without_summary(messages: Sequence[Message], words: Wording) -> tuple[Message, ...]:
-    """A transcript without the summary of what came before it."""
     heading = f"{words.heading(words.earlier)}\n"
     return tuple(
         replace(one, text=INDENTED.sub("", one.text.removeprefix(heading)))
@@ -288,10 +279,8 @@ def with_pictures(
     words: Wording,
     now: str = "",
 ) -> tuple[Message, ...]:
-    """A transcript whose question, which stands last, is shown with these pictures and whose they
-    are, and with the words of `moment` behind it (`now`).
-
-    For the requests of one run: what is kept of it has neither.
+    """Return the transcript with images and the facts of the moment (`now`) added to its last
+    message, the question. They are sent in this run's requests only and never stored.
     """
     if not isinstance(question := messages[-1], UserMessage):
         return messages
@@ -310,9 +299,7 @@ def with_pictures(
 
 
 def now_line(told: str, words: Wording, recalled: Sequence[str] = ()) -> str:
-    """The line of `facts`, behind the heading `[此刻]`; then what is remembered, a line each, under
-    `[记得]`.
-    """
+    """The line of facts under `[此刻]`, then the remembered facts, a line each, under `[记得]`."""
     now = f"{words.heading(words.now)} {told}"
     if not recalled:
         return now
@@ -321,7 +308,7 @@ def now_line(told: str, words: Wording, recalled: Sequence[str] = ()) -> str:
 
 
 def now_facts(question: MessageReceived, view: View) -> str:
-    """The line of what is so at the moment: the date, where this is, and who asks."""
+    """The facts of the moment in one line: date, place, and who asks."""
     return view.words.comma.join(filter(None, _facts(question, view)))
 
 
@@ -336,14 +323,12 @@ def _facts(question: MessageReceived, view: View) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _place(name: str) -> str:
-    """A group's name, the same in each of its questions."""
     return label(name, MAX_NAME)
 
 
 def addition_line(
     message: MessageReceived, view: View, *, quoted: MessageReceived | None = None
 ) -> UserMessage:
-    """The line under its heading, with the time."""
     words = view.words
     heading = words.heading(words.added, view.clock(message.time))
     text = line(message, view, quoted=quoted)
@@ -351,13 +336,11 @@ def addition_line(
     return UserMessage(f"{heading}\n{text}", sources=(message.message_id,), quotes=quotes)
 
 
-MAX_LOOKED = 9000  # characters: more than anybody gives of one thing
+MAX_LOOKED = 9000  # characters; above the limit of any single attachment
 
 
 def opened_line(message: MessageReceived, forwarded: Forwarded, view: View) -> str:
-    """Something that was opened, as the line of whoever sent it; of what is inside a forward nobody
-    knows who that was.
-    """
+    """Render an opened attachment as its sender's line; in a forward, the sender is unknown."""
     if message.sender.user_id:
         return "\n".join((line(message, view, limit=MAX_LOOKED), *forwarded_lines(forwarded, view)))
     inner = indented(plain(message.segments, view, self_id=message.self_id), MAX_LOOKED)
@@ -368,7 +351,7 @@ def opened_line(message: MessageReceived, forwarded: Forwarded, view: View) -> s
 
 
 def missing_words(segment: Segment, lack: Lack, words: Wording) -> str:
-    """The words for something that cannot be had: `[图片 已过期]`."""
+    """The text for an attachment that cannot be read, such as `[图片 已过期]`."""
     match segment:
         case Picture():
             kind = words.segments.picture

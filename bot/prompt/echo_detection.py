@@ -1,9 +1,8 @@
-"""Whether an answer is no answer, but its question or a part of the prompt, which small models say
-back. Pure.
+"""Detects answers that only repeat the question or part of the prompt, as small models do. Pure.
 
-An honest answer can be the same: what somebody said, today's date, words in brackets. So nothing of
-it is cut: the model is asked once more, with examples before the question, and what it says then is
-sent; if it says nothing, the doubted answer is.
+An honest answer can look the same: a quoted line, today's date, text in brackets. So nothing is
+cut: the model is asked once more, with examples before the question, and its second answer is sent,
+or the first one if the second is empty.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from frostagent.engine.answer_filter import CJK, ECHO, LONG_ENOUGH
 from frostagent.text.similarity import is_similar, letters_only
 from frostagent.types.messages import AssistantMessage, Message, SystemMessage, UserMessage
 
-ALIKE = 60.0  # percent: below, marks and blanks alone cannot keep two texts from being the same
-FEW_WORDS = 3  # a name or a number alone is said back by who answers with it
-BESIDE = 4  # letters and digits beside a greeting: `啦`, `你`, `all`
+ALIKE = 60.0  # percent; less similar texts differ in more than punctuation and spaces
+FEW_WORDS = 3  # a name or a number alone is a real answer
+BESIDE = 4  # letters and digits besides a greeting: `啦`, `你`, `all`
 WORDS = re.compile(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
 ASKING = re.compile(
     r"[吗吧谁哪几]|什么|怎么|怎样|多少|为何|为什么|是不是|有没有|能不能|会不会|要不要|可不可以|是否|能否"
 )
-"""What makes a question of a sentence: without it the same words are its answer."""
+"""Marks a sentence as a question; the same words without it answer the question."""
 
 ASKS_TO_REPEAT = re.compile(
     r"复述|重复|照[着抄]|原样|跟我|学我|朗?读|翻译|改写|润色|校对|纠正|改正|修改|更正|格式|标点"
@@ -45,9 +44,7 @@ DICTATES = re.compile(
     r"|(?:\w+ ){0,3}(?:write|print|type|send|post|output|reply)(?: \w+){0,3})\s*[:：]",
     re.IGNORECASE,
 )
-"""The beginning of a question that asks for what follows it: who does as he is asked leaves it
-out.
-"""
+"""A request to repeat the text after it: an obedient answer leaves this part out."""
 GREETING = re.compile(
     r"你们?好|大家|各位|[早晚]上好|[早晚]安|再见|谢谢|恭喜|发财|加油|祝|新[年春]|生日|[佳春元中]?[节宵秋]"
     r"|快乐|愉快|健康|身体|万事|如意|顺利|平安"
@@ -58,21 +55,19 @@ GREETING = re.compile(
 
 
 def repeats_whole(text: str, told: str) -> bool:
-    """Whether it is nothing but all of what we told, nearly in the same letters; a part of it, as
-    the date alone, is an answer.
-    """
+    """Whether the text repeats nearly all of `told`. A part, such as the date, is an answer."""
     if not told or len(text) > 2 * len(told) or len(told) > 2 * len(text):
-        return False  # as nearly all are
+        return False  # the usual case
     words = cached_letters(told)
     return len(words) >= LONG_ENOUGH and is_similar(letters_only(text), words, least=ECHO)
 
 
 def is_echo(text: str, question: str) -> bool:
-    """Whether it is nothing but the question, said back; who asks for that, or greets, gets it."""
+    """Whether the text only repeats the question, and is no greeting or wanted repetition."""
     if len(text) > 2 * len(question) or len(question) > 2 * len(text):
         return False
     if not is_similar(text.casefold(), question.casefold(), least=ALIKE):
-        return False  # as nearly all are
+        return False  # the usual case
     if len(letters_only(GREETING.sub("", text))) < LONG_ENOUGH:
         return False
     if ASKS_TO_REPEAT.search(question) and not _asks_the_same(text, question):
@@ -87,8 +82,8 @@ def is_echo(text: str, question: str) -> bool:
         *ASKING.findall(text)
     }:
         return False
-    # What differs in a number, a name or a negation is an answer, however much of the question is
-    # in it.
+    # A different number, name or negation makes it an answer, however much of the question it
+    # contains.
     said, asked = (one.rstrip("?？ ") for one in (text, question))
     return already_said(said, (asked,)) and is_similar(
         letters_only(said), letters_only(asked), least=ECHO
@@ -96,25 +91,25 @@ def is_echo(text: str, question: str) -> bool:
 
 
 def is_greeting(text: str) -> bool:
-    """Whether it greets, thanks or wishes, and says hardly anything else."""
+    """Whether the text greets, thanks or wishes, and says hardly anything else."""
     beside, greetings = GREETING.subn("", text)
     return greetings > 0 and len(letters_only(beside)) < BESIDE
 
 
 def _asks_the_same(text: str, question: str) -> bool:
-    """Whether it asks what the question asks, in the same letters: "how do I read this" is none for
-    who was asked to read.
+    """Whether the text asks exactly the same question. To "read this", the answer "how do I read
+    this" is a different question.
     """
     return ASKING.search(question) is not None and letters_only(text) == letters_only(question)
 
 
-LONGEST = 600  # characters: nobody who says so much only says it back
-TELLING = 6  # letters: fewer are said by many
-ASKED_BACK = 4  # letters of a question said back: fewer are an answer
-RECITED = 12  # letters of our rules, which say so much in no other words
-WHOSE, MOST_COLONS = 60, 3  # in front of somebody's words: a time, a name, a number
+LONGEST = 600  # characters; longer answers are never only an echo
+TELLING = 6  # letters; shorter texts are common to many people
+ASKED_BACK = 4  # letters; a shorter repetition of the question is an answer
+RECITED = 12  # letters; no honest answer shares that many with our rules
+WHOSE, MOST_COLONS = 60, 3  # characters before the colon (time, name, number), and colons tried
 COLON = re.compile("[:：]")
-ENDS = " 。.!！"  # what a model adds to a line, or leaves out
+ENDS = " 。.!！"  # characters that a model adds to a line or leaves out
 BRACKETS = frozenset(("()", "（）", "[]", "［］", "【】"))
 THANKS = re.compile(r"谢|\bth(?:anks|x)", re.IGNORECASE)
 ASKS_WHERE = re.compile(r"群|哪|叫|group|where|name|called", re.IGNORECASE)
@@ -134,13 +129,13 @@ TOLD = tuple(
 ROLES = tuple(letters_only(role) for words in WORDINGS for role in words.roles.values())
 OURS = "|".join(re.escape(words.rules.splitlines()[0]) for words in WORDINGS)
 BEFORE_OURS = re.compile(rf".*\n\n(?={OURS})", re.DOTALL)
-"""What stands before our rules: the persona, and the rules of the house."""
+"""The text before our rules: persona and house rules."""
 
 
 class PromptEcho(Struct, frozen=True):
-    """A prompt as `read`, and the question `asked` in it; the words about the moment behind that,
-    the day in them and the name of the place; and what was answered twice in a row, if anything.
-    What people said in it is `told`.
+    """A prompt: its messages `read`, the question `asked`, the facts of the moment (`now`) with
+    their day and place, and the answer given `twice` in a row, if any. `told` is the text of all
+    people in it.
     """
 
     read: Sequence[Message]
@@ -152,14 +147,14 @@ class PromptEcho(Struct, frozen=True):
     told: str = ""
 
     def __post_init__(self) -> None:
-        # While the prompt is at hand anyway: hundreds of other questions come before the answer.
-        # One text, not one after the other, and not isinstance: a prompt has many messages. What a
-        # line begins with holds no line end, so it is found in none that was not there alone.
+        # Joined here because the prompt is still in the CPU cache; hundreds of other questions come
+        # before the answer. One text and `type is` are faster than a loop with isinstance. The
+        # beginning of a line holds no line end, so joining creates no false matches.
         said = [one.text for one in self.read if type(one) is UserMessage]
         force_setattr(self, "told", "\n".join(said))
 
     def has(self, text: str) -> bool:
-        """Whether the answer may be nothing but a part of that, or what was said `twice` before."""
+        """Whether the answer may be part of the prompt, or repeats the one given twice before."""
         words = text.strip()
         if not words or len(words) > LONGEST:
             return False
@@ -178,8 +173,8 @@ class PromptEcho(Struct, frozen=True):
         )
 
     def _goes_round(self, words: str, letters: str) -> bool:
-        """Whether it is the question itself, or the answer of the two before; people greet each
-        other in the same words, and are greeted so in turn.
+        """Whether it is the question, or the answer of the previous two rounds. Greetings are
+        exempt: people answer a greeting with the same words.
         """
         if letters == letters_only(self.asked) and _weight(letters) >= ASKED_BACK:
             return not is_greeting(self.asked) or bool(THANKS.search(self.asked))
@@ -187,12 +182,12 @@ class PromptEcho(Struct, frozen=True):
         return is_again and not is_greeting(self.asked)
 
     def _is_place(self, words: str) -> bool:
-        """Whether it tells the name of the place in our signs, and nobody asked for that."""
+        """Whether it quotes the name of the place in our marks without being asked for it."""
         named = bool(self.place) and f"「{self.place}」" in words
         return named and not ASKS_WHERE.search(self.asked)
 
     def _is_moment(self, letters: str) -> bool:
-        """Whether it is of the words about the moment, or has both their day and their place."""
+        """Whether it repeats part of the facts of the moment, or both their day and their place."""
         place, weekday = cached_letters(self.place), self.day.rpartition(" ")[2].casefold()
         is_here = bool(place) and (
             place == letters or (place in letters and bool(weekday) and weekday in letters)
@@ -202,7 +197,7 @@ class PromptEcho(Struct, frozen=True):
         return not self._is_asked_for(letters)
 
     def _is_asked_for(self, letters: str) -> bool:
-        """Whether it is of that of the moment which the question asks for."""
+        """Whether the question asks for this part of the facts."""
         here = (letters_only(words.here.format(name=self.place)) for words in WORDINGS)
         parts = ((ASKS_WHEN, (letters_only(self.day),)), (ASKS_WHERE, here), (ASKS_WHO, ROLES))
         return any(
@@ -210,31 +205,28 @@ class PromptEcho(Struct, frozen=True):
         )
 
     def _is_role(self, letters: str) -> bool:
-        """Whether it tells in our words who asks, and nobody asked for that."""
+        """Whether it states the asker's role in our words without being asked for it."""
         return any(map(letters.__contains__, ROLES)) and not ASKS_WHO.search(self.asked)
 
     def _is_said(self, lines: Sequence[tuple[str, str]]) -> bool:
-        """Whether with each line one of somebody's begins, whoever's name stands before it."""
+        """Whether every line begins a line that a person wrote, with or without a name."""
         return all(any(begun in self.told for begun in line_beginnings(*line)) for line in lines)
 
     def _is_recited(self, lines: Sequence[tuple[str, str]]) -> bool:
-        """Whether the letters of a line are of the rules; only ours are no answer to who asks for
-        some.
-        """
+        """Whether it recites the rules. If the question asks for rules, only our own ones count."""
         said = [letters for _, letters in lines if len(letters) >= RECITED]
         rules = [cached_letters(text) for text in self._rules()] if said else ()
         return any(letters in text for letters in said for text in rules)
 
     def _rules(self) -> Iterator[str]:
         is_asked = ASKS_RULES.search(self.asked)
-        for one in self.read[:1]:  # where they stand
+        for one in self.read[:1]:  # the rules are in the first message
             if isinstance(one, SystemMessage):
                 yield BEFORE_OURS.sub("", one.text) if is_asked else one.text
 
 
 @cache
 def example_rounds(words: Wording) -> tuple[Message, ...]:
-    """The examples of a language, as messages."""
     return tuple(
         message
         for question, answer in words.examples
@@ -243,7 +235,7 @@ def example_rounds(words: Wording) -> tuple[Message, ...]:
 
 
 def repeated_answer(rounds: Sequence[Message]) -> str:
-    """The last answer in these rounds, where the answer before was the same; else empty."""
+    """Return the last answer if it equals the one before, else an empty string."""
     last = ""
     for one in reversed(rounds):
         if type(one) is AssistantMessage and one.text:
@@ -254,19 +246,19 @@ def repeated_answer(rounds: Sequence[Message]) -> str:
 
 
 def _weight(letters: str) -> int:
-    """How many letters it says as much as: a Chinese character is two."""
+    """The length in letters; a Chinese character counts twice."""
     return len(letters) + len(CJK.findall(letters))
 
 
 def _is_aside(words: str) -> bool:
-    """Whether it is in one pair of brackets."""
+    """Whether the text is enclosed in one pair of brackets."""
     inside = words[1:-1]
     return f"{words[0]}{words[-1]}" in BRACKETS and not (words[0] in inside or words[-1] in inside)
 
 
 def line_beginnings(line: str, letters: str) -> Iterator[str]:
-    """How a line of somebody would begin that has these words: all of them, or those behind one of
-    the first colons; enough of each to be somebody's.
+    """The ways in which a person's line with this text may begin: the whole text, or the part after
+    one of its first colons, if long enough.
     """
     if len(letters) < TELLING:
         return

@@ -1,10 +1,10 @@
-"""Lines of a conversation -> the request for the facts in them worth keeping, and the facts from
-its answer. Pure.
+"""Builds the request for facts worth keeping from lines of a conversation, and reads its answer.
+Pure.
 
-A model may lie, do as the lines say, and mix speakers up. So a fact is only taken from the lines it
-names, where these are its own person's, and where its words stand in them. Small models have the
-fact and the person right and miscount the lines: then it is taken from the line of that person that
-says it, which is what is kept as its source.
+A model may invent facts, obey the lines, or confuse speakers. So a fact is accepted only if the
+lines it names are by the person it is about and contain its words. Small models often get fact and
+person right and the line numbers wrong: then the line of that person that says it is taken as the
+source.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from frostagent.types.messages import (
     UserMessage,
 )
 
-SHARE = 0.5  # of a fact's words that stand in its lines
-LEAST = 2  # characters of a name that tells somebody
+SHARE = 0.5  # share of a fact's words that its lines contain
+LEAST = 2  # characters of a name that identifies a person
 
 CLAUSE = re.compile(r"[^。!;\n,，、；！?？.]+[?？]?(?:\.(?=\d)[^。!;\n,，、；！?？.]+[?？]?)*")
-MEASURES = "[只个条匹家门份台辆把]"  # 一 before these is the article that a picker adds
+MEASURES = "[只个条匹家门份台辆把]"  # 一 before these is an article that the model adds
 FIGURE = re.compile(rf"{TIME.pattern}|\d+|(?!一(?:{MEASURES})){NUMERALS}+")
 TURNS = re.compile(
     r"(?!不错|不过|不光|不仅|不只|不管|不得不|没问题|别人|别的|非常|非洲|无论)(?<![特区分级性个识告])[不没無无非未勿莫别]"
@@ -57,9 +57,7 @@ PERSON = re.compile(
 
 
 def is_grounded(fact: str, said: Sequence[str], *, others: Collection[str] = ()) -> bool:
-    """Whether these lines of one person say the fact; `others` are the names of whoever else spoke
-    there.
-    """
+    """Whether these lines of one person state the fact; `others` names the other speakers."""
     words, text = set(terms(fact)), _folded("\n".join(said))
     if not words or len(words & set(terms(text))) < SHARE * len(words):
         return False
@@ -69,10 +67,10 @@ def is_grounded(fact: str, said: Sequence[str], *, others: Collection[str] = ())
 
 
 def _says(clauses: Sequence[str], part: str, names: Sequence[str]) -> bool:
-    """Whether the clause that has most of this part's words says it of the speaker."""
+    """Whether the clause with most of this part's words states it about the speaker."""
     words = terms(part)
     if not words or not clauses:
-        return True  # a word that every sentence has
+        return True  # consists of words that every sentence has
     clause = max(clauses, key=lambda one: len({*words} & {*terms(one)}))
     if not {*FIGURE.findall(part)} <= {*FIGURE.findall(clause)}:
         return False
@@ -94,7 +92,7 @@ def _folded(text: str) -> str:
 
 MOST = 8  # facts of one request
 MAX_LINE = 300  # characters of a line
-HERE = "here"  # whom a fact is about that holds for the group
+HERE = "here"  # the subject of facts about the group
 ROW = re.compile(r"\{[^{}]*\}")
 
 INSTRUCTIONS_ZH = """\
@@ -122,9 +120,7 @@ numbers where it stands."""
 
 @dataclass(frozen=True, slots=True)
 class SaidLine:
-    """A line somebody said: his account, the number and the name he has there, and what the line
-    was.
-    """
+    """A line with its sender's account, and the number and name the sender has there."""
 
     user: int
     number: int
@@ -135,7 +131,7 @@ class SaidLine:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedFact:
-    """A fact about `subject` (0: the conversation) that `author` said in these messages."""
+    """A fact about `subject` (0: the conversation) that `author` stated in these messages."""
 
     subject: int
     author: int
@@ -145,7 +141,6 @@ class ExtractedFact:
 
 
 def extraction_request(lines: Sequence[SaidLine], *, chinese: bool) -> ModelRequest:
-    """Asks for the facts in these lines."""
     told = "\n".join(
         f"{place}. #{line.number}: {indented(line.text, MAX_LINE)}"
         for place, line in enumerate(lines, 1)
@@ -155,7 +150,7 @@ def extraction_request(lines: Sequence[SaidLine], *, chinese: bool) -> ModelRequ
 
 
 def read_facts(completion: Completion, lines: Sequence[SaidLine]) -> tuple[ExtractedFact, ...]:
-    """The facts of an answer that hold; none where the answer is no such list."""
+    """Return the valid facts of an answer; empty if it is not a list of facts."""
     if completion.refusal or completion.finish is FinishReason.CONTENT_FILTER:
         return ()
     found = _Lines(lines)
@@ -164,8 +159,6 @@ def read_facts(completion: Completion, lines: Sequence[SaidLine]) -> tuple[Extra
 
 
 class _Lines:
-    """The lines of a request, by place and by what they say."""
-
     def __init__(self, lines: Sequence[SaidLine]) -> None:
         self._lines = lines
 
@@ -174,13 +167,13 @@ class _Lines:
         return [frozenset(terms(line.text[:MAX_LINE])) for line in self._lines]
 
     def at(self, places: Sequence[object]) -> list[SaidLine]:
-        """Those at these places, of which a model may name any."""
+        """Return the lines with these numbers; invalid numbers are ignored."""
         last = len(self._lines)
         return [self._lines[at - 1] for at in places if type(at) is int and 1 <= at <= last]
 
     def nearest(self, text: str, whom: str) -> list[SaidLine]:
-        """The line of this person's that has most of the words, the latest of several; none where
-        no line has any.
+        """Return the person's line that shares most words with the text, the latest of several;
+        empty if no line shares any.
         """
         words = frozenset(terms(text))
         shared = [
@@ -192,13 +185,12 @@ class _Lines:
         return [self._lines[place]] if most else []
 
     def others(self, user: int) -> tuple[str, ...]:
-        """The names of whoever else spoke."""
         return tuple(line.name for line in self._lines if line.user != user)
 
 
 def _rows(text: str) -> list[dict[str, Any]]:
-    """The objects of the list; each by itself where the list is not whole: small models leave its
-    brackets out, and what the output limit cut off is still true up to there.
+    """The objects of the list. Parsed one by one if the list is incomplete: small models omit the
+    brackets, and what precedes the output limit is still valid.
     """
     rows = _value(text[text.find("[") : text.rfind("]") + 1])
     found = rows if isinstance(rows, list) else []
@@ -231,7 +223,7 @@ def _fact(row: Mapping[str, Any], lines: _Lines) -> ExtractedFact | None:
 
 
 def _say(named: Sequence[SaidLine], text: str, whom: str, lines: _Lines) -> bool:
-    """Whether these are one person's, of whom it is told, and say it."""
+    """Whether the lines are by the one person the fact is about, and state it."""
     if len({line.user for line in named}) != 1:
         return False
     said, first = [line.text for line in named], named[0]

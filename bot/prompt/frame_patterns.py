@@ -1,6 +1,4 @@
-"""The marks of the prompt's frame, as patterns: how `render` and `compose` write it in
-every language, by their own words, and how models write it after them.
-"""
+"""Patterns of the prompt's frame, as `render` and `compose` write it and as models imitate it."""
 
 from __future__ import annotations
 
@@ -15,16 +13,15 @@ from frostagent.types.messages import NOTED
 
 
 def any_pattern(words: Iterable[str]) -> str:
-    """One of these, as a pattern."""
     return "|".join(map(re.escape, words))
 
 
 OPEN, CLOSE, COLON = r"[(（]", r"[)）]", r"[:：]"
 SIGNS = "#＃"
 HASH = f"[{SIGNS}]"
-MARK = r"(?:\*\*|__|[*_`])?"  # a model may make a heading of it
+MARK = r"(?:\*\*|__|[*_`])?"  # a model may format it as a heading
 NAME = rf"[^\n()（）#＃:：\[\]【】]{{1,{render.MAX_NAME}}}?"
-# `name#2`, and `name(12345)` as older versions had it
+# `name#2`, or `name(12345)` as older versions wrote it
 NUMBERED = rf"(?P<sign>{HASH}|{OPEN})(?P<number>\d{{1,20}}){CLOSE}?"
 WHO = rf"(?P<name>{NAME})\s?{NUMBERED}"
 REPLY = r"(?:\s?↩[^\n:：「]{0,60}(?:「[^\n]{0,60}?」)?)?"
@@ -34,15 +31,15 @@ FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 ANNOUNCED = re.compile(
     r"[:：][*_]*\s*$|(?:[如以]下|下面|(?:结果|情况|名单|票数)是?)[。！!～~]?\s*$|^\s*(?:#{1,6}\s|\*\*[^*]+\*\*\s*$)"
 )
-"""A line that announces what stands below it: with a colon, in so many words, or as its heading."""
-STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # what happens while nobody speaks
+"""A line that announces the lines below: by a colon, by its words, or as a heading."""
+STAGE = re.compile(r"\s*(?:[(（].*[)）]|\*[^*]+\*)\s*$")  # a stage direction
 
 _quoting = any_pattern(words.quoted.partition("{")[0] for words in WORDINGS)
 _who = rf"({NAME})(?:#(\d+)|\((\d+)\))"
 SAID_BY = re.compile(
     rf"(?:^(?:  )?(?={NAME}(?:#\d+|\(\d+\))(?: ↩[^\n]*?)?: )|@|↩|{_quoting}){_who}", re.MULTILINE
 )
-"""A name and its number where we write them, either form."""
+"""A name and its number, in either form."""
 
 HEADINGS = any_pattern(
     heading
@@ -76,7 +73,7 @@ BESIDE = re.compile(
     rf"(?:{_beside})[^\n]*|\[\d{{4}}-\d\d-\d\d (?:{_days})\]"
     rf"|\d{{4}}-\d\d-\d\d (?:{_days})[^\n]*(?:{any_pattern(ROLES)})[^\n]{{0,2}}"
 )
-"""Lines that are ours to their end: pictures, the moment (its heading may be gone), a date."""
+"""Lines that are ours: images, the facts of the moment (with or without heading), a date."""
 
 
 def _quotation(words: Wording) -> str:
@@ -93,12 +90,12 @@ def _quotation(words: Wording) -> str:
 _quote = rf"(?:{'|'.join(map(_quotation, WORDINGS))})[^\S\n]*"
 OUR_QUOTE = re.compile(_quote)
 QUOTE_INSIDE = re.compile(rf"(^|[。！？!?…~～;；])[^\S\n]*{_quote}")
-"""Elsewhere in a line it is what is spoken of."""
+"""Elsewhere in a line the answer talks about a quotation."""
 _begins = any_pattern(words.quoted.partition("{")[0].strip()[1:] for words in WORDINGS)
 _lost = any_pattern(one[1:10] for words in WORDINGS for one in (words.elsewhere, words.unreadable))
 QUOTE = re.compile(
     rf"[\[［](?:{_begins})(?!\s*\d{{1,3}}[\]］])(?:[\s:：][^\[\]［］\n]{{0,200}})?[\]］]"
-    r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a source
+    r"(?!\s*(?:参?见|[来出引摘]自|来源|《|https?:))[^\S\n]*"  # there it is a reference
 )
 
 _abouts = [words.about for words in WORDINGS]
@@ -127,7 +124,7 @@ NOTE_LINE = re.compile(
 BRACKETS = ("(", "（", "[", "［", "【", "#", "＃")
 PLAIN = (*_answers, *_wholes, *ROLES, SENT)
 STAND_INS = frozenset({"(没有回答)", "(被打断了)", render.ALL_SAID, NOTED})
-"""Lines that small models write in the place of an answer."""
+"""Lines that small models write instead of an answer."""
 _inside = (
     *STAND_INS,
     *(words for about in _abouts for words in (about.part, about.refused, about.unconfirmed)),
@@ -140,5 +137,5 @@ SUSPECT = re.compile(
     )
     + rf")|{HASH}\d"
 )
-"""One of these is in every frame of ours, but for our own name in front."""
+"""Each frame contains one of these, unless it consists of the bot's name only."""
 NARROW = str.maketrans("（）", "()")

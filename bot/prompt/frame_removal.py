@@ -1,17 +1,16 @@
-"""The frame of the prompt, where a model says it back: cut before it is sent, and before it is
-kept. Pure.
+"""Removes the prompt's frame from answers, before they are sent and before they are stored. Pure.
 
-A small model that reads `name#number: text` a hundred times writes such lines itself, and one that
-is stored makes it write them for ever. Cut is only what `render` and `compose` write, by
-their own constants: our own name in front, a heading, a quotation, a note on what became of our
-words; and from a line in another member's name and number on, all that follows it, unless the
-answer is nothing but such lines of several members, or announces them: who sums up a vote writes
-so. Numbers and names count only where they are those of people in the prompt, and nothing inside a
-code block is touched: dialogues, lists of prices and tables are honest words.
+A small model that reads `name#number: text` a hundred times writes such lines itself, and a stored
+one makes it continue for ever. Only what `render` and `compose` write, by their own constants, is
+removed: the bot's name at the start, a heading, a quotation, a note on delivery. A line in another
+member's name and number is removed with all that follows, unless the answer consists of such lines
+of several members, or announces them, as a summary of votes does. Numbers and names count only if
+they belong to people in the prompt. Code blocks are never touched: dialogues, price lists and
+tables are legitimate.
 
-What other bots write in front of a speaker's words is cut alike (`bot/prompt/speaker_headings.py`).
+Headings of other bots are removed in the same way (`bot/prompt/speaker_headings.py`).
 
-Nearly all answers hold no mark of the frame; that is found out first, and costs a microsecond.
+Nearly all answers contain no mark of the frame; checking for that first takes a microsecond.
 """
 
 from __future__ import annotations
@@ -33,34 +32,32 @@ from bot.prompt.speaker_headings import (
 )
 from frostagent.text.visible_text import visible_text
 
-MOST_FRAMES = 12  # one within the other, before the first word of an answer
+MOST_FRAMES = 12  # nested frames before the first word of an answer
 MOST_IN_A_ROW = MOST_FRAMES**2
 LONGEST_STAND_IN = max(map(len, frame_patterns.STAND_INS))
 
-REMEMBERED = 4_000  # characters of a text that is looked at once: longer ones are rare, and large
+REMEMBERED = 4_000  # characters of a text whose check is cached
 
 
 class FrameRemover(Struct, frozen=True):
-    """Cuts the frame out of the bot's own words. `names` are those it goes by, `number` is its
-    account.
-    """
+    """Removes the frame from the bot's text. `names` are its names, `number` is its account."""
 
     names: tuple[str, ...] = ()
     number: int = 0
     people: Participants = field(default_factory=Participants)
 
     def cut(self, text: str) -> str:
-        """The text without what is the frame's; the very same text where nothing of it is.
+        """Return the text without the frame, or the same object if it has none.
 
-        Marks that nobody sees hide no frame.
+        Invisible characters do not hide a frame.
         """
         seen = visible_text(text)
         if self.is_clean(seen):
-            return text  # as nearly all are
+            return text  # the usual case
         left = self._without_frames(seen)
         if left == seen:
             return text
-        kept = self._without_frames(text)  # with its joiners, unless those hide something
+        kept = self._without_frames(text)  # keeps joiners unless they hide a frame
         return kept if visible_text(kept) == left else left
 
     def _without_frames(self, text: str) -> str:
@@ -70,22 +67,22 @@ class FrameRemover(Struct, frozen=True):
             if shorter == text:
                 return text
             text = shorter
-        return ""  # frames and nothing else: a model that goes round
+        return ""  # nothing but frames: the model is in a loop
 
     def is_clean(self, text: str) -> bool:
-        """Whether no frame can be in it."""
+        """Whether the text certainly holds no frame."""
         look = _is_clean if len(text) <= REMEMBERED else _is_clean.__wrapped__
         return look(text, self.names)
 
     def may_be_anothers(self, text: str) -> bool:
-        """Whether one line of it, or all of it, is in the name of somebody else, in a form that an
-        answer may have, too: `[10:00] Tom: ...`, `Tom(345678901): ...`, JSON of a name and a
-        text. Several such lines are a list.
+        """Whether one line, or the whole text, is in another person's name in a form that an answer
+        may also have: `[10:00] Tom: ...`, `Tom(345678901): ...`, JSON of name and text. Several
+        such lines are a list.
         """
         if not may_have_heading(text):
             return False
         if len(speakers_in_json(text)) == 1:
-            return True  # what is certain of it was cut
+            return True  # certain cases were cut before
         lines = [line for line in text.splitlines() if line.strip()]
         if any(map(frame_patterns.FENCE.match, lines)) or self._is_dialogue(lines):
             return False
@@ -100,15 +97,15 @@ class FrameRemover(Struct, frozen=True):
             return False
         match found.sure:
             case Sure.CERTAIN:
-                return False  # it was cut
+                return False  # cut before
             case Sure.DOUBTFUL | Sure.KNOWN:
                 return not self._is_anybodys(found)
             case Sure.NAMED:
-                return self._is_anybodys(found)  # `[Tom]: 3 votes` alone was not cut
+                return self._is_anybodys(found)  # `[Tom]: 3 votes` alone is not cut
 
     def _tally(self, text: str) -> str:
-        """The words of several members, a line for each and nothing else, without their numbers;
-        empty for all else.
+        """Return the lines without numbers if the text consists of one line each of several
+        members, else an empty string.
         """
         lines = [
             line
@@ -119,7 +116,7 @@ class FrameRemover(Struct, frozen=True):
             return ""
         speakers = set(map(_speaker_of, lines))
         if len(speakers) < len(lines) or any(name and name in text for name in self.names):
-            return ""  # they talk with each other, or with us
+            return ""  # a conversation among them, or with the bot
         return "\n".join(_without_number(line) for line in text.splitlines())
 
     def _cut(self, text: str) -> str:
@@ -130,7 +127,7 @@ class FrameRemover(Struct, frozen=True):
         ):
             return ""
         begun = text
-        for _ in range(MOST_IN_A_ROW):  # before any line: `[heading] name#2: words` is nobody's
+        for _ in range(MOST_IN_A_ROW):  # only at the start: `[heading] name#2: words`
             begun, before = self._without_beginning(begun), begun
             if begun == before:
                 break
@@ -143,14 +140,14 @@ class FrameRemover(Struct, frozen=True):
                 break
             kept.append(line)
         if not whole and all(self._is_said_back(line) for line in kept if line.strip()):
-            return ""  # the log, its first lines without their numbers
+            return ""  # a copied log whose first lines lack the numbers
         cut = "\n".join(kept)
         if cut == text:
             return text
         return cut.strip() if whole else cut.rstrip()
 
     def _without_beginning(self, text: str) -> str:
-        """Without what stands before the first word of an answer."""
+        """Remove the frame before the first word of an answer."""
         begin = text.lstrip()
         first = begin[: LONGEST_STAND_IN + 1].translate(frame_patterns.NARROW)
         for stand_in in frame_patterns.STAND_INS:
@@ -177,33 +174,33 @@ class FrameRemover(Struct, frozen=True):
         return self._without_label(begin) or text
 
     def _is_ours_in_front(self, found: SpeakerHeading, text: str) -> bool:
-        """Whether an answer that begins so is our own: by our name, or by that of nobody here, who
-        is who the model takes itself for.
+        """Whether this heading is the bot's own: it has the bot's name, or the name of no one in
+        the prompt, which the model takes for its own.
         """
         if found.sure is Sure.CERTAIN:
             return self._names_us(found) or not self._is_anybodys(found)
         return self._names_us(found) and not self._is_dialogue(text.split("\n"))
 
     def _without_json(self, text: str) -> str:
-        """The words of an answer that is JSON of a speaker and a text."""
+        """Return the text in an answer that is JSON of speaker and text."""
         own: list[str] = []
         spoken = speakers_in_json(text)
         for name, number, words, certain in spoken:
             if (not name and not number) or self._is_us(name, number):
                 own.append(words)
             elif own:
-                break  # others begin
+                break  # another person's lines begin
             elif self._is_known_name(name):
                 return "" if certain or self.people.has_said(name, words) else text
             elif certain and len(spoken) == 1:
                 own.append(words)
             else:
-                return text  # several of nobody here are data
+                return text  # several unknown speakers: data
         return "\n".join(own) or text
 
     def _without_label(self, text: str) -> str:
-        """Without our name before its lines; empty where it has none, is a dialogue, or the name is
-        a key of a list.
+        """Remove the bot's name before lines. Empty if there is none, if it is a dialogue, or if
+        the name is a key of a list.
         """
         own = _label_of(self.names)
         match = own.match(text)
@@ -223,8 +220,8 @@ class FrameRemover(Struct, frozen=True):
         return own.sub("", text, count=1 if has_code else 0).lstrip()
 
     def _lines(self, text: str) -> Iterator[str | None]:
-        """The lines that are ours; None where others' begin. What a colon announces is a quotation,
-        line for line.
+        """Yield the bot's own lines, then None where another person's lines begin. Lines announced
+        by a colon are a quotation and stay.
         """
         in_code, quoting, spoken, lines = False, False, False, text.split("\n")
         talks, begun = self._is_dialogue(lines), False
@@ -262,7 +259,7 @@ class FrameRemover(Struct, frozen=True):
             if self._is_own(match):
                 line = line[match.end() :]
             elif match["at"] and not self._is_others(line) and self._is_known(match):
-                # No speaker of ours: whom it is said to.
+                # an addressee, not a speaker
                 line = f"@{match['name']} {line[match.end() :]}"
         if "`" in line:
             return line
@@ -270,9 +267,7 @@ class FrameRemover(Struct, frozen=True):
         return frame_patterns.ALL_SAID.sub("", frame_patterns.QUOTE_INSIDE.sub(r"\1", line))
 
     def _without_heading(self, line: str) -> str:
-        """A line without a heading of another bot's: of ours all of it goes, of what others are
-        quoted with the name stays.
-        """
+        """Remove another bot's kind of heading; if it does not name the bot, the name stays."""
         found = self._heading_of(line)
         if found is None or not (found.sure is Sure.CERTAIN or self._names_us(found)):
             return line
@@ -280,8 +275,8 @@ class FrameRemover(Struct, frozen=True):
         return words if self._names_us(found) else f"{found.name}: {words}"
 
     def _is_foreign(self, line: str, *, first: bool = False) -> bool:
-        """Whether it is a line in another's name, in a form of another bot's. The `first` line of
-        an answer may be all that it says of somebody.
+        """Whether the line is in another person's name, in another bot's form. As the `first` line
+        of an answer, a bare name may be the topic instead.
         """
         found = self._heading_of(line)
         if found is None or self._names_us(found) or (first and found.sure is Sure.NAMED):
@@ -294,9 +289,7 @@ class FrameRemover(Struct, frozen=True):
         return self._is_others(line) or is_certain
 
     def _is_dialogue(self, lines: list[str]) -> bool:
-        """Whether each line is somebody's, as people write a dialogue or a list, and not just the
-        log.
-        """
+        """Whether every line has a speaker, as in a dialogue, and is not copied from the log."""
         speakers = set[str]()
         for line in lines:
             if not line.strip() or frame_patterns.STAGE.match(line):
@@ -310,7 +303,7 @@ class FrameRemover(Struct, frozen=True):
         return len(speakers) > 1
 
     def _heading_of(self, line: str) -> SpeakerHeading | None:
-        """The heading with which the line begins, as sure as it is here."""
+        """Return the heading of a line, its certainty resolved by the people in the prompt."""
         found = heading_of(line)
         if found is None or found.sure is not Sure.KNOWN:
             return found
@@ -326,7 +319,7 @@ class FrameRemover(Struct, frozen=True):
         )
 
     def _is_anybodys(self, found: SpeakerHeading) -> bool:
-        """Whether it names us, or a person of the prompt."""
+        """Whether it names the bot or a person in the prompt."""
         return (
             self._names_us(found)
             or self._is_known_name(found.name)
@@ -341,9 +334,7 @@ class FrameRemover(Struct, frozen=True):
         return match is not None and self._is_own(match)
 
     def _is_others(self, line: str) -> bool:
-        """Whether it is a line in another's name; one with an @ is only where that is part of the
-        name.
-        """
+        """Whether the line is in another person's name; with an @ only if that is in the name."""
         match = frame_patterns.LINE.match(line)
         if match is None or self._is_own(match):
             return False
@@ -354,7 +345,7 @@ class FrameRemover(Struct, frozen=True):
         )
 
     def _is_said_back(self, line: str) -> bool:
-        """Whether a member said just this, under whose name it stands without his number."""
+        """Whether the member named before the line said exactly this."""
         match = frame_patterns.LABELLED.match(line)
         return match is not None and self.people.has_said(match["name"], line[match.end() :])
 
@@ -367,7 +358,7 @@ class FrameRemover(Struct, frozen=True):
         return _is_one_of(match, self.people.names, self.people.numbers)
 
     def _goes_on(self, lines: list[str], place: int) -> bool:
-        """Whether a heading of ours begins the next turn, or a note, which the model made up."""
+        """Whether a heading of ours begins an invented next turn or note."""
         match = frame_patterns.HEADING.match(lines[place])
         if match is None or not place:
             return False
@@ -381,7 +372,7 @@ class FrameRemover(Struct, frozen=True):
         if match["sign"] in frame_patterns.SIGNS:
             name = name_key(match["name"])
             return name in own and name not in self.people.called(match["number"])
-        # Also where somebody wrote our name and number into a prompt.
+        # also if someone wrote the bot's name and number into a prompt
         mine = match["number"] == str(self.number)
         return _is_one_of(match, own, {str(self.number)}) and (
             mine or match["number"] not in self.people.numbers
@@ -389,13 +380,11 @@ class FrameRemover(Struct, frozen=True):
 
 
 def is_short_name(name: str, names: Collection[str]) -> bool:
-    """Whether it may be a short form of one of the names: 澈澈 of 阿澈. A letter alone says
-    nothing.
-    """
+    """Whether it may be a short form of a name, as 澈澈 of 阿澈. ASCII letters do not count."""
     return any(char in known for known in names for char in name if not char.isascii())
 
 
-@lru_cache(maxsize=512)  # before an answer is sent, and when it is kept: hundreds may lie between
+@lru_cache(maxsize=512)  # called before sending and before storing, maybe hundreds of texts apart
 def _is_clean(text: str, names: tuple[str, ...]) -> bool:
     if any(map(text.__contains__, frame_patterns.BRACKETS)) and frame_patterns.SUSPECT.search(text):
         return False
@@ -408,9 +397,7 @@ def _is_clean(text: str, names: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=64)
 def _label_of(names: tuple[str, ...]) -> re.Pattern[str]:
-    """One of the names with a colon, at the beginning of a line. An alias of one letter is a word
-    of the language.
-    """
+    """Match a name with a colon at the start of a line. One-letter aliases are ordinary words."""
     own = {
         name for place, name in enumerate(names) if name.strip() and (not place or len(name) > 1)
     }
@@ -422,13 +409,13 @@ def _label_of(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _is_form(rest: str, label: re.Pattern[str]) -> bool:
-    """Whether what looks like ours is one label of several: `[提问] … [回答] …`."""
-    lines = dict.fromkeys(rest.splitlines())  # whoever goes round says the same ones
+    """Whether the apparent heading is one label of several, as in `[提问] … [回答] …`."""
+    lines = dict.fromkeys(rest.splitlines())  # a model in a loop repeats lines
     return any(frame_patterns.LABEL.match(line) and not label.match(line) for line in lines)
 
 
 def _speaker_of(line: str) -> str:
-    """Whose line it is: the number, or the name where there is none."""
+    """The line's speaker: the number, or else the name."""
     if match := frame_patterns.LINE.match(line):
         return match["number"]
     found = heading_of(line)
@@ -445,10 +432,9 @@ def _without_number(line: str) -> str:
 
 
 def _is_one_of(match: re.Match[str], names: Collection[str], numbers: Collection[str]) -> bool:
-    """Whether the line begins as ours do for one of these: under the name, or under the number and
-    whatever name.
+    """Whether the line begins with one of these names, or with one of these numbers and any name.
 
-    A sentence that ends in such a name is none: "he said Tom(2002): ...".
+    A sentence that ends in a name does not count: "he said Tom(2002): ...".
     """
     name = name_key(match["name"])
     if name in names:

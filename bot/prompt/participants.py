@@ -1,4 +1,4 @@
-"""Who is in a prompt, read back from its frame. Pure."""
+"""The people in a prompt, read back from its frame. Pure."""
 
 from __future__ import annotations
 
@@ -20,41 +20,36 @@ ADDRESS = re.compile(r"://[^\s()（）「」，。]*$")
 
 
 class Participants(Struct, frozen=True, dict=True):
-    """Who is in a prompt: names, folded, with their numbers there; accounts where it has them."""
+    """The people in a prompt: case-folded names, numbers, and accounts if the prompt holds any."""
 
     messages: tuple[Message, ...] = ()
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> Participants:
-        """Those whose lines, mentions or quotations stand in it; they are looked for when somebody
-        asks.
-        """
+        """The people whose lines, mentions or quotations are in these messages; parsed lazily."""
         return cls(tuple(messages))
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Their names, as `name_key` makes them."""
+        """The names, as `name_key` returns them."""
         return frozenset(name_key(name) for name, _, _ in self._found)
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Their accounts, as rounds of older versions name them."""
+        """Their accounts, which rounds of older versions contain."""
         return frozenset(account for _, _, account in self._found if account)
 
     @cached_property
     def speak_of_codes(self) -> bool:
-        """Whether one of them speaks of CQ codes in what is answered now, rather than in an earlier
-        round: the answer may explain them.
-        """
+        """Whether the current question mentions CQ codes, so that the answer may explain them."""
         said = (one.text for one in reversed(self.messages) if isinstance(one, UserMessage))
         return mentions_codes(next(said, ""))
 
     def called(self, number: str) -> Collection[str]:
-        """The names that somebody of this number has."""
         return self._called.get(number, ())
 
     def has_said(self, name: str, words: str) -> bool:
-        """Whether a line of the prompt is these words of somebody of that name."""
+        """Whether someone of this name said exactly these words in the prompt."""
         said, key = words.strip(), name_key(name)
         return any(
             (match := frame_patterns.LINE.match(line)) is not None
@@ -66,9 +61,7 @@ class Participants(Struct, frozen=True, dict=True):
         )
 
     def without_numbers(self, text: str) -> str:
-        """The text without the numbers behind their names, but for those it mentions, `@小明#2`,
-        and those in an address.
-        """
+        """Remove the numbers after their names, except in mentions (`@小明#2`) and URLs."""
 
         def number_of(found: re.Match[str]) -> str:
             before = text[: found.start()].casefold()
@@ -104,13 +97,13 @@ class Participants(Struct, frozen=True, dict=True):
 
 
 def name_key(name: str) -> str:
-    """The name as it is looked up: models put marks around it."""
+    """The name as a lookup key, without the marks that models add."""
     return (name.strip("*_` ") or "?").casefold()
 
 
 NOBODY_KNOWS = 0
-"""Whoever wrote what was passed on: a forward, a card, the name of a file; or all that a summary
-was made of; or has a number that nobody can look up.
+"""The unknown author of forwarded content, a card, a file name or a summarized round; also a person
+whose number cannot be looked up.
 """
 
 NAME = r"([^()#:\n]{1,24})#(\d{1,19})"
@@ -132,11 +125,11 @@ PASSED_ON = re.compile(rf"^ *(?:{_forwards})$|\[(?:{_kinds}) ", re.MULTILINE)
 def speakers_in(
     rounds: Iterable[Message], person: Callable[[int], int | None], *, summary: str = ""
 ) -> frozenset[int]:
-    """The accounts of those whose words, names included, are in these rounds or in the summary of
-    older ones; `person` is who has a number.
+    """Return the accounts of the people whose words or names are in these rounds or the summary of
+    older ones. `person` resolves a number.
     """
     numbers = {NOBODY_KNOWS} if summary else set[int]()
-    for message in rounds:  # many: isinstance takes twice the time
+    for message in rounds:  # many messages: isinstance takes twice the time
         if type(message) is UserMessage:
             numbers |= _heard_in(message.text)
         elif type(message) is ToolMessage and message.authority is not Audience.OWNER:
@@ -150,7 +143,7 @@ def speakers_in(
 def _heard_in(text: str) -> frozenset[int]:
     said = (SPEAKER, REPLIED, QUOTED)
     found = {int(number) for pattern in said for _, number in pattern.findall(text)}
-    # Where nobody knows the name, the mention is nobody's word.
+    # A nameless mention holds no text that a person chose.
     found |= {int(number) for name, number in MENTIONED.findall(text) if name != NAMELESS}
     if PASSED_ON.search(text):
         found.add(NOBODY_KNOWS)

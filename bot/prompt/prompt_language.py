@@ -1,6 +1,4 @@
-"""The language a conversation's prompts are written in: that of the people in it, or the operator's
-choice. Pure.
-"""
+"""The language of a conversation's prompts: that of its people, or the operator's choice. Pure."""
 
 from __future__ import annotations
 
@@ -18,34 +16,36 @@ WORDINGS = (ZH, EN)
 BY_NAME = {wording.language: wording for wording in WORDINGS}
 
 FRAME = re.compile(r"^\[[^\]\n]*\].*$|^ *[^\n:]{1,80}#\d+[^\n:]*:|#\d+|https?://\S+", re.MULTILINE)
-"""Our headings and people's names, and what is of no language."""
+"""Headings, names and URLs, which have no language."""
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 LETTER = re.compile(r"[A-Za-z]")
 WRITTEN_IN = re.compile(
     rf"^\[({'|'.join(re.escape(words.question) for words in WORDINGS)}) \d\d:\d\d\]", re.MULTILINE
 )
-"""Our heading of a question; in older versions it had no time, and was Chinese for everybody."""
-FEW = 8  # letters: "ok" and "hi" are said in every language
+"""The heading of a question. In older versions it had no time, and was always Chinese."""
+FEW = 8  # letters; "ok" and "hi" occur in every language
 
 
 def is_chinese(text: str) -> bool:
-    """Chinese people write English words, too; a character is as much as several letters."""
+    """Whether the text is Chinese. Chinese people also write English words, so a character counts
+    as several letters.
+    """
     words = FRAME.sub("", text)
     return 3 * len(CJK.findall(words)) >= len(LETTER.findall(words))
 
 
 def language_of_text(text: str, *, usual: Language = Language.CHINESE) -> Language:
-    """The language of words; of few, the usual one."""
+    """Return the language of a text, or `usual` if it is too short."""
     if len(LETTER.findall(text)) < FEW and not CJK.search(text):
         return usual
     return Language.CHINESE if is_chinese(text) else Language.ENGLISH
 
 
 def choose_wording(rounds: Sequence[Message], user: str, *, chosen: str = "") -> Wording:
-    """The words for a conversation with these rounds, whose next question is `user`; the `chosen`
-    language goes first.
+    """Choose the language of a conversation: `chosen`, else that of its first round, else that of
+    `user`.
 
-    The first round decides, so that the beginning of a prompt stays the same while it is told.
+    The first round decides so that the beginning of the prompt does not change.
     """
     if chosen:
         return BY_NAME[chosen]
@@ -54,7 +54,7 @@ def choose_wording(rounds: Sequence[Message], user: str, *, chosen: str = "") ->
 
 @lru_cache(maxsize=1024)  # every turn reads the same first round again
 def _spoken_in(text: str) -> Wording:
-    if heading := WRITTEN_IN.search(text):  # it is the words it was written in that must not change
+    if heading := WRITTEN_IN.search(text):  # keep the language that the round was rendered in
         return next(words for words in WORDINGS if words.question == heading[1])
     few = len(LETTER.findall(FRAME.sub("", text))) < FEW
     return ZH if few or is_chinese(text) else EN

@@ -1,14 +1,14 @@
-"""Messages of people -> lines the model reads: `name#number: text`, further lines indented by two
-spaces.
+"""Renders people's messages as lines for the model: `name#number: text`, with further lines
+indented by two spaces.
 
-Invariant: only we write at the beginning of a line. Names lose everything that could look like the
-frame around them, and every line break in a text is followed by two spaces, so a text cannot
-contain a line in another person's name.
+Invariant: only the bot writes at the start of a line. Names lose everything that resembles the
+frame, and every line break in a text is followed by two spaces, so a text cannot contain a line in
+another person's name.
 
-A note on what became of the bot's words stands behind the round, as a user's message, never in the
-words of the assistant: models repeat what stands there, and then it is sent. A round without an
-answer is its question and the note; for vendors that want people and the model to take turns,
-neighbours are made one message (`frostagent/models/openai/history.py`).
+A note on the delivery of an answer follows the round as a user message and is never part of the
+assistant's text: models repeat what stands there, and it would be sent. A round without an answer
+is its question and the note. For vendors that require alternating roles, neighbouring messages are
+merged (`frostagent/models/openai/history.py`).
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ from frostagent.text.visible_text import visible_text
 from frostagent.types.messages import UserMessage
 from frostagent.types.speech import Face, MentionAll, Quote, Text
 
-# Unicode's opening and closing punctuation (Ps, Pe) but for braces, angles and low quotes, which
-# the frame does not have and titles often do; then pieces and corners that are drawn as brackets.
+# Unicode's opening and closing punctuation (Ps, Pe) except braces, angle brackets and low quotes,
+# which the frame does not use and titles often do; then symbols that look like brackets.
 BRACKETS = (
     "()[]༺༻༼༽᚛᚜⁅⁆⁽⁾₍₎⌈⌉⌊⌋〈〉❨❩❪❫❬❭❮❯❰❱❲❳❴❵⟅⟆⟦⟧⟨⟩⟬⟭⟮⟯⦃⦄⦅⦆⦇⦈⦉⦊⦋⦌⦍⦎⦏⦐"
     "⦑⦒⦓⦔⦕⦖⦗⦘⧘⧙⧚⧛⧼⧽⸢⸣⸤⸥⸦⸧⸨⸩⹕⹖⹗⹘⹙⹚⹛⹜「」【】〔〕〖〗〘〙〚〛﴾﴿︗︘︵︶︷︸︹︺︻︼﹁﹂﹇﹈﹙﹚"
     "﹛﹜﹝﹞（）［］｟｠｢｣⎛⎜⎝⎞⎟⎠⎡⎢⎣⎤⎥⎦⎴⎵⎶⏜⏝⏠⏡⌜⌝⌞⌟˹˺˻˼꜀꜁꜂꜃꜄꜅꜆꜇"
 )
-ENCLOSED = (  # letters and numbers in brackets of their own, first and last
+ENCLOSED = (  # ranges of enclosed letters and numbers, inclusive
     (0x2474, 0x2487),
     (0x249C, 0x24B5),
     (0x3200, 0x321E),
@@ -66,7 +66,7 @@ ENCLOSED = (  # letters and numbers in brackets of their own, first and last
     (0x1F110, 0x1F129),
 )
 
-# U+003A, what Unicode's confusables.txt takes for it, and all that Unicode calls a colon.
+# U+003A, its entries in Unicode's confusables.txt, and every character that Unicode names a colon.
 COLONS = (
     ":\u02d0\u02d1\u02f8\u0589\u05c3\u0703\u0704\u0705\u0706\u0707\u0708\u0709\u0903\u0a83\u0f14"
     "\u1361\u1365\u1366\u16ec\u1803\u1804\u1809\u205a\u205d\u205e\u2236\u2237\u2254\u2255\u2982"
@@ -74,11 +74,11 @@ COLONS = (
 )
 
 HASHES = "#＃﹟♯⋕⌗⧣⧤⧥⨳⩨⩩ⵌ𝄪"
-"""The number sign, what Unicode's confusables.txt takes for it, and what is drawn like one."""
-SIGNS = f"{HASHES}\u20e3↩⤶⏎↵"  # number signs, the key of one, arrows back
+"""The number sign, its entries in Unicode's confusables.txt, and lookalikes."""
+SIGNS = f"{HASHES}\u20e3↩⤶⏎↵"  # number signs, the keycap, return arrows
 NUMBER = re.compile(rf"[{HASHES}]\ufe0f?\s*\d+")
 
-BLANKS = "\r\n\t\u3164\u115f\u1160\uffa0\u2800"  # letters among them that are drawn as nothing
+BLANKS = "\r\n\t\u3164\u115f\u1160\uffa0\u2800"  # with letters that are drawn as blanks
 
 FRAME = str.maketrans(
     dict.fromkeys([*BRACKETS, *COLONS, *SIGNS, *BLANKS], " ")
@@ -87,15 +87,15 @@ FRAME = str.maketrans(
 BUT_HASHES = {char: by for char, by in FRAME.items() if chr(char) not in HASHES}
 
 UNSAFE = re.compile(r"[^!#-&*-;=?-Z_a-z~]")
-"""In a url: all but ASCII that is visible and no bracket or quote."""
+"""In a URL: all but visible ASCII that is no bracket or quote."""
 URL = re.compile(r"https?://", re.IGNORECASE)
 
 FENCES = ("```", "~~~")
 
 
 def label(text: str, limit: int) -> str:
-    """A name that somebody gave, in one line of at most so many characters, without anything that
-    looks like our frame, or begins code.
+    """Return a user-chosen name in one line of at most `limit` characters, without anything that
+    resembles the frame or begins a code block.
     """
     seen = "".join(filter(str.isprintable, text[: 16 * limit].translate(FRAME)))
     name = " ".join(visible_text(seen).split())[:limit]
@@ -103,28 +103,26 @@ def label(text: str, limit: int) -> str:
 
 
 def person_name(text: str, limit: int) -> str:
-    """The label of a person, without a number that could be taken for ours."""
+    """Return a person's name without a number that could be taken for ours."""
     seen = visible_text("".join(filter(str.isprintable, text[: 16 * limit].translate(BUT_HASHES))))
     return label(NUMBER.sub(" ", seen), limit)
 
 
 def address(url: str, limit: int) -> str:
-    """A url, with what could look like our frame escaped as urls can have it; what is none, as a
-    label.
-    """
+    """Return a URL, percent-encoding what resembles the frame; any other text as a label."""
     if not URL.match(url):
         return label(url, limit)
     return UNSAFE.sub(lambda found: quote(found[0], safe="", errors="replace"), url[:limit])[:limit]
 
 
 MINUTE = 60.0  # seconds
-LAST = (datetime.max.replace(tzinfo=UTC) - timedelta(days=1)).timestamp()  # in every zone
+LAST = (datetime.max.replace(tzinfo=UTC) - timedelta(days=1)).timestamp()  # in any time zone
 
 
 class View(Struct, frozen=True):
-    """`number` gives a person's number from the account; without it people have names alone.
+    """`number` maps an account to the person's number; without it people have names only.
 
-    Times are those of the `zone`, of this machine where there is none.
+    Times are in `zone`, or in this machine's time zone if it is None.
     """
 
     words: Wording = ZH
@@ -132,15 +130,15 @@ class View(Struct, frozen=True):
     zone: tzinfo | None = None
 
     def clock(self, time: float) -> str:
-        """The time of day, `14:02`; empty for a moment that cannot be."""
+        """The time of day, `14:02`; empty for an invalid time."""
         return self._written(time)[1]
 
     def day(self, time: float) -> str:
-        """The date, `2026-11-22`; empty for a moment that cannot be."""
+        """The date, `2026-11-22`; empty for an invalid time."""
         return self._written(time)[0]
 
     def date(self, time: float) -> str:
-        """The date with its weekday; empty for a moment that cannot be."""
+        """The date with its weekday; empty for an invalid time."""
         day, _, weekday = self._written(time)
         return f"{day} {self.words.weekdays[weekday]}" if day else ""
 
@@ -149,17 +147,14 @@ class View(Struct, frozen=True):
 
 
 def _minute(time: float) -> int:
-    """Its number since 1970; -1 for a moment that cannot be: servers have sent 0 and
-    milliseconds.
-    """
+    """The minute since 1970; -1 if invalid, as servers have sent 0 and milliseconds."""
     return int(time / MINUTE) if 0 < time < LAST else -1
 
 
-@lru_cache(maxsize=256)  # a prompt asks five times for the same one
+@lru_cache(maxsize=256)  # a prompt asks five times for the same minute
 def _written(minute: int, zone: tzinfo | None, _west: int) -> tuple[str, str, int]:
-    """The date, the time of day, and the number of the weekday; empty for the minute -1.
-
-    So many seconds west of Greenwich is this machine's zone, while that is not set anew.
+    """Date, time of day and weekday number; empty for minute -1. `_west` is this machine's time
+    zone, in seconds west of Greenwich, so that the cache follows a change of it.
     """
     if minute < 0:
         return "", "", 0
@@ -171,7 +166,7 @@ MAX_NAME = 24
 MAX_DETAIL = 100
 MAX_URL = 200
 MAX_TEXT = 6000  # characters of one message
-MAX_REPLY = 20  # characters of what is quoted among others
+MAX_REPLY = 20  # characters of a quoted message in a line
 SPEAKER = "{name}#{number}"
 NAMELESS = "?"
 LINE = "{who}: {text}"
@@ -182,7 +177,7 @@ INNER_QUOTES = str.maketrans("「」", "『』")
 
 
 def speaker(sender: Sender, view: View) -> str:
-    """`name#number`: the number is what counts, the name is only what they call themselves."""
+    """`name#number`: the number identifies the person, the name is chosen by them."""
     name = _name(sender.card or sender.nickname)
     if view.number is None:
         return name
@@ -193,17 +188,16 @@ def speaker(sender: Sender, view: View) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(name: str) -> str:
-    """The same few people speak again and again."""
     return person_name(name, MAX_NAME) or NAMELESS
 
 
 def account(sender: Sender) -> str:
-    """`name(12345)`, for people of ours: no model is told anybody's account."""
+    """`name(12345)`, for people only: models never see account numbers."""
     return f"{_name(sender.name)}({sender.user_id})"
 
 
 def author(message: MessageReceived, view: View) -> str:
-    """Who said it: the bot alone has no number; nobody else can look like it."""
+    """The sender; only the bot has no number, so no person can look like it."""
     return view.words.own if message.is_own else speaker(message.sender, view)
 
 
@@ -216,11 +210,10 @@ def line(
     reply: str = "",
     limit: int = MAX_TEXT,
 ) -> str:
-    """One message as its line, with the beginning of what it quotes, or what is said `about` a
-    quote that is not told; a `reply` names what it quotes behind the speaker instead (`replying`).
+    """Render one message as a line, with the beginning of the message it quotes, or `about`, a note
+    on an unreadable quote. `reply` follows the speaker's name instead (`replying`).
 
-    What is quoted cannot end its own quotation, and nobody can write a quotation that looks like
-    ours.
+    A quoted text cannot end its own quotation, and no person's text can look like our quotation.
     """
     text = plain(message.segments, view, self_id=message.self_id)
     if "[" in text:
@@ -229,15 +222,15 @@ def line(
         words = excerpt(quoted, view).translate(INNER_QUOTES)
         about = view.words.quoted.format(who=author(quoted, view), words=words)
     if about == view.words.unreadable and not text:
-        told = about.rstrip()  # it is all there is to be answered
+        told = about.rstrip()  # the note is all there is to answer
     else:
         told = f"{about}{indent(text, view, limit)}"
     return LINE.format(who=f"{author(message, view)}{reply}", text=told)
 
 
 def replying(quoted: MessageReceived, view: View, *, told: bool = True) -> str:
-    """The words behind the name of somebody who quotes this: whose it is, and its beginning,
-    unless it is `told` in the line before.
+    """The text after the name of a person who replies: the quoted person, and the beginning of the
+    quoted message unless it is `told` in the line before.
     """
     who = REPLY.format(who=author(quoted, view))
     words = "" if told else excerpt(quoted, view, MAX_REPLY).translate(INNER_QUOTES)
@@ -245,26 +238,24 @@ def replying(quoted: MessageReceived, view: View, *, told: bool = True) -> str:
 
 
 def excerpt(message: MessageReceived, view: View, limit: int = 200) -> str:
-    """A message in one short line."""
+    """A message in one line of at most `limit` characters."""
     text = " ".join(plain(message.segments, view, self_id=message.self_id).split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def indent(text: str, view: View, limit: int = MAX_TEXT) -> str:
-    """The text with every line but the first indented, whatever Unicode calls a line; cut at
-    `limit` characters.
-    """
+    """Indent every line but the first, by Unicode's line breaks; cut at `limit` characters."""
     return indented(text, limit) or view.words.nothing
 
 
 def indented(text: str, limit: int = MAX_TEXT) -> str:
-    """The same, and empty where there is none."""
+    """Like `indent`, but empty for empty text."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     return "\n  ".join(cut.splitlines())
 
 
 def plain(segments: tuple[Segment, ...], view: View, *, self_id: int) -> str:
-    """The segments as text: what a person would see, the rest as short words in brackets."""
+    """The segments as text: what a person would see, and the rest as short words in brackets."""
     told = [
         visible_text(segment.text) if isinstance(segment, Text) else _plain(segment, view, self_id)
         for segment in segments
@@ -311,7 +302,7 @@ def _plain(segment: Segment, view: View, self_id: int) -> str:
             return _bracket(words.rps, result)
         case Poke():
             return _bracket(words.poke, "")
-        case Contact(kind=kind):  # its number is somebody's account
+        case Contact(kind=kind):  # its number is an account
             return _bracket(words.group if kind == "group" else words.person, "")
         case Location(title=title, content=content):
             return _bracket(words.place, f"{title} {content}")
@@ -324,15 +315,15 @@ def _plain(segment: Segment, view: View, self_id: int) -> str:
 
 
 def _bracket(word: str, detail: str, *more: str, handle: str = "") -> str:
-    """`[word handle detail more]`: what is `more` is safe to stand there, as it is."""
+    """`[word handle detail more]`; `more` must already be safe."""
     told = label(detail, MAX_DETAIL)
     parts = (word, handle, "" if told == word else told, *more)
     return f"[{' '.join(filter(None, parts))}]"
 
 
 def _short(url: str) -> str:
-    """A url without its query where it is long: most of that tells who shared it; none where it is
-    still too long to be of use.
+    """A URL, without its query if it is long, because that mostly identifies the sharer; empty if
+    it is still too long.
     """
     whole = address(url, MAX_URL + 1)
     if len(whole) > MAX_URL:
@@ -341,7 +332,7 @@ def _short(url: str) -> str:
 
 
 def file_size(size: int) -> str:
-    """A size in bytes for people; empty where nobody knows it."""
+    """A size in bytes for people; empty for 0, which means unknown."""
     if size < 1024:
         return f"{size} B" if size else ""
     return f"{size / 1024:.1f} KB" if size < 1024**2 else f"{size / 1024**2:.1f} MB"
@@ -351,11 +342,10 @@ ALL_SAID = "(已用 send_message 回答)"
 
 
 def history_note(words: Wording, what: str) -> UserMessage:
-    """The note, as it stands at the end of a round."""
     return UserMessage(f"{words.heading(words.notes)}\n  {what}")
 
 
 def delivery_note(words: Wording, what: str, *, arrived: int = 0) -> str:
-    """The note on the delivery of an answer, of which so many messages had arrived before."""
+    """The note on an answer's delivery; `arrived` messages of it had arrived before."""
     about = words.about
     return f"{about.answer}{about.part.format(number=arrived) if arrived else ''}{what}"

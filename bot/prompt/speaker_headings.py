@@ -1,9 +1,8 @@
-"""How the prompts of other bots write who speaks, as a table of patterns. Pure.
+"""A table of the headings by which other bots mark speakers in their prompts. Pure.
 
-Models have read the logs of many bots and write such headings themselves: `[UserID:1,Nickname:
-Tom]:`, `<sender>Tom</sender>`, `[Tom/10:00:00]:`, `[2026-11-28 10:00] Tom:`, JSON of a speaker and
-a text. A form may be certain, whoever is named in it, or only with the name of the bot or of a
-person in the prompt (`Sure`).
+Models have seen the logs of many bots and write such headings themselves: `[UserID:1,Nickname:
+Tom]:`, `<sender>Tom</sender>`, `[Tom/10:00:00]:`, `[2026-11-28 10:00] Tom:`, JSON of speaker and
+text. A form counts always, or only with the name of the bot or of a person in the prompt (`Sure`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MOMENT = rf"(?:(?:{DAY}|周.|星期.|今天|昨天)[ T]?\s?(?:{CLOCK})?|{CLOCK})
 TIMED = rf"(?:{DAY}[ T])?{CLOCK}"
 USER_ID, QQ, ID = r"(?:user ?_?id|用户id)", r"qq号?", r"(?:id|uid|账号)"
 
-# Keys of `[key:value,key:value]`, of attributes and of JSON.
+# Keys of `[key:value,key:value]`, attributes and JSON.
 _SPEAKER = """\
 nickname nick sender sendername sender_name speaker
 昵称 发送者 发送人 发言人 发言者 说话人 群名片"""
@@ -38,7 +37,7 @@ _BESIDE = """\
 time timestamp date type message_id messageid msg_id group group_id role
 时间 日期 群 群号 身份"""
 _TEXT = "text content message msg words said reply response answer 内容 消息 文本 发言 回复"
-STRICT = frozenset(f"{_SPEAKER} {_ACCOUNT}".split())  # that name a speaker, and nothing else
+STRICT = frozenset(f"{_SPEAKER} {_ACCOUNT}".split())  # always name a speaker
 NAMES = frozenset(f"{_SPEAKER} {_NAME}".split())
 IDS = frozenset(f"{_ACCOUNT} id 账号".split())
 BESIDE = frozenset(_BESIDE.split())
@@ -56,7 +55,7 @@ MORE = re.compile(r"\s+(?=(?:[A-Za-z_]{2,12}|[\u3400-\u9fff]{2,4})\s?[:：=])")
 
 
 class Sure(Enum):
-    """How much a form says by itself."""
+    """How certain it is that a form is a heading."""
 
     CERTAIN = "is never anything but a heading"
     KNOWN = "is certain with a name that is known, and doubtful without"
@@ -111,7 +110,7 @@ SIGNS = ("[", "【", "［", "<", "{", "(", "（", "20", ":")
 
 
 class SpeakerHeading(NamedTuple):
-    """Who speaks in a line whose words begin at `end`, in this XML element, if any."""
+    """The speaker of a line whose text begins at `end`, inside this XML element, if any."""
 
     name: str
     number: str
@@ -120,7 +119,7 @@ class SpeakerHeading(NamedTuple):
     element: str = ""
 
     def words_of(self, text: str) -> str:
-        """The words behind it, without the tags they stand in."""
+        """The text after the heading, without the tags around it."""
         words = text[self.end :]
         words = _unclosed(words, self.element) if self.element else words
         if opened := OPENING.match(words):
@@ -129,8 +128,6 @@ class SpeakerHeading(NamedTuple):
 
 
 class JsonLine(NamedTuple):
-    """What an object of JSON says, and who."""
-
     name: str
     number: str
     text: str
@@ -138,18 +135,17 @@ class JsonLine(NamedTuple):
 
 
 def may_have_heading(text: str) -> bool:
-    """Whether a line of it, or all of it, may name a speaker in a form of another bot's."""
+    """Whether the text may contain another bot's kind of heading."""
     if not any(map(text.__contains__, SIGNS)):
         return False
     return _may_be_json(text) or MAY_BEGIN.search(text) is not None
 
 
 def heading_of(line: str) -> SpeakerHeading | None:
-    """The heading with which the line begins."""
     return _heading_of(line[:LONGEST])
 
 
-@lru_cache(maxsize=512)  # each line is looked at for several reasons
+@lru_cache(maxsize=512)  # each line is checked several times
 def _heading_of(line: str) -> SpeakerHeading | None:
     if fields := _fields_of(line):
         return fields
@@ -167,8 +163,8 @@ def _unclosed(words: str, element: str) -> str:
 
 
 def speakers_in_json(text: str) -> list[JsonLine]:
-    """The lines of several speakers that the text is as JSON: one object, a list of them, or one in
-    each line. Empty if it is anything else.
+    """The lines of a JSON text: one object, a list of objects, or one per line. Empty if any of it
+    is not a speaker's line.
     """
     if not _may_be_json(text):
         return []
@@ -199,7 +195,7 @@ def _fields_of(line: str) -> SpeakerHeading | None:
 
 
 def _apart(part: str) -> list[str]:
-    """The fields of a part: blanks alone may stand between two, and inside a key."""
+    """Split the fields of a part. Fields may be separated by spaces, and keys may contain them."""
     key, colon, value = (
         re.split(r"([:：=])", part, maxsplit=1) if FIELD.match(part) else ("", "", part)
     )

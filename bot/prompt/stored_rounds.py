@@ -1,6 +1,5 @@
-"""A stored round, as the model is told of it: what a model wrote of our frame, or repeated of our
-own lines, is cut there as it is in an answer, also where it shows only beside the rest of the
-round. Pure.
+"""Prepares stored rounds for the prompt. Frame and echoes are removed as from new answers,
+including those that show only in the context of the round. Pure.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from frostagent.types.messages import AssistantMessage, Message
 def tell_round(
     names: tuple[str, ...], where: Conversation, messages: tuple[Message, ...]
 ) -> tuple[Message, ...]:
-    """The round as the model is told of it, with a note if no answer is left; `names` are those of
-    the bot. The very same object where nothing is cut.
+    """Return the round as the model reads it, with a note if no answer is left; the same object if
+    nothing is removed. `names` are the bot's.
     """
     frames = FrameRemover(names, where.platform_id)
     if all(_is_told_as_stored(frames, message) for message in messages):
@@ -34,7 +33,7 @@ def tell_round(
 
 
 def _is_told_as_stored(frames: FrameRemover, message: Message) -> bool:
-    """Whether there is certainly nothing to cut; looks at each message by itself."""
+    """Whether the message certainly needs no change, judged on its own."""
     if not isinstance(message, AssistantMessage):
         return True
     if not (message.text.strip() or message.tool_calls) or not frames.is_clean(message.text):
@@ -45,7 +44,7 @@ def _is_told_as_stored(frames: FrameRemover, message: Message) -> bool:
 
 
 def _tidied(frames: FrameRemover, message: Message) -> Message | None:
-    """None where nothing is left of a message."""
+    """Return the cleaned message, or None if nothing of it is left."""
     if not isinstance(message, AssistantMessage):
         return message
     tidied = clean_message(

@@ -1,5 +1,5 @@
-"""Rounds that leave the prompt -> the request for their summary, and the summary from its answer.
-Where there was none: a line each. Pure.
+"""Builds the request for a summary of rounds that leave the prompt, and reads its answer. Without
+one, a round becomes a line. Pure.
 """
 
 from __future__ import annotations
@@ -31,11 +31,9 @@ from frostagent.types.ports import ChatModel
 
 MAX_SUMMARY = 600  # characters
 MAX_WORDS = 1500
-"""Characters of one message that is summarised; what was overheard before a question is part of
-it.
-"""
+"""Characters of one summarized message, including what was overheard before its question."""
 MAX_ASIDE = 300  # characters of a call or a result
-MAX_HALF = 40  # characters of a question, and of its answer, that are told in one line
+MAX_HALF = 40  # characters each of the question and answer in a line
 
 LINE = "· {asked} -> {answered}"
 OMITTED = re.compile(
@@ -43,7 +41,7 @@ OMITTED = re.compile(
         re.escape(words.summary.omitted).replace(r"\{number\}", r"(\d+)") for words in WORDINGS
     )
 )
-TOOLS = r"([\w-]+(?:, [\w-]+)*)"  # no sentence of a model's, which an owner would read
+TOOLS = r"([\w-]+(?:, [\w-]+)*)"  # a model's sentences do not match
 BROUGHT = re.compile(
     "|".join(re.escape(words.summary.brought).replace(r"\{tools\}", TOOLS) for words in WORDINGS),
     re.ASCII,
@@ -51,8 +49,8 @@ BROUGHT = re.compile(
 
 
 class Prefix(Struct, frozen=True):
-    """How the requests of a turn began: the transcript, whose rounds begin behind so many messages,
-    the tools, and the model that was asked, where it was not the usual one.
+    """How a turn's requests began: the transcript, whose rounds start after `before` messages, the
+    tools, and the model if it was not the usual one.
     """
 
     transcript: tuple[Message, ...]
@@ -64,10 +62,10 @@ class Prefix(Struct, frozen=True):
 def summary_of_prefix(
     prefix: Prefix, told: tuple[Message, ...], before: str = ""
 ) -> ModelRequest | None:
-    """Asks for a summary of these rounds, and of the summary `before` them, with the very messages
-    that a cache has from the requests of the latest turn, and one instruction behind them.
+    """Build a request that extends the cached messages of the latest turn by one instruction:
+    summarize these rounds and the summary `before` them.
 
-    None where those told other rounds: the window moved, or something was recalled or forgotten.
+    None if that turn showed other rounds: the window moved, or something was recalled or erased.
     """
     end = prefix.before + len(told)
     rounds = prefix.transcript[prefix.before : end]
@@ -79,15 +77,15 @@ def summary_of_prefix(
 
 
 def _begins(shown: Message, first: Message, summary: str) -> bool:
-    """Whether the first of the rounds was told like this, with this summary before it, or none."""
+    """Whether the first round was shown like this, with this summary before it, if any."""
     if not summary:
         return shown == first
     return shown.text.endswith(f"\n  {indented(summary)}\n{first.text}")
 
 
 def summary_request(rounds: Sequence[Sequence[Message]], before: str = "") -> ModelRequest:
-    """Asks for a summary of these rounds and of the summary before them, in the language people
-    speak in them.
+    """Build a request for a summary of these rounds and the summary before them, in the language of
+    the people in them.
     """
     words = _words_of(message for round_ in rounds for message in round_).summary
     told = "\n".join(
@@ -103,24 +101,23 @@ def summary_request(rounds: Sequence[Sequence[Message]], before: str = "") -> Mo
 
 
 def _words_of(messages: Iterable[Message]) -> Wording:
-    """The language people speak in them."""
     said = "\n".join(message.text for message in messages if isinstance(message, UserMessage))
     return ZH if is_chinese(said) else EN
 
 
 def read_summary(completion: Completion) -> str:
-    """The summary, cut to its longest; empty where the answer is none."""
+    """Return the summary, cut to MAX_SUMMARY; empty if the answer is not usable."""
     text = completion.message.text.strip()
     if completion.refusal or completion.finish is FinishReason.CONTENT_FILTER:
         return ""
-    if completion.message.tool_calls:  # it went on with the talk instead
+    if completion.message.tool_calls:  # the model continued the conversation instead
         return ""
     lines = "\n".join(line.strip() for line in text.splitlines() if line.strip())
     return lines if len(lines) <= MAX_SUMMARY else lines[: MAX_SUMMARY - 1] + "…"
 
 
 def in_one_line(round_: Sequence[Message]) -> str:
-    """A round that no summary was made of: the beginning of its question, and of its answer."""
+    """A round as a line: the beginning of its question and of its answer."""
     asked = [
         line
         for message in round_
@@ -137,9 +134,7 @@ def in_one_line(round_: Sequence[Message]) -> str:
 
 
 def continue_summary(summary: str, lines: Iterable[str], *, tokens: float) -> str:
-    """The summary, and behind it these rounds in a line each; the oldest lines are only counted
-    where they have more tokens.
-    """
+    """Append rounds as lines. Beyond `tokens`, the oldest are replaced by their number."""
     before = summary.splitlines()
     words = [line for line in before if not line.startswith("·")]
     older = [line for line in before if line.startswith("·")]
@@ -154,14 +149,14 @@ def continue_summary(summary: str, lines: Iterable[str], *, tokens: float) -> st
 
 
 def outside_tools_in(summary: str) -> tuple[str, ...]:
-    """The tools that brought words from outside into what this summary was made of."""
+    """The tools that brought outside text into what this summary covers."""
     marks = filter(None, map(BROUGHT.fullmatch, summary.splitlines()))
     return tuple(name for mark in marks for name in (mark[1] or mark[2]).split(", "))
 
 
 def with_outside_tools(summary: str, tools: Iterable[str]) -> str:
-    """The summary, which says of these tools, too, that they brought some of it: that outlives any
-    summary of it. What a model writes can only add to them.
+    """Add to the summary that these tools brought part of it. The mark survives further summaries,
+    and a model's text can only add to it.
     """
     if not (names := sorted({*outside_tools_in(summary), *tools})):
         return summary
@@ -171,7 +166,6 @@ def with_outside_tools(summary: str, tools: Iterable[str]) -> str:
 
 
 def _beginning(texts: Sequence[str]) -> str:
-    """Of the last of these."""
     text = " ".join(texts[-1].split()) if texts else "…"
     return text if len(text) <= MAX_HALF else text[: MAX_HALF - 1] + "…"
 
@@ -194,9 +188,7 @@ def _told(message: Message, bot: str) -> Iterator[str]:
 
 
 def _ending(text: str) -> str:
-    """The end of what was rendered for the model, where the question is; nobody's words begin a
-    line of it either.
-    """
+    """The end of a rendered message, which holds the question. No person's text begins a line."""
     if len(text) <= MAX_WORDS:
         return text
     cut, _, lines = text[-MAX_WORDS:].partition("\n")

@@ -1,7 +1,7 @@
-"""The words of the prompt: all that a model reads from us and that is no tool's.
+"""The text of prompts, apart from that of tools.
 
-They are an interface, in one file for each language: `wording_zh.py`, `wording_en.py`. Signs stand
-in both alike: a speaker is `name#2`, a heading is in square brackets, a quotation in 「」.
+It is an interface, with one file per language: `wording_zh.py`, `wording_en.py`. Both use the same
+marks: a speaker is `name#2`, a heading is in square brackets, a quotation in 「」.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from frostagent.words import Words
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SegmentWords:
-    """Names for what is no text, as they stand in brackets."""
+    """Names of non-text segments, shown in brackets."""
 
     face: str
     sticker: str
@@ -38,9 +38,7 @@ class SegmentWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoteWords:
-    """Notes on what became of the bot's words; `refused` takes a reason, `part` and `drafted` a
-    number.
-    """
+    """Notes on deliveries; `refused` takes a reason, `part` and `drafted` take a number."""
 
     unanswered: str
     stopped: str
@@ -56,8 +54,8 @@ class NoteWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SummaryWords:
-    """The request for a summary, and its parts; `omitted` takes a number, `brought` the names of
-    tools. `request` stands behind the conversation itself.
+    """The request for a summary, and its parts. `omitted` takes a number, `brought` the names of
+    tools. `request` follows the conversation itself.
     """
 
     instructions: str
@@ -71,11 +69,11 @@ class SummaryWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wording:
-    """One language's words. `rules` takes the name of the bot and the headings.
+    """The text of one language. `rules` takes the bot's name and the headings.
 
-    `quoted` takes who and words, `more` a number. `places` are those of pictures: question, quoted,
-    forwarded; `lacks` say why something cannot be had. `here` takes the name of a group. `examples`
-    are questions as a model reads them, and answers to these: for one that said the frame back.
+    `quoted` takes who and words, `more` a number. `places` are those of images: question, quoted,
+    forwarded; `lacks` are the reasons why something is missing. `here` takes the name of a group.
+    `examples` are rendered questions with their answers, for a model that repeated the frame.
     """
 
     language: str
@@ -112,5 +110,4 @@ class Wording:
     engine: tuple[Words, Words]
 
     def heading(self, word: str, moment: str = "") -> str:
-        """A heading of the frame: `[提问 14:10]`."""
         return f"[{word} {moment}]" if moment else f"[{word}]"

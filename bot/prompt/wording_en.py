@@ -1,5 +1,3 @@
-"""The words of the prompt in English."""
-
 from __future__ import annotations
 
 from bot.core.engine_words import by_asker

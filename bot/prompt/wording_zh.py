@@ -1,5 +1,3 @@
-"""The words of the prompt in Chinese."""
-
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,1 +1,1 @@
-"""The process itself: clock, loop, collector, reloading, observers, watchdog."""
+pass

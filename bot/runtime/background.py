@@ -1,6 +1,4 @@
-"""What runs beside everything else for as long as the bot does: loops, and what is read from the
-journal at the start.
-"""
+"""Background loops of a bot, and what is read from the journal at the start."""
 
 from __future__ import annotations
 
@@ -13,19 +11,19 @@ from typing import Any, Final, TypeAlias
 
 from frostagent.types.ports import Clock
 
-RETRY: Final = 2.0  # seconds between two tries to read what could not be read
+RETRY: Final = 2.0  # seconds between two attempts to load
 
 Load: TypeAlias = Callable[[], Awaitable[bool]]
-"""Reads something from the journal. False: it cannot be read now, and nothing is changed."""
+"""Reads from the journal. Returns False, without a change, if that fails now."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """A loop that runs until the bot ends. It may return earlier if it has nothing left to do. One
-    that `needs_account` looks at once for a connected account, so it starts after the first events
-    have passed.
+    """A loop that runs until the bot ends; it may return early if it has nothing left to do. One
+    that `needs_account` starts only after the first events, because it uses a connected account at
+    once.
     """
 
     name: str
@@ -35,9 +33,9 @@ class Background:
 
 @asynccontextmanager
 async def run_background(loops: Iterable[Background]) -> AsyncIterator[None]:
-    """Run all loops while the block runs. None is restarted, as its state may be broken: if one
-    fails, its name is logged, the block is cancelled and the error raised, so that the process ends
-    and is started anew.
+    """Run all loops while the block runs. None is restarted, because its state may be broken: if
+    one fails, its name is logged, the block is cancelled and the error raised, so that the process
+    restarts.
     """
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_run_loop(loop), name=loop.name) for loop in loops]
@@ -57,14 +55,14 @@ async def _run_loop(loop: Background) -> None:
 
 
 async def retry_until_loaded(load: Load, clock: Clock) -> None:
-    """Return once it is loaded; try every RETRY seconds."""
+    """Return once `load` succeeds; it is tried every RETRY seconds."""
     while not await load():
         await clock.sleep(RETRY)
 
 
 class StartupLoader:
-    """Loads what the journal keeps for the bot: once before events are taken, in this order, and
-    what could not be read then, until it can be.
+    """Loads the bot's state from the journal: once in this order before events are accepted, and
+    then whatever failed, until it succeeds.
     """
 
     def __init__(self, loads: Iterable[Load], *, clock: Clock) -> None:
@@ -72,11 +70,10 @@ class StartupLoader:
         self._clock = clock
 
     async def start(self) -> None:
-        """Try each once."""
         self._left = tuple([load for load in self._left if not await load()])
 
     async def run(self) -> None:
-        """Go on with those that failed, side by side."""
+        """Retry those that failed, in parallel."""
         if not self._left:
             return
         await self._clock.sleep(RETRY)

@@ -1,4 +1,4 @@
-"""The event loop that a command runs in: which one it is, its signals, and the way out of it."""
+"""The event loop of a command, its signals, and its exit."""
 
 from __future__ import annotations
 
@@ -12,38 +12,36 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
-with contextlib.suppress(ImportError):  # as on Windows
+with contextlib.suppress(ImportError):  # not on Windows
     import uvloop
 
-BAD_CONFIGURATION = 2  # exit code of what cannot run as it is configured
+BAD_CONFIGURATION = 2  # exit code for an invalid configuration
 
 
 def on_signal(name: signal.Signals, do: Callable[[], object]) -> None:
-    """Do something in the running loop whenever this signal comes. Does nothing in a thread that
-    gets no signals.
-    """
+    """Call `do` in the running loop on each signal. No effect in a thread without signals."""
     loop, context = asyncio.get_running_loop(), contextvars.copy_context()
 
     def pass_on(_number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            # Else it would have the context of what the signal interrupts, as a run's.
+            # Otherwise it would run in the context that the signal interrupts, such as a run's.
             loop.call_soon_threadsafe(do, context=context)
 
     with contextlib.suppress(RuntimeError, ValueError):
         try:
             loop.add_signal_handler(name, do)
-        except NotImplementedError:  # as on Windows
+        except NotImplementedError:  # on Windows
             signal.signal(name, pass_on)
 
 
 def exit_process(code: int = 0) -> NoReturn:
-    """End the process at once, when all is done but for a thread that hangs."""
+    """End the process at once, although a thread hangs."""
     sys.stdout.flush()
     os._exit(code)
 
 
 def leaf_exceptions(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """The exceptions inside a group, however deep."""
+    """Yield the exceptions of nested groups."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
             yield from leaf_exceptions(error)
@@ -52,5 +50,5 @@ def leaf_exceptions(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseEx
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed."""
+    """Return uvloop's factory if it is installed."""
     return uvloop.new_event_loop if "uvloop" in globals() else None

@@ -1,4 +1,4 @@
-"""Observers of runs: the log line an operator greps, and a fan-out to several observers."""
+"""Observers of runs: the operator's log, and a fan-out."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ EVENTS: Final = frozenset(get_args(RunEvent))
 
 
 class LogObserver:
-    """One line when a run starts, waits, goes on and ends, more at DEBUG; never what people or the
-    model said.
+    """One line when a run starts, waits, continues and ends, more at DEBUG; never the text of
+    people or the model.
 
-    Of an error the class: the words behind it, at DEBUG, are a vendor's, who may repeat what people
-    said.
+    An error is logged by its class. Its text appears at DEBUG only, because a vendor may quote
+    people in it.
     """
 
     def notice(self, event: RunEvent) -> None:
         match event:
             case StepFinished() if not logger.isEnabledFor(logging.DEBUG):
-                pass  # what nearly all runs have comes first: a class that is not it takes its time
+                pass  # the most frequent case first, for speed
             case RunStarted(parent=parent) if parent:
                 logger.info("run %s started inside of run %s", event.run_id, parent)
             case RunStarted():
@@ -93,8 +93,8 @@ def _tell_of_end(event: RunFinished) -> None:
 
 
 class Observers:
-    """Passes each event on to several observers, in order; one that breaks does not silence the
-    others. An observer gets all kinds of events, or only those that its `notices` names.
+    """Passes each event to several observers, in order. One that raises does not stop the others.
+    An observer receives all events, or only the types in its `notices`.
     """
 
     def __init__(self, observers: Sequence[Observer]) -> None:

@@ -1,8 +1,8 @@
-"""Hiding a process from the others of its account, as from programs that tools run: memory,
-environment.
+"""Hides this process's memory and environment from others of its account, such as programs that
+tools run.
 
-The settings hold every secret once they are read. Until then all of it lies in the environment,
-which any process of the same account could read in /proc, and which children would inherit.
+Before the settings are read, all secrets are in the environment, which any process of the same
+account could read in /proc and children would inherit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def hide_process() -> None:
-    """No core dumps, and nobody but root reads our memory and environment in /proc. Linux only."""
+    """Disable core dumps, and leave memory and environment in /proc to root. Linux only."""
     if sys.platform != "linux":
         return
     try:
@@ -33,9 +33,7 @@ def hide_process() -> None:
 
 
 def forget_secrets(environ: MutableMapping[str, str], names: Iterable[str]) -> None:
-    """Take these variables out of the environment, and out of the memory they came in (what /proc
-    shows).
-    """
+    """Remove these variables from the environment and, on Linux, wipe them from /proc."""
     for name in {*names} & {*environ}:
         if sys.platform == "linux":
             _wipe(name)
@@ -43,7 +41,7 @@ def forget_secrets(environ: MutableMapping[str, str], names: Iterable[str]) -> N
 
 
 def _wipe(name: str) -> None:
-    """Overwrite the value where the system put it at the start."""
+    """Overwrite the value in the process's initial environment."""
     library = ctypes.CDLL(None)
     library.getenv.restype = ctypes.c_void_p
     place = library.getenv(name.encode())

@@ -1,7 +1,7 @@
-"""Files are read once more while everything goes on: `python -m bot reload`, or SIGHUP.
+"""Reloads files while the bot runs: `python -m bot reload`, or SIGHUP.
 
-What cannot be used is told with its mend, and what was there before is kept; nothing in here ends
-the process.
+An unusable file is reported with its remedy, and the previous content stays in use. Nothing here
+ends the process.
 """
 
 from __future__ import annotations
@@ -16,26 +16,23 @@ from frostagent.types.errors import Problem
 logger = logging.getLogger(__name__)
 
 Reload: TypeAlias = Callable[[], tuple[Problem, ...]]
-"""Reads something once more and uses it from now on; what is wrong with it, of which nothing is
-used.
-"""
+"""Reloads something and returns its problems; if there are any, nothing of it is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReloadResult:
-    """The outcome, a line for each; `whole` where nothing had to be kept as it was."""
+    """A line per file; `whole` is false if any previous content stayed in use."""
 
     lines: tuple[str, ...] = ()
     whole: bool = True
 
     def and_then(self, level: int, line: str) -> ReloadResult:
-        """With one more line, which is logged."""
         logger.log(level, line)
         return ReloadResult((*self.lines, line), self.whole and level < logging.WARNING)
 
 
 def reload_all(reloads: Mapping[str, Reload]) -> ReloadResult:
-    """Everything once more, each on its own; the names are for people."""
+    """Reload everything, each independently of the others; the keys are names for people."""
     told = ReloadResult()
     for name, reload in reloads.items():
         try:

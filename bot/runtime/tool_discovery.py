@@ -1,9 +1,9 @@
-"""Where tools come from: the packaged ones, and a folder of the operator's own. A tool is a file
-that is there.
+"""Finds tools in the packaged modules and in the operator's folder. A file there needs no
+registration.
 
-A file that cannot be used is a problem with its line, and costs only its own tools. A second tool
-of a name is one too, unless it says `replace=True`. Nothing is written into the operator's folder,
-and its modules are called `tools_dir_...`, so that a `json.py` there is nobody else's `json`.
+An unusable file is reported with its line and costs only its own tools. So is a second tool of the
+same name, unless it says `replace=True`. Nothing is written to the operator's folder. Its modules
+are named `tools_dir_...`, so that a `json.py` there does not shadow `json`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PACKAGE = "tools_dir_"
 
 @dataclass(frozen=True, slots=True)
 class FoundTools:
-    """Tools, each with the file it is told to be in, what could not be used, and commands."""
+    """Tools with the file each is reported by, problems, and commands."""
 
     tools: tuple[tuple[Tool, str], ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -49,9 +49,7 @@ class FoundTools:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """The tools there are, one of each name, sorted by name; and what was left out, or is
-    doubtful.
-    """
+    """The tools, one of each name, sorted by name; and all problems."""
 
     tools: tuple[Tool, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -59,20 +57,17 @@ class Discovered:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names."""
         return tuple(tool.name for tool in self.tools)
 
 
 class ToolSource(Protocol):
-    """Somewhere tools come from."""
-
     def find(self) -> FoundTools:
-        """All that is there; whatever is wrong with one of them is a problem, and never raised."""
+        """Return everything found. Never raises for an unusable tool: that is a problem."""
         ...
 
 
 def discover(*sources: ToolSource) -> Discovered:
-    """The tools of all sources; a later one may replace what an earlier one has, if it says so."""
+    """Collect the tools of all sources. A later tool replaces an earlier one only if it says so."""
     tools: dict[str, tuple[Tool, str]] = {}
     problems: list[Problem] = []
     commands: list[Command] = []
@@ -93,7 +88,6 @@ def discover(*sources: ToolSource) -> Discovered:
 
 
 def report(problems: Iterable[Problem]) -> None:
-    """Tell the operator's log, a line each."""
     for problem in problems:
         logger.warning("tools: %s", problem)
 
@@ -103,12 +97,9 @@ def report(problems: Iterable[Problem]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PackagedTools:
-    """The modules of a package, as `tools/`."""
-
     package: ModuleType
 
     def find(self) -> FoundTools:
-        """The tools of its modules."""
         return _look_into(
             self.package.__name__, list(self.package.__path__), label=self.package.__name__
         )
@@ -116,23 +107,20 @@ class PackagedTools:
 
 @dataclass(frozen=True, slots=True)
 class ToolFolder:
-    """The operator's own folder: each file and each package in it, unless its name begins with an
-    underscore.
+    """The operator's folder: its files and packages, unless their names begin with an underscore.
 
-    Its modules can import each other as `from . import dice`, and all of ours.
+    Its modules can import each other (`from . import dice`) and all of ours.
     """
 
     folder: Path
 
     @property
     def package(self) -> str:
-        """The name of the package of its modules; each folder is another one."""
+        """The package name of its modules, unique per folder."""
         return PACKAGE + hashlib.sha256(str(self.folder.absolute()).encode()).hexdigest()[:8]
 
     def find(self) -> FoundTools:
-        """The tools of its modules; that others can write there is a problem as well: whoever can,
-        is the bot.
-        """
+        """Return its tools. If others can write to the folder, they control the bot: a problem."""
         try:
             inside = sorted(
                 path for path in self.folder.iterdir() if path.suffix == ".py" or path.is_dir()
@@ -166,8 +154,8 @@ class ToolFolder:
 
 
 def _doubt(path: Path) -> Problem | None:
-    """The fault of a file as a file; a link to nowhere (an editor's lock) costs nobody else's
-    tools.
+    """The problem of a file's type or mode. A dangling link whose name begins with a dot, such as
+    an editor's lock, is none.
     """
     try:
         mode = path.stat().st_mode
@@ -191,20 +179,19 @@ def _is_dotted(path: Path) -> bool:
 
 
 class Loader(SourceFileLoader):
-    """Reads a module from its source each time, and writes nothing beside it."""
+    """Loads a module from its source each time, and writes no bytecode."""
 
     def path_stats(self, path: Any) -> Any:
-        """Asked for the sake of bytecode only."""
+        """Used for bytecode only."""
         raise OSError(f"no bytecode is kept for {path!r}")
 
 
 class Finder:
-    """Finds the modules of the operator's folders, and no others."""
+    """Finds only modules of the operator's folders."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, _target: object = None
     ) -> ModuleSpec | None:
-        """Fits `sys.meta_path`."""
         if not name.startswith(PACKAGE):
             return None
         finders = (FileFinder(place, (Loader, SOURCE_SUFFIXES)) for place in path or ())
@@ -217,9 +204,9 @@ class Finder:
 
 
 def _look_into(package: str, folders: list[str], *, label: str, empty: bool = False) -> FoundTools:
-    """Every module of a package; where `empty` says so, one without a tool is a problem.
+    """Load every module of a package. With `empty`, one without a tool is a problem.
 
-    `label` is what people call the folder: what is wrong is told as `label/file.py:line`.
+    `label` is the folder's name in problems: `label/file.py:line`.
     """
     tools: dict[int, tuple[Tool, str]] = {}
     commands: dict[int, Command] = {}
@@ -245,7 +232,7 @@ def _look_into(package: str, folders: list[str], *, label: str, empty: bool = Fa
 
 
 def _all_of(kind: type[T], module: ModuleType) -> Iterator[T]:
-    """All of this kind in a module: alone, and in lists."""
+    """Yield the module's values of this type, alone or in lists."""
     for value in vars(module).values():
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, kind):
@@ -253,9 +240,7 @@ def _all_of(kind: type[T], module: ModuleType) -> Iterator[T]:
 
 
 def _broken(error: BaseException, place: str, folders: list[str], label: str) -> Problem:
-    """The fault of the file, and where it is: the innermost line of it, not of a library that it
-    calls.
-    """
+    """Describe the error, with the innermost line in these folders, not in a library."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     what = str(error)
     if isinstance(error, SyntaxError):

@@ -1,5 +1,3 @@
-"""Which version runs."""
-
 from __future__ import annotations
 
 import importlib.metadata
@@ -8,7 +6,7 @@ from functools import cache
 
 @cache
 def version() -> str:
-    """The installed version, or "dev" where the project runs from a bare checkout."""
+    """The installed version, or "dev" in a bare checkout."""
     try:
         return importlib.metadata.version("frostagent")
     except importlib.metadata.PackageNotFoundError:
@@ -16,5 +14,5 @@ def version() -> str:
 
 
 def user_agent(contact: str = "") -> str:
-    """The User-Agent of requests to strangers; `contact` is how to reach whoever runs the bot."""
+    """The User-Agent of web requests; `contact` is how to reach the operator."""
     return f"FrostAgent/{version()}" + (f" (+{contact})" if contact else "")

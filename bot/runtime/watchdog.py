@@ -1,8 +1,7 @@
-"""Notices when the event loop stands still for more than a second: then nobody is heard, answered
-or pinged.
+"""Reports when the event loop stalls for more than a second.
 
-The loop notes the time four times a second, which costs a message nothing; a thread looks whether
-it still does, and if not, at what the loop is doing.
+The loop records the time four times a second, at no cost per message. A thread checks it and,
+during a stall, records what the loop is doing.
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ logger = logging.getLogger(__name__)
 
 STALL = 1.0  # seconds
 TICK = 0.25
-DEEPEST = 8  # frames of what it was doing, the innermost
+DEEPEST = 8  # innermost frames shown
 
 
 class Watchdog:
-    """`run` is its task. Each stall is one line of the log, told when it is over, and passed to
-    `stalled` (seconds).
-
-    One that lasts ten times as long is told while it lasts, too.
+    """`run` is its task. Each stall is logged when it is over, and its seconds are passed to
+    `stalled`. One ten times as long is also logged while it lasts.
     """
 
     def __init__(
@@ -64,7 +61,7 @@ class Watchdog:
             self._over.set()
 
     def _watch(self, loop: int) -> None:
-        told = 0.0  # the tick after which a long one was told
+        told = 0.0  # the tick whose long stall was logged
         while not self._over.wait(TICK):
             ticked = self._ticked
             stood = self._clock.monotonic() - ticked - TICK
@@ -78,9 +75,9 @@ class Watchdog:
 
 
 def doing(thread: int) -> str:
-    """The place where a thread is, in one line, the innermost call last.
+    """Return a thread's innermost calls in one line, the innermost last.
 
-    No line of source is looked up: each file would stay in memory as a whole.
+    Source lines are not looked up, since that would keep each file in memory.
     """
     frame = sys._current_frames().get(thread)  # noqa: SLF001  # the one way to see another thread's stack
     inner = [] if frame is None else islice(traceback.walk_stack(frame), DEEPEST)

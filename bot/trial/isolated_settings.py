@@ -1,6 +1,4 @@
-"""The settings of a bot that runs apart from the configured one: of a trial, and of the terminal
-chat.
-"""
+"""The settings of a bot apart from the configured one: of a trial, and of the terminal chat."""
 
 from __future__ import annotations
 

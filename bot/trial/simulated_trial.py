@@ -38,7 +38,7 @@ from frostagent.types.errors import ConfigError, MediaError
 
 SETTLED_WITHIN: Final = 600.0  # seconds for one line; a run itself ends sooner
 FOUND_WITHIN: Final = 30.0
-"""Seconds for a line that nobody heard: the bot may come back and find it in the history."""
+"""Seconds for a message sent while the bot is away: it may return and find it in the history."""
 MAX_LINES: Final = 200
 MAX_PICTURE: Final = 8 * 2**20  # bytes
 MAX_PICTURES: Final = 16 * 2**20  # bytes of all pictures together
@@ -48,12 +48,10 @@ LONGEST_NAME: Final = 40  # characters
 MOST_GUESTS: Final = 8
 """If more join, the first to have joined leaves."""
 MOST_SOURCES: Final = 64
-"""If there are more, words of anybody may have been brought here."""
+"""If there are more, messages of any person may have been brought here."""
 
 
 class Guests:
-    """The people whose questions were brought into the simulated group."""
-
     def __init__(self, world: World) -> None:
         self._world = world
         self._home = next(iter(world.groups))
@@ -77,7 +75,7 @@ class Guests:
         return person.name
 
     def may_have_words_of(self, user: int, group: int) -> bool:
-        """Whether words of this person, or of this group, may have been brought here."""
+        """Whether messages of this person or group may have been brought here."""
         return len(self._sources) >= MOST_SOURCES or any(
             one.is_of(user, group) for one in self._sources
         )
@@ -119,7 +117,6 @@ class Album:
         self._number = 0
 
     def add(self, data: bytes) -> int:
-        """Keep a picture. Returns its number."""
         self._number += 1
         self._pictures[self._number] = data
         while sum(map(len, self._pictures.values())) > MAX_PICTURES:
@@ -135,12 +132,10 @@ class Album:
         return data
 
     def replace(self, number: int, data: bytes) -> None:
-        """Replace a picture, unless it was dropped."""
         if number in self._pictures:
             self._pictures[number] = data
 
     def clear(self) -> None:
-        """Drop all."""
         while self._pictures:
             self._on_drop(self._pictures.popitem()[0])
 
@@ -155,11 +150,9 @@ class LineWatcher:
         self._said: asyncio.Queue[tuple[TriedService, Simulator, int]] = asyncio.Queue()
 
     def watch(self, service: TriedService, simulator: Simulator, message_id: int) -> None:
-        """Watch this message."""
         self._said.put_nowait((service, simulator, message_id))
 
     async def run(self) -> None:
-        """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 group.create_task(self._report_settled(*await self._said.get()))
@@ -174,9 +167,7 @@ class LineWatcher:
 
 
 class SimulatedTrial:
-    """Fits `Trial`. The simulator reports to it what the bot says; `connect` it with simulator and
-    service.
-    """
+    """A `Trial`. `connect` it to simulator and service; the simulator reports messages."""
 
     def __init__(
         self, world: World, *, wanted: TrialOptions, account: TrialAccount | None = None
@@ -201,39 +192,33 @@ class SimulatedTrial:
         self._sums = UsageSum()
 
     def connect(self, service: TriedService, simulator: Simulator) -> None:
-        """From now on testers can speak. When the bot forgets anybody, the trial is erased."""
+        """Attach the running service. When the bot erases anyone's data, the trial is erased."""
         self._service, self._simulator = service, simulator
         service.app.forgetting.follow(lambda _: self.erase())
 
     def close(self) -> None:
-        """Note that the journal is closed."""
         self._is_over = True
 
     @property
     def people(self) -> tuple[str, ...]:
-        """The names of the members who may speak: all but the bot."""
         own, people = self._world.self_id, self._world.people(self._home)
         return tuple(name for name, number in people.items() if number != own)
 
     @property
     def lines(self) -> tuple[TrialLine, ...]:
-        """What was said and what happened, oldest first."""
         return tuple(self._lines)
 
     @property
     def showing(self) -> ConsoleQueries:
-        """Its own journal."""
         return self._running.app.journal.shown
 
     @property
     def is_busy(self) -> bool:
-        """Whether the bot is answering."""
         lanes = self._running.app.lanes
         return bool(lanes.active or lanes.waiting)
 
     @property
     def where(self) -> Conversation:
-        """The group."""
         return Conversation(self._world.self_id, "group", self._home)
 
     async def settle(self) -> None:
@@ -242,7 +227,7 @@ class SimulatedTrial:
 
     @property
     def ceiling(self) -> TrialLimits | None:
-        """The most it may take; None if there is no limit."""
+        """The most it may spend; None if there is no limit."""
         return None if self._account is None else self._account.ceiling
 
     @property
@@ -251,7 +236,7 @@ class SimulatedTrial:
         return "" if self._account is None else self._account.lacks
 
     async def taken(self) -> UsageSum:
-        """What its requests took, by its journal. Requests in progress count as far as known."""
+        """What its requests used, by its journal. Requests in progress count as far as known."""
         rows = None
         if not self._is_over:
             await self.settle()
@@ -270,7 +255,6 @@ class SimulatedTrial:
         )
 
     def note(self, who: str, text: str) -> None:
-        """Add a line: something said, or something that happened."""
         self._add(TrialLine(who, text))
 
     def note_sent(self, message: SentMessage) -> None:
@@ -295,20 +279,19 @@ class SimulatedTrial:
             self.line_watcher.watch(self._running, self._simulator, message_id)
 
     def note_gesture(self, gesture: Gesture) -> None:
-        """Add something that the bot did without words, as poking somebody."""
+        """Add something that the bot did without text, such as a poke."""
         names = {number: name for name, number in self._world.people(self._home).items()}
         self.note(BOT, render_gesture(gesture, names).removeprefix(f"{BOT}: "))
 
     def propose(self, who: str, question: str, source: Source | None = None) -> None:
-        """Have a question ready, whose asker joins the group."""
+        """Prepare a question; its asker joins the group."""
         self.draft = TrialLine(self._guests.admit(who, source), question)
 
     def has_words_of(self, user: int, group: int) -> bool:
-        """Whether words of this person, or of this group, may have been brought here."""
+        """Whether messages of this person or group may have been brought here."""
         return self._guests.may_have_words_of(user, group)
 
     def erase(self) -> None:
-        """Forget everything that was said here."""
         self.draft = None
         self._lines.clear()
         self._album.clear()
@@ -350,13 +333,12 @@ class SimulatedTrial:
         await wait_idle(self._running)
 
     async def inject_fault(self, fault: str) -> None:
-        """Make one of the faults happen."""
         if fault in self.faults and self._simulator is not None:
             reply = await obey(self._simulator, f"!{fault}")
             self._add(TrialLine("", f"!{fault}: {reply}", happened=fault))
 
     async def picture(self, number: int) -> bytes:
-        """A picture of a line, as JPEG. What the bot sends is untrusted: it is decoded apart."""
+        """Return the image of a line as JPEG. The bot's images are untrusted, so decoded apart."""
         data = self._album.get(number)
         if number not in self._decoded:
             data = await self._running.app.decoder.decode(data)
@@ -401,9 +383,9 @@ async def wait_idle(service: TriedService) -> None:
 async def wait_settled(
     service: TriedService, simulator: Simulator, messages: Sequence[int]
 ) -> None:
-    """Wait until the bot has done everything about these messages. Raises TimeoutError.
+    """Wait until the bot has finished with these messages. Raises TimeoutError.
 
-    For messages that it could not hear, wait FOUND_WITHIN seconds at most: a bot that comes back
+    Messages sent while the bot was away are given at most FOUND_WITHIN seconds: a bot that returns
     finds them in the history.
     """
     world = simulator.world

@@ -63,9 +63,9 @@ async def open_trial(
     mask: Mask,
 ) -> AsyncIterator[SimulatedTrial]:
     """Run a trial while the block runs. `texts` are the personas' current texts by key. With an
-    `account` the bot's own model is asked and the account pays, else the demo model. A trial that
-    could not use its persona has a `trouble`. Raises ConfigError, inside a group, and OSError if
-    its journal cannot be created.
+    `account` the bot's own model is asked and charged to it, else the demo model is used. If its
+    persona cannot be used, the trial has a `trouble`. Raises ConfigError, inside a group, and
+    OSError if its journal cannot be created.
     """
     trial = SimulatedTrial(world := demo_world(), wanted=wanted, account=account)
     token = secrets.token_hex(16)  # else others on this machine could listen
@@ -105,9 +105,7 @@ async def open_trial(
 async def use_persona(
     personas: Personas, where: Conversation, wanted: TrialOptions, texts: Mapping[str, str]
 ) -> bool:
-    """Set the personas' texts, and choose the wanted persona with its wanted text. False if that is
-    not possible.
-    """
+    """Set the personas' texts, and choose the wanted persona and text. False if that fails."""
     for key, text in texts.items():
         await personas.change(key, text)
     if wanted.text and not await personas.change(wanted.key, wanted.text):
@@ -118,7 +116,7 @@ async def use_persona(
 
 
 def remove_leftovers() -> None:
-    """Delete the folders of trials whose process was killed: they hold what people said."""
+    """Delete the folders of trials whose process was killed: they hold messages of people."""
     for folder in Path(gettempdir()).glob(f"{PREFIX}*-*"):
         pid = folder.name.removeprefix(PREFIX).partition("-")[0]
         if pid.isascii() and pid.isdigit() and not _is_alive(int(pid)):

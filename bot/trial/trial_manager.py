@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 IDLE: Final = 600.0  # seconds without use after which a trial ends
 OPEN_WITHIN: Final = 20.0  # seconds
 COST, TOKENS, REQUESTS = 0.25, 100_000, 40
-"""The most that one trial with the bot's own model may take: US dollars, tokens, requests."""
+"""The limits of one trial with the bot's own model: US dollars, tokens, requests."""
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class _Request:
     is_forgotten: bool = False  # the person or group of the question that was brought along
 
     def answer(self, reason: str) -> None:
-        if not self.result.done():  # else the request was given up
+        if not self.result.done():  # the requester has given up
             self.result.set_result(reason)
 
     def forget(self, note: SubjectErased) -> None:
@@ -48,10 +48,10 @@ class _Request:
 
 
 class TrialManager(TrialRuns):
-    """Fits `TrialRuns`; `run` is its task.
+    """The `TrialRuns` port; `run` is its task.
 
-    - `open_trial` opens a trial; `ceiling` reads what one with the bot's own model may take.
-    - `find_lack` tells why one with this ceiling may not be opened now: `often`, `spent` or
+    - `open_trial` opens a trial; `ceiling` reads the limits of one with the bot's own model.
+    - `find_lack` returns why one with this ceiling may not be opened now: `often`, `spent` or
       `failed`; empty if it may.
     - `on_end` is called with the usage of each trial with the bot's own model.
     - `home` is a trial that is current while no other is open, and never ends.
@@ -85,13 +85,12 @@ class TrialManager(TrialRuns):
 
     @property
     def ceiling(self) -> TrialLimits | None:
-        """The most that a trial with the bot's own model may take; None for the demo model."""
+        """The limits of a trial with the bot's own model; None for the demo model."""
         is_demo = self._home is not None and not self._home.wanted.is_real
         return None if is_demo else self._ceiling()
 
     @property
     def current(self) -> Trial | None:
-        """The open trial."""
         return self._trial or self._home
 
     @property
@@ -100,11 +99,11 @@ class TrialManager(TrialRuns):
         return self._trial is not None
 
     def touch(self) -> None:
-        """Note that somebody uses the trial."""
+        """The trial is in use: restart its idle time."""
         self._last_used = self._clock.monotonic()
 
     async def open(self, wanted: TrialOptions) -> str:
-        """End the open trial, and open another. Returns why that failed, or nothing. Raises
+        """End the open trial, and open another. Returns why that failed, or an empty string. Raises
         TimeoutError.
         """
         request = _Request(wanted, asyncio.get_running_loop().create_future())
@@ -128,7 +127,7 @@ class TrialManager(TrialRuns):
         await self._gone.wait()
 
     def forget(self, note: SubjectErased) -> None:
-        """A person or group is forgotten: a trial with words of theirs ends, or is not opened."""
+        """After an erasure, end or do not open a trial with messages of this person or group."""
         for request in self._waiting:
             request.forget(note)
         if self._trial is not None and self._trial.has_words_of(note.user, note.group):
@@ -137,7 +136,7 @@ class TrialManager(TrialRuns):
 
     async def run(self) -> None:
         """Run the requested trials, one after the other, until cancelled."""
-        is_trial.set(True)  # marks what this task and those of a trial log
+        is_trial.set(True)  # marks the log lines of this task and of trials
         while True:
             request = await self._requests.get()
             self._over.clear()
@@ -154,7 +153,6 @@ class TrialManager(TrialRuns):
                 request.answer("failed")
 
     async def _hold(self, request: _Request) -> None:
-        """Run one trial until it is over."""
         wanted = request.wanted
         model = "the bot's own model" if wanted.is_real else "the demo model"
         logger.info("Try it on the console: a simulated group with %s is open", model)
@@ -183,7 +181,7 @@ class TrialManager(TrialRuns):
 
 
 def ceiling_of(settings: Settings) -> TrialLimits | None:
-    """The most that a trial with the bot's own model may take; None if no model is set."""
+    """The limits of a trial with the bot's own model; None if no model is set."""
     if not settings.llm_base_url:
         return None
     unpriced = dict.fromkeys(name for name, price in prices_asked(settings) if price is None)

@@ -1,11 +1,10 @@
-"""Alembic's scripts: env.py connects them to our tables, versions/ has one module for each revision
-of the schema.
+"""Alembic's scripts: env.py connects them to our tables; versions/ has a module per revision.
 
-They begin with the baseline (`baseline.py`), and what follows is kept for ever. A new revision:
-change tables.py, add its number to REVISIONS there, and write `versions/r<number>_<word>.py` beside
-the last one. The tests compare what the scripts make with what tables.py says.
+They begin with the baseline (`baseline.py`); later ones are kept for ever. A new revision: change
+tables.py, add its number to REVISIONS there, and write `versions/r<number>_<word>.py`. Tests
+compare the result of the scripts with tables.py.
 
-The one package that imports Alembic, itself imported only to migrate.
+Only this package imports Alembic, and it is imported only to migrate.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ SCRIPTS = Path(__file__).parent
 
 
 def configuration(connection: Connection) -> Config:
-    """Alembic's configuration for our scripts, working inside the connection's transaction."""
+    """Alembic's configuration for these scripts, inside the connection's transaction."""
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
@@ -28,7 +27,5 @@ def configuration(connection: Connection) -> Config:
 
 
 def migrate(connection: Connection) -> None:
-    """Run every revision the database has not seen. Raises the database's errors; the caller rolls
-    back.
-    """
+    """Run every missing revision. Raises the database's errors; the caller rolls back."""
     command.upgrade(configuration(connection), "head")

@@ -1,6 +1,4 @@
-"""Alembic's environment for every command: it works on the connection it is given, inside that
-one's transaction.
-"""
+"""Alembic's environment: it works on the given connection, inside its transaction."""
 
 from __future__ import annotations
 
@@ -12,6 +10,6 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     version_table=versions.name,
-    render_as_batch=True,  # SQLite alters a table by making it anew
+    render_as_batch=True,  # SQLite alters a table by recreating it
 )
 context.run_migrations()

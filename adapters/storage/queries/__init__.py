@@ -1,3 +1,3 @@
-"""Reading the journal: a module for each subject, of plain functions `(connection, ...) -> result`
-that block and are run by `reading.py`. What they share is in `scanning.py`.
+"""Queries on the journal: a module per subject, of functions `(connection, ...) -> result` that
+block and are run by `reading.py`. `scanning.py` is what they share.
 """

@@ -1,6 +1,4 @@
-"""What was said in conversations, for prompts and for the console; what was set for
-them, and what was done in the console.
-"""
+"""Conversations: messages, settings made there, and the console's audit."""
 
 from __future__ import annotations
 
@@ -50,19 +48,19 @@ MAX_CONVERSATIONS = 20_000
 
 
 THINGS = 300
-"""How many of the things that were named in a conversation can still be opened."""
+"""Attachments of a conversation that can still be opened by name."""
 
 
 NOWHERE = "0:private:0"
-"""Where messages of a forgotten place are known as taken, by their ids."""
+"""Where received messages of an erased conversation are kept, by their ids only."""
 
 
 LATEST = 200
-"""How many messages of a place are compared with its history, which is shorter."""
+"""Messages of a conversation compared with its history, which is shorter."""
 
 
 LATEST_SENDS = 2000
-"""The same, of all places."""
+"""Sends compared with histories, over all conversations."""
 
 
 PLACES = 30
@@ -71,17 +69,17 @@ PLACES = 30
 SENDS = 200  # shown among the messages of one page
 
 
-ROUNDS = 1000  # that are counted: no prompt has as many
+ROUNDS = 1000  # counted at most; no prompt has as many
 
 
-FACTS = 50  # of one conversation, those told last
+FACTS = 50  # of one conversation, those last shown
 
 
 # --- for prompts ----------------------------------------------------------------------------------
 
 
 def remember(connection: Connection, conversation: Conversation) -> Remembered:
-    """The rounds from the window's first on, in the order in which they ended, and what was
+    """The rounds from the window's first on, in the order in which they ended, and the messages
     overheard since.
     """
     here = str(conversation)
@@ -118,7 +116,7 @@ def remember(connection: Connection, conversation: Conversation) -> Remembered:
 
 
 def described(connection: Connection, digest: str) -> str:
-    """The description of a picture; empty where that is not known."""
+    """The description of an image; empty if unknown."""
     return connection.scalar(select(pictures.c.words).where(pictures.c.digest == digest)) or ""
 
 
@@ -160,8 +158,7 @@ def _members(connection: Connection, conversation: Conversation) -> tuple[Member
 def rounds_of(connection: Connection, here: str, first_turn: int) -> Select[Any]:
     """The rounds of a conversation from that turn on (0: all), in the order in which they ended.
 
-    A turn that waited for somebody's word ends after others that were opened later; so do their
-    rounds follow.
+    A turn that waited for an approval ends after turns opened later, and its round follows theirs.
     """
     ended = turns.c.closed
     rounds = (
@@ -171,7 +168,7 @@ def rounds_of(connection: Connection, here: str, first_turn: int) -> Select[Any]
     )
     if not first_turn:
         return rounds
-    # The window's first turn may have been forgotten: then the next one is.
+    # If the window's first turn was erased, the next one is the first.
     first = connection.execute(
         select(turns.c.id, func.coalesce(ended, turns.c.opened))
         .where(turns.c.conversation == here, turns.c.id >= first_turn)
@@ -185,7 +182,7 @@ def rounds_of(connection: Connection, here: str, first_turn: int) -> Select[Any]
 def told_of(
     connection: Connection, here: str, first_turn: int, light_to: int
 ) -> tuple[tuple[Round, ...], int]:
-    """The rounds that are told from that turn on, and how many of them with shortened results."""
+    """The rounds shown from that turn on, and how many of them have shortened results."""
     mark = _mark(connection, here, light_to)
     rows = connection.execute(rounds_of(connection, here, first_turn)).all()
     told = tuple(readable(lambda row: (_round_of(row), (row.closed, row.id) <= mark), rows))
@@ -193,8 +190,8 @@ def told_of(
 
 
 def _mark(connection: Connection, here: str, light_to: int) -> tuple[float, int]:
-    """When the last round ended that is told shortened, and its id; if that turn was forgotten, the
-    one before it.
+    """The end and id of the last round with shortened results; if its turn was erased, those of the
+    one before.
     """
     if not light_to:
         return -math.inf, 0
@@ -217,9 +214,7 @@ def _round_of(row: Row[Any]) -> Round:
 def find(
     connection: Connection, conversation: Conversation, message_id: str
 ) -> MessageReceived | None:
-    """The latest message of this id there; the bot's own, which were never received, as they were
-    sent.
-    """
+    """The latest message of this id there; for the bot's own, which are not received, the send."""
     if not message_id:
         return None
     here, name = str(conversation), plain(message_id)
@@ -241,8 +236,8 @@ def find(
 
 
 def search(connection: Connection, query: LogQuery) -> tuple[MessageReceived, ...]:
-    """The latest messages that the query is about, oldest first."""
-    words = [codec.write(word)[1:-1] for word in query.words]  # as they stand in the JSON
+    """The latest messages that match the query, oldest first."""
+    words = [codec.write(word)[1:-1] for word in query.words]  # as in the JSON column
     told = [
         messages.c.time.between(query.since, query.until),
         ~messages.c.erased,
@@ -261,7 +256,7 @@ def search(connection: Connection, query: LogQuery) -> tuple[MessageReceived, ..
 def heard(
     connection: Connection, conversation: Conversation, message_ids: Collection[str]
 ) -> set[str]:
-    """Those of these messages that were taken there, recalled and forgotten ones included, or sent
+    """Those of these messages that were received there, including recalled and erased ones, or sent
     from here.
     """
     names = {plain(message_id): message_id for message_id in message_ids}
@@ -279,9 +274,7 @@ def heard(
 
 
 def latest(connection: Connection, conversation: Conversation) -> tuple[KnownLine, ...]:
-    """The latest messages that were taken there, recalled and forgotten ones included, or sent
-    from here.
-    """
+    """The latest messages received there, including recalled and erased ones, or sent from here."""
     here = str(conversation)
     taken = connection.execute(
         select(messages)
@@ -289,7 +282,7 @@ def latest(connection: Connection, conversation: Conversation) -> tuple[KnownLin
         .order_by(messages.c.id.desc())
         .limit(LATEST)
     )
-    # By their own ids, which rise with time: no index tells the latest of a place.
+    # By their ids, which rise with time: no index finds the latest of a conversation.
     newest = select(func.max(sends.c.id)).scalar_subquery()
     sent = connection.execute(
         select(sends).where(
@@ -319,7 +312,7 @@ def _known_own(row: Row[Any], account: int) -> KnownLine:
 
 
 def conversation_of(row: Row[Any]) -> Conversation:
-    """Where a row belongs, with the group a temporary session came through."""
+    """The row's conversation, with the group a temporary session came through."""
     here = Conversation.parse(row.conversation)
     return Conversation(here.platform_id, here.message_type, here.session_id, row.via_group)
 
@@ -352,11 +345,11 @@ def own_message_of(row: Row[Any]) -> MessageReceived:
     )
 
 
-# --- which there are, and what was set for them ---------------------------------------------------
+# --- settings and other facts about conversations -------------------------------------------------
 
 
 def conversations(connection: Connection) -> set[Conversation] | None:
-    """All conversations there are; None where they are too many to keep in mind."""
+    """All conversations; None if there are too many to keep in memory."""
     found: set[str] = set()
     for table in (messages, turns, speakers):
         names = conversation_names(table)
@@ -366,14 +359,13 @@ def conversations(connection: Connection) -> set[Conversation] | None:
 
 
 def groups(connection: Connection) -> frozenset[Conversation]:
-    """The groups with messages; and those that only numbers of people are left of."""
+    """The groups with messages, and those with only numbers of people left."""
     known = (conversation_names(table).c.name for table in (messages, speakers))
     found = {here for name in known for here in connection.scalars(select(name)) if here}
     return frozenset(where for where in map(Conversation.parse, found) if where.is_group)
 
 
 def busiest(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
-    """The busiest conversations since then."""
     number = func.count().label("number")
     query = (
         select(messages.c.conversation, number, func.max(messages.c.taken))
@@ -389,13 +381,11 @@ def busiest(connection: Connection, since: float) -> tuple[PlaceSum, ...]:
 
 
 def choices(connection: Connection) -> dict[Conversation, str]:
-    """Which persona was chosen where."""
     query = select(chosen.c.conversation, chosen.c.persona)
     return {Conversation.parse(here): persona for here, persona in connection.execute(query)}
 
 
 def settings(connection: Connection, name: str) -> dict[Conversation, str]:
-    """The values set under this name, by conversation."""
     query = select(place_settings.c.conversation, place_settings.c.value).where(
         place_settings.c.name == name, place_settings.c.value != ""
     )
@@ -403,7 +393,6 @@ def settings(connection: Connection, name: str) -> dict[Conversation, str]:
 
 
 def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
-    """The audit of the console, the latest entry first."""
     rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(latest))
     return tuple(
         Audited(
@@ -422,10 +411,10 @@ def audited(connection: Connection, latest: int) -> tuple[Audited, ...]:
 
 
 def chats(connection: Connection, before: int) -> ChatRows:
-    """The conversations, the last spoken in first; `before` a message's id, 0 for any. What is left
-    of one that was forgotten is in none.
+    """The conversations, most recent first; `before` a message id, 0 for any. Erased ones are left
+    out.
 
-    Steps from name to name of the index: whoever says much costs nothing more.
+    It steps through the index from name to name, so the number of messages does not matter.
     """
     names = conversation_names(messages)
     said = messages.alias("said")
@@ -478,7 +467,7 @@ def chat(connection: Connection, where: Conversation, before: int) -> Chat:
 
 
 def line(connection: Connection, where: Conversation, message_id: str) -> ChatLine | None:
-    """The message of this id, without its verdict; the latest, where there are several."""
+    """The latest message of this id, without its verdict."""
     query = select(messages).where(
         messages.c.conversation == str(where), messages.c.message_id == message_id
     )
@@ -504,12 +493,11 @@ def _words(row: Row[Any], where: Conversation) -> str:
 
 
 def _first(connection: Connection, turn: int) -> str | None:
-    """The question that the prompt begins with; None where nobody knows."""
+    """The id of the question that the prompt begins with; None if unknown."""
     return connection.scalar(select(turns.c.message_id).where(turns.c.id == turn))
 
 
 def _count_rounds(connection: Connection, conversation: str, first_turn: int) -> int:
-    """How many rounds the prompt repeats."""
     told = rounds_of(connection, conversation, first_turn).with_only_columns(turns.c.id)
     few = told.order_by(None).limit(ROUNDS).subquery("few")
     return connection.scalar(select(func.count()).select_from(few)) or 0
@@ -544,9 +532,7 @@ def _line(row: Row[Any], judged: dict[str, Row[Any]], first: str | None) -> Chat
 def _sent(
     connection: Connection, conversation: str, rows: Sequence[Row[Any]], until: float | None
 ) -> list[ChatLine]:
-    """The bot's words among these messages, by the turns that were asked there: sends have no
-    order of their own in a conversation.
-    """
+    """The bot's messages among these, by the turns asked there: sends have no order here."""
     read = [row.turn_id for row in rows if row.turn_id]
     first = id_at(connection, turns.c.opened, rows[0].taken - SLACK)
     asked = select(turns.c.turn_id).where(

@@ -1,4 +1,4 @@
-"""The journal as lines of JSON: everything of a conversation, or its runs as LOG_RUNS writes them
+"""The journal as JSON lines: all of a conversation, or its runs in the format of LOG_RUNS
 (`adapters/traces/run_log.py`).
 """
 
@@ -56,13 +56,11 @@ TYPES = {
     "thing": things,
     "memory": memories,
 }
-"""What each line's `type` is, and the table it comes from, in the order of the lines."""
+"""The `type` of lines and its table, in the order of the lines."""
 
 
 def export(connection: Connection, conversation: Conversation) -> Iterator[str]:
-    """One JSON object a row: `type` and its columns, those that hold JSON as values; oldest first
-    in each type.
-    """
+    """One JSON object per row: `type` and columns, JSON as values; oldest first per type."""
     here = str(conversation)
     for kind, table in TYPES.items():
         if "conversation" in table.c:
@@ -86,16 +84,13 @@ NOBODY_KNOWS = {"prompt": None, "completion": None, "cached": None, "cost": None
 
 
 def run_lines(connection: Connection, *, limit: int, content: bool) -> Iterator[dict[str, Any]]:
-    """The lines of the latest runs, so many at most, the oldest first. Without `content` no
-    arguments and no texts.
-    """
+    """The latest `limit` runs, oldest first. Without `content`, no arguments and texts."""
     latest = connection.execute(select(turns).order_by(turns.c.id.desc()).limit(limit)).all()
     for turn in reversed(latest):
         yield from _lines(connection, turn, content=content)
 
 
 def lines_of_run(connection: Connection, run: str, *, content: bool) -> Iterator[dict[str, Any]]:
-    """The lines of one run."""
     for turn in connection.execute(
         select(turns).where(turns.c.turn_id == run).order_by(turns.c.id)
     ).all():
@@ -205,7 +200,7 @@ def _milliseconds(seconds: float) -> float:
 
 
 def _read(arguments: str) -> Any:
-    """As JSON has them; the raw text where they are none."""
+    """As JSON, or the raw text if it is invalid."""
     try:
         return json.loads(arguments or "{}")
     except (ValueError, RecursionError):

@@ -1,7 +1,6 @@
-"""Facts that are remembered, and how they are found again.
+"""Remembered facts, and how they are found.
 
-A fact stands on a shelf for each place where it is looked for: its conversation, its person,
-everywhere.
+A fact is on a shelf for each place where it may be found: its conversation, its person, everywhere.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SOURCES = tuple[str, ...]
 def recall(
     connection: Connection, where: Conversation, asker: int, terms: Collection[str], now: float
 ) -> tuple[StoredFact, ...]:
-    """The facts that have most of these words, the latest used first among equals."""
+    """The facts with most of these words, then the most recently used."""
     hits = (
         select(memory_terms.c.memory_id, func.count(memory_terms.c.term.distinct()).label("hits"))
         .where(
@@ -52,7 +51,7 @@ def recall(
     )
     told = connection.execute(found).all()
     single = [term for term in terms if len(term) == 1 and not term.isascii()]
-    if single:  # in no pair
+    if single:  # not in the index of pairs
         told = [*told, *_by_character(connection, where, asker, single, told, now)]
     return tuple(readable(_memory, told))
 
@@ -70,7 +69,7 @@ def _by_character(
     told: Collection[Row[Any]],
     now: float,
 ) -> Sequence[Row[Any]]:
-    """The facts with one of these in their texts, but those that are known."""
+    """The facts that contain one of these characters, except those already found."""
     shelves_elsewhere = memory_terms.c.shelf.in_((shelf_of(asker), EVERYWHERE))
     elsewhere = memories.c.memory_id.in_(select(memory_terms.c.memory_id).where(shelves_elsewhere))
     query = (
@@ -88,14 +87,14 @@ def _by_character(
 
 
 def shelves(connection: Connection) -> set[str]:
-    """The shelves with anything on them, or so many of them that it is no use to know."""
+    """The shelves that are not empty; at most MOST_SHELVES."""
     return set(connection.scalars(select(memory_terms.c.shelf).distinct().limit(MOST_SHELVES)))
 
 
 def listed(
     connection: Connection, scope: Conversation | None, subject: int | None, now: float
 ) -> tuple[StoredFact, ...]:
-    """The latest facts of a conversation, or about somebody, or both."""
+    """The latest facts of a conversation, about a person, or both."""
     query = select(memories).where(memories.c.expires > now)
     if scope is not None:
         query = query.where(memories.c.conversation == str(scope))
@@ -113,7 +112,7 @@ def _memory(row: Row[Any]) -> StoredFact:
         author=row.author,
         text=row.text,
         visibility=Visibility(row.visibility),
-        kind=Kind(row.kind or Kind.OTHER),  # none in rows from before 0007
+        kind=Kind(row.kind or Kind.OTHER),  # empty in rows from before 0007
         sources=codec.read(SOURCES, row.sources),
         made=row.made,
         used=row.used,

@@ -1,5 +1,5 @@
-"""How queries find rows by time without counting any, and read them: a row that cannot be read
-(written by a version that knew more) is left out, and the log says so.
+"""Finds rows by time without counting, and reads them: a row that cannot be read (written by a
+later version) is skipped and logged.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from sqlalchemy import (
 from adapters.storage.tables import PAYER, turns, usage
 from bot.core import codec
 
-PLACES = 16  # of a table that are looked at with one question
+PLACES = 16  # ids probed per query
 
 
-SLACK = 3600.0  # seconds that a row may have been written after others that are later
+SLACK = 3600.0  # seconds that a row may be written after later ones
 
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 def readable(read: Callable[[Any], T], rows: Iterable[Any]) -> Iterator[T]:
-    """The entries of the rows, but for those that cannot be read."""
+    """Yield the readable rows."""
     for row in rows:
         try:
             yield read(row)
@@ -47,10 +47,10 @@ def readable(read: Callable[[Any], T], rows: Iterable[Any]) -> Iterator[T]:
 
 
 def conversation_names(table: Table) -> CTE:
-    """Every conversation of the table as a `name`, and None at the end.
+    """A CTE of the table's conversations as `name`, ending with None.
 
-    From one to the next along the index, however many rows each has; DISTINCT or GROUP BY would
-    walk over them all.
+    It steps through the index, however many rows each has; DISTINCT or GROUP BY would scan all
+    rows.
     """
     names = select(func.min(table.c.conversation).label("name")).cte("names", recursive=True)
     after = (
@@ -62,18 +62,16 @@ def conversation_names(table: Table) -> CTE:
 
 
 def ids(connection: Connection, table: FromClause) -> tuple[int, int]:
-    """The first id there is, and the one behind the last. Asked for together, SQLite walks over all
-    rows to find them.
-    """
+    """The first id, and the last plus one. For both at once SQLite scans all rows."""
     first = connection.scalar(select(func.min(table.c.id)))
     last = connection.scalar(select(func.max(table.c.id)))
     return int(first or 1), int(last or 0) + 1
 
 
 def id_at(connection: Connection, column: Column[Any], moment: float) -> int:
-    """The id from which on the times of this column are not before that moment, nearly.
+    """The id from which on the times of this column are about at or after that moment.
 
-    Each question looks at several places: a database elsewhere is asked five times, not twenty.
+    A query probes several ids, so that a remote database is asked five times, not twenty.
     """
     low, high = ids(connection, column.table)
     while low < high:
@@ -91,8 +89,8 @@ def id_at(connection: Connection, column: Column[Any], moment: float) -> int:
 
 @cache
 def _times_at(column: Column[Any]) -> TextClause:
-    """Asks for the times of the first rows from so many ids on. Written out: it is asked often, and
-    to put it together takes longer than its answer.
+    """Select the times of the first rows from each probe on. Written out, because building it takes
+    longer than its answer.
     """
     first = (
         f"(SELECT {column.name} FROM {column.table.name} WHERE id >= :id{{}} ORDER BY id LIMIT 1)"  # noqa: S608  # names of ours
@@ -103,7 +101,7 @@ def _times_at(column: Column[Any]) -> TextClause:
 def between(
     connection: Connection, column: Column[Any], since: float = 0.0, until: float = 0.0
 ) -> list[ColumnElement[bool]]:
-    """That a row is of these times; 0 for any."""
+    """Conditions: the row is within these times; 0 for any."""
     told = []
     if since:
         first = id_at(connection, column, since - SLACK)
@@ -117,9 +115,9 @@ def between(
 def opened_between(
     connection: Connection, since: float = 0.0, until: float = 0.0
 ) -> list[ColumnElement[bool]]:
-    """That a turn was opened in these times; 0 for any. Where the clock jumped, the times of turns
-    do not say between which ids they are, but those of requests have an index: no turn that asked a
-    model is missed.
+    """Conditions: the turn was opened within these times; 0 for any. After a clock jump, ids do not
+    follow the times of turns, but requests are indexed by time: no turn that asked a model is
+    missed.
     """
     told, used = [], [usage.c.step != PAYER]
     if since:

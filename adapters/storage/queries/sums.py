@@ -1,6 +1,4 @@
-"""Sums for people: what requests to models took, and what happened in some hours.
-`retention.py` adds up the days that are over.
-"""
+"""Sums for people: usage of models, and events of some hours. `retention.py` sums up past days."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ from frostagent.types.errors import ToolCancelled, ToolDenied, ToolRateLimited
 from frostagent.types.messages import ToolMessage
 from frostagent.types.runs import Stop
 
-COSTS = 30  # of each kind, the dearest
+COSTS = 30  # most expensive ones of each kind
 
 
 def spent(
@@ -64,7 +62,6 @@ def spent(
     asker: int | None = None,
     turn_id: str | None = None,
 ) -> UsageSum:
-    """The sums of what was used since then."""
     query = select(*totals(usage)).where(usage.c.at >= since, usage.c.step != PAYER)
     if where is not None:
         query = query.where(usage.c.conversation == str(where))
@@ -76,7 +73,7 @@ def spent(
 
 
 def taken(connection: Connection, since: float, until: float) -> tuple[SpentSum, ...]:
-    """The sums taken from then on, to `until`."""
+    """Usage from `since` to `until`, by conversation and person."""
     query = select(
         usage.c.conversation,
         usage.c.asker,
@@ -92,7 +89,7 @@ def taken(connection: Connection, since: float, until: float) -> tuple[SpentSum,
 
 
 def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
-    """Of days that are over from their sums, of the others from the rows."""
+    """Cost since then by a column; past days from their sums, others from the rows."""
     if by == "tool":
         return _dearest(tool_costs(connection, since))
     last = connection.scalar(select(func.max(day_usage.c.day)))
@@ -126,7 +123,7 @@ def costs(connection: Connection, since: float, by: str) -> tuple[CostSum, ...]:
 
 
 def _dearest(sums: Iterable[CostSum]) -> tuple[CostSum, ...]:
-    """The dearest, and all the others as one: together they are the whole."""
+    """The most expensive ones, and the others as one, so that the total is complete."""
     ranked = sorted(sums, key=lambda one: (-one.usage.cost, -one.usage.requests))
     if not (others := ranked[COSTS:]):
         return (*ranked,)
@@ -135,7 +132,7 @@ def _dearest(sums: Iterable[CostSum]) -> tuple[CostSum, ...]:
 
 
 def _called(connection: Connection, by: str, names: Sequence[str]) -> dict[str, str]:
-    """How people call these groups or persons."""
+    """Names of these groups or people."""
     if by == "asker":
         who = speakers.c.user_id
         known = select(who, func.max(speakers.c.name)).where(who.in_([*map(int, names)]), who != 0)
@@ -148,7 +145,7 @@ def _called(connection: Connection, by: str, names: Sequence[str]) -> dict[str, 
 
 
 def _open_days(connection: Connection, begin: float) -> list[CostSum]:
-    """The days since then, one after the other; those without use are not there."""
+    """Usage per day since `begin`; days without use are left out."""
     told = []
     asked = usage.c.step != PAYER
     while first := connection.scalar(
@@ -165,7 +162,7 @@ def _plus(one: UsageSum, other: UsageSum) -> UsageSum:
 
 
 def tool_costs(connection: Connection, since: float) -> list[CostSum]:
-    """The cost of each tool since that midnight: of days that are added up from their sums."""
+    """Cost per tool since that midnight; past days from their sums."""
     last = connection.scalar(select(func.max(day_tools.c.day)))
     closed = [func.sum(day_tools.c[name]) for name in SHARED]
     told = select(day_tools.c.tool, *closed).where(day_tools.c.day >= since)
@@ -180,8 +177,8 @@ def tool_costs(connection: Connection, since: float) -> list[CostSum]:
 
 
 def _sums(whole: dict[str, list[float]]) -> Iterator[CostSum]:
-    """Requests and tokens are whole, and add up to those of all: the largest parts of one are
-    rounded up. A part without a known price counts as one, or the rest would look like its price.
+    """Round requests and tokens to integers that add up to the total (largest remainder). A part
+    without a known price counts as one, or the rest would look like its price.
     """
     parts_ = {tool: dict(zip(SHARED, numbers, strict=True)) for tool, numbers in whole.items()}
     counts = {
@@ -204,7 +201,7 @@ def _rounded(numbers: Mapping[str, float]) -> dict[str, int]:
 
 
 def parts(*used: ColumnElement[bool]) -> Select[Any]:
-    """By tool its part of the requests that are `used`: its name, and SHARED."""
+    """Each tool's share of the requests that are `used`: its name, and SHARED."""
     others = tool_calls.alias("others")
     count = select(func.count()).select_from(others).where(*_were_read(others))
     among = case(
@@ -229,20 +226,20 @@ def parts(*used: ColumnElement[bool]) -> Select[Any]:
 
 
 def _were_read(calls: Any) -> tuple[ColumnElement[bool], ...]:
-    """That a request was the first to read the results of these calls."""
+    """Conditions: the request was the first to read these calls' results."""
     return calls.c.turn_id == usage.c.turn_id, calls.c.step == usage.c.step - 1
 
 
-FAILURES = 5  # that are told, the last ones
+FAILURES = 5  # the latest ones shown
 
 
-TOP = 5  # people, and groups
+TOP = 5  # people and groups shown
 
 
 LATEST = 2000  # calls of all tools together
 
 
-LATELY = 10  # calls of a tool that say how it is now
+LATELY = 10  # latest calls that represent a tool's state
 
 
 NEARLY = 0.95
@@ -251,21 +248,21 @@ NEARLY = 0.95
 OK = "ok"
 
 
-OPEN = ""  # of those that did not end
+OPEN = ""  # unfinished
 
 
 UNTELLING = {
     OPEN,
     *(kind.code for kind in (AlreadySaid, ToolCancelled, ToolDenied, ToolRateLimited)),
 }
-"""Codes of calls that were not made, or not to their end: they say nothing of the tool."""
+"""Codes of calls that were not made or not finished: they say nothing about the tool."""
 
 
 Conditions: TypeAlias = tuple[ColumnElement[bool], ...]
 
 
 class _Hours(NamedTuple):
-    """What says of verdicts, requests and turns that they are of some hours."""
+    """Conditions for verdicts, requests and turns of some hours."""
 
     heard: Conditions
     used: Conditions
@@ -275,7 +272,7 @@ class _Hours(NamedTuple):
 def day(
     connection: Connection, since: float, until: float, where: Conversation | None = None
 ) -> DaySum:
-    """The sums of the time from then on, before `until` (0: to the end): there, or in all."""
+    """The sums from `since` to before `until` (0: to the end); of one conversation or all."""
     hours = _hours(connection, since, until, where)
     return DaySum(
         **asdict(_counts(connection, hours)),
@@ -287,7 +284,7 @@ def day(
 
 
 def day_counts(connection: Connection, since: float, until: float) -> DayCounts:
-    """Those of them that are asked for at a glance, in all."""
+    """The part of `day` that the first page shows, over all conversations."""
     return _counts(connection, _hours(connection, since, until, None))
 
 
@@ -320,9 +317,7 @@ def _pairs(connection: Connection, query: Select[Any]) -> tuple[tuple[str, int],
 
 
 def _failed(connection: Connection, then: Conditions) -> tuple[tuple[str, str], ...]:
-    """The kinds of errors that the last of these turns failed with. Errors are few: turns are
-    looked for by them.
-    """
+    """The error types of the latest failed turns. Starts from the errors, which are few."""
     errors = select(runs.c.error, runs.c.turn_id).join(turns, turns.c.turn_id == runs.c.turn_id)
     failed = errors.where(text(f"runs.{IN_ERROR}"), runs.c.stop == "failed", *then)
     rows = connection.execute(failed.order_by(runs.c.id.desc()).limit(FAILURES))
@@ -330,7 +325,7 @@ def _failed(connection: Connection, then: Conditions) -> tuple[tuple[str, str], 
 
 
 def _published(connection: Connection, then: Conditions) -> tuple[tuple[str, int], ...]:
-    """By whom drafts of these turns were published; each may be several messages."""
+    """Who published drafts of these turns; a draft may be several messages."""
     drafts = select(sends.c.send_id, sends.c.reason).join(turns, turns.c.turn_id == sends.c.turn_id)
     public = drafts.where(text(f"sends.{WAS_DRAFT}"), *then)
     rows = connection.execute(public.order_by(sends.c.id))
@@ -354,7 +349,7 @@ def _people(connection: Connection, used: Conditions) -> tuple[Spender, ...]:
 
 
 def _name(connection: Connection, where: str, who: int) -> str:
-    """How somebody was last called there."""
+    """Latest name of a person there."""
     there = speakers.c.conversation == where, speakers.c.user_id == who
     return connection.scalar(select(speakers.c.name).where(*there).limit(1)) or ""
 
@@ -369,15 +364,16 @@ def _groups(connection: Connection, used: Conditions) -> tuple[Spender, ...]:
 
 
 def _most(*whose: Any) -> Select[Any]:
-    """For whom most was taken, in money or else in tokens."""
+    """Those with the highest cost, then most tokens."""
     tokens = func.sum(usage.c.prompt + usage.c.completion)
     cost = func.coalesce(func.sum(usage.c.cost), 0.0)
     return select(*whose, tokens, cost).group_by(whose[0]).order_by(-cost, -tokens).limit(TOP)
 
 
 def ends(connection: Connection, since: float) -> tuple[int, int]:
-    """How many runs of the turns since then ended, and how many of them failed. Runs have no time;
-    their ids rise with those of their turns, nearly. Errors are few: their turns are looked at.
+    """The number of ended runs of turns since then, and of failed ones. Runs have no time, but
+    their ids roughly rise with those of their turns. Failures are few, so their turns are looked
+    up.
     """
     asked = turns.c.id >= id_at(connection, turns.c.opened, since)
     query = select(runs.c.id).join_from(turns, runs, runs.c.turn_id == turns.c.turn_id)
@@ -392,7 +388,7 @@ def ends(connection: Connection, since: float) -> tuple[int, int]:
 
 
 def tool_uses(connection: Connection) -> tuple[ToolUse, ...]:
-    """The tools that were called lately, by name."""
+    """The recently called tools, by name."""
     columns = tool_calls.c.name, tool_calls.c.id, tool_calls.c.code, tool_calls.c.seconds
     latest = select(*columns).order_by(tool_calls.c.id.desc()).limit(LATEST)
     calls, times = dict[str, list[tuple[int, str]]](), dict[str, list[float]]()
@@ -426,7 +422,7 @@ def tool_uses(connection: Connection) -> tuple[ToolUse, ...]:
 
 
 def _errors(connection: Connection, ids: list[int]) -> dict[int, str]:
-    """What the model read of these calls."""
+    """The results of these calls as the model read them."""
     query = select(tool_calls.c.id, tool_calls.c.result).where(tool_calls.c.id.in_(ids))
     rows = [row for row in connection.execute(query) if row.result]
     return dict(readable(lambda row: (row.id, codec.read(ToolMessage, row.result).content), rows))

@@ -1,5 +1,5 @@
-"""Turns and how they ended, and messages that nobody answered: as rows in the order of their ids,
-without counting any, and one in full.
+"""Turns with their outcomes and unanswered messages: as pages of rows in id order, without
+counting, and one in full.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ OPEN = (SendState.QUEUED, SendState.SENDING, SendState.UNKNOWN)
 LOST = (SendState.REFUSED, SendState.DROPPED)
 
 
-WALK = 5_000  # turns that are looked at for a page: what is rare is further down
+WALK = 5_000  # turns searched for a page; rare ones are further down
 
 
 SAID = "segments", "erased", "group_name", "card", "nickname"
 
 
 def latest_payers(connection: Connection, latest: int) -> tuple[tuple[str, Conversation, int], ...]:
-    """Whose the latest turns are; what nobody called for is nobody's."""
+    """Who pays for the latest turns; 0 for turns that the bot joined unasked."""
     payer = case((turns.c.uncalled, 0), else_=turns.c.asker)
     query = select(turns.c.turn_id, turns.c.conversation, payer)
     rows = connection.execute(query.order_by(turns.c.id.desc()).limit(latest))
@@ -88,27 +88,25 @@ def latest_payers(connection: Connection, latest: int) -> tuple[tuple[str, Conve
 
 
 def outcome_of(run: Any = runs) -> Label[Any]:
-    """How the turn of this run ended, `outcome`: what its row says, or its sends since."""
+    """The `outcome` of this run's turn: that of its row, or of its sends since."""
     unconfirmed = _text(Undelivered.UNCONFIRMED)
     turn = turns.alias("whose")
-    # What was refused before the end had been said in another form, or the model knew.
+    # Earlier refusals were sent in another form, or the model knew.
     later = sends.c.changed > turn.c.closed
     lost = (_is(*LOST) & later) | (_is(SendState.WITHDRAWN) & sends.c.final)
     since = case(
         (_has(run, turn, lost), _text(Undelivered.NOT_DELIVERED)),
         (_has(run, turn, _is(*OPEN)), unconfirmed),
         (_has(run, turn, _is(SendState.CONFIRMED)), _text(Stop.ANSWERED)),
-        # It waited too long for its caller, and was refused before the end.
+        # The call waited too long, and the send was refused before the end.
         (_has(run, turn, _is(*LOST)), _text(Undelivered.NOT_DELIVERED)),
-        else_=unconfirmed,  # its sends are gone
+        else_=unconfirmed,  # the sends are gone
     )
     return case((run.c.stop == unconfirmed, since), else_=run.c.stop).label("outcome")
 
 
 def ending_of(run: Any = runs) -> Label[Any]:
-    """What became of the turn of this run, `ending`: an `Ending` in any case, also where the turn
-    has no run yet.
-    """
+    """The `ending` of this run's turn: always an `Ending`, even if the turn has no run yet."""
     has_ended = func.coalesce(run.c.stop, _text("")) != _text("")
     return case(
         (has_ended, outcome_of(run).element),
@@ -129,12 +127,12 @@ def _is(*states: SendState) -> ColumnElement[bool]:
 
 
 def _text(word: str) -> ColumnElement[str]:
-    """Written out: PostgreSQL groups by an expression only if it has no parameters."""
+    """A literal, because PostgreSQL groups only by expressions without parameters."""
     return literal_column(f"'{word}'")
 
 
 def rows(connection: Connection, query: TurnQuery) -> TurnRows:
-    """The latest turns and unanswered messages; a page may be short where more are further down."""
+    """The latest turns and unanswered messages. A page may be short although more follow."""
     low = _low(connection, query)
     asked: Sequence[Row[Any]] = ()
     if query.outcome != UNANSWERED:
@@ -144,7 +142,7 @@ def rows(connection: Connection, query: TurnQuery) -> TurnRows:
     silent: Sequence[Row[Any]] = ()
     if query.outcome in {"", UNANSWERED} and not (query.tool or query.model or query.cost):
         silent = connection.execute(_verdicts(connection, query, horizon)).all()
-    # Each in the order of its ids, whatever the times are: the next page begins behind both.
+    # Each kind in id order, whatever its times: the next page begins after both.
     recent = list(takewhile(lambda row: row.at >= horizon, silent))
     told = merge(
         ((-row.opened, True, row) for row in asked),
@@ -169,7 +167,7 @@ def rows(connection: Connection, query: TurnQuery) -> TurnRows:
 
 
 def _low(connection: Connection, query: TurnQuery) -> int:
-    """The id where a page ends that looks for what may be rare; 0 where it looks at all."""
+    """The lowest id a page searches if matches may be rare; 0 if it searches all."""
     rare = query.asker or query.tool or query.model or query.cost
     if not rare and query.outcome in {"", Stop.FAILED, UNANSWERED}:
         return 0
@@ -181,7 +179,7 @@ def _low(connection: Connection, query: TurnQuery) -> int:
 
 
 def _horizon(connection: Connection, low: int) -> float:
-    """When the oldest turn of this page began: what is older than that is on the next."""
+    """When this page's oldest turn began; older verdicts are on the next page."""
     first = select(turns.c.opened).where(turns.c.id >= low).order_by(turns.c.id).limit(1)
     return float(connection.scalar(first) or 0.0) if low else 0.0
 
@@ -199,7 +197,7 @@ def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
         ended = select(ending_of()).where(runs.c.turn_id == turns.c.turn_id)
         ending = func.coalesce(_each(ended.order_by(runs.c.id.desc())), Unfinished.RUNNING)
         found = found.where(ending == query.outcome)
-    if query.outcome == Stop.FAILED and not query.since:  # it looks at all, by an index of errors
+    if query.outcome == Stop.FAILED and not query.since:  # by the index of errors, over all turns
         found = found.where(turns.c.turn_id.in_(select(runs.c.turn_id).where(runs.c.error != "")))
     if query.tool:
         calls = select(tool_calls.c.id).where(
@@ -220,16 +218,14 @@ def _turns(connection: Connection, query: TurnQuery) -> Select[Any]:
 
 
 def _each(query: Select[Any]) -> ScalarSelect[Any]:
-    """The first of it, looked for of one turn after the other: PostgreSQL would rather walk over
-    all rows of a table to find what it takes to be in few of them.
+    """The first row per turn. A correlated subquery, because PostgreSQL would otherwise scan whole
+    tables for what it believes to be rare.
     """
     return query.limit(1).correlate(turns).scalar_subquery()
 
 
 def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Select[Any]:
-    """Verdicts that nobody was answered by, and the message, where it is kept; not many that are
-    older than the horizon.
-    """
+    """Verdicts without an answer, with any kept message; few older than the horizon."""
     found = select(verdicts).where(unanswered())
     found = found.where(*between(connection, verdicts.c.at, query.since, query.until))
     if horizon:
@@ -244,7 +240,7 @@ def _verdicts(connection: Connection, query: TurnQuery, horizon: float) -> Selec
 
 
 def unanswered() -> ColumnElement[bool]:
-    """That a verdict is the last one about its message, and no model was asked about that."""
+    """Condition: the verdict is its message's last one, and no model was asked."""
     later = verdicts.alias("later")
     same = (
         later.c.conversation == verdicts.c.conversation,
@@ -255,7 +251,7 @@ def unanswered() -> ColumnElement[bool]:
 
 
 def _with_words(found: Subquery) -> Select[Any]:
-    """These verdicts with their messages, where those are kept."""
+    """These verdicts with their messages, if kept."""
     alike = messages.alias("alike")
     message = (
         select(func.max(alike.c.id))
@@ -272,7 +268,7 @@ def _with_words(found: Subquery) -> Select[Any]:
 
 
 def _refusals(connection: Connection, turn_ids: Sequence[str]) -> dict[str, str]:
-    """The outcome of the last failed request of each turn; those of subagents do not count."""
+    """The outcome of each turn's last failed request; those of subagents do not count."""
     if not turn_ids:
         return {}
     own = requests.c.turn_id.in_(turn_ids), requests.c.run == "", requests.c.outcome != "ok"
@@ -326,10 +322,10 @@ FAILED = ("refused", "dropped")
 PUBLISHED = (SendState.PUBLISHED, SendState.REWORDED)
 
 
-CALLS = 20  # of one turn, the first
+CALLS = 20  # of one turn, the first ones
 
 
-SPANS = 300  # of one turn, the first
+SPANS = 300  # of one turn, the first ones
 
 
 def story(connection: Connection, where: Conversation, message_id: str = "") -> Story:
@@ -363,7 +359,7 @@ def _latest(connection: Connection, table: Table, here: str, message_id: str) ->
 
 
 def _turn_about(connection: Connection, here: str, message_id: str) -> Row[Any] | None:
-    """The turn that a message asked for or answers; the last one there without an id."""
+    """The turn that a message asked for or answers; without an id, the last one there."""
     if not message_id:
         last = select(turns).where(turns.c.conversation == here)
         return connection.execute(last.order_by(turns.c.id.desc()).limit(1)).one_or_none()
@@ -373,8 +369,8 @@ def _turn_about(connection: Connection, here: str, message_id: str) -> Row[Any] 
             continue
         query = select(turns).where(turns.c.turn_id == row.turn_id)
         turn = connection.execute(query.order_by(turns.c.id.desc()).limit(1)).one_or_none()
-        # A message that was only overheard was read by a turn that it did not ask for; what was
-        # merged with a question, or steered its run, is a part of it.
+        # A turn that merely read an overheard message does not count. Lines merged with a question,
+        # or steering its run, do.
         if turn is not None and (table is sends or not row.overheard):
             return turn
     return None
@@ -392,7 +388,7 @@ def _with_turn(connection: Connection, told: Story, turn: Row[Any]) -> Story:
         .order_by(sends.c.id)
     ).all()
     drafts = tuple(dict.fromkeys(filter(None, (draft_of(row.send_id) for row in rows))))
-    # Owners were shown those: that is not what was said.
+    # Owners saw these; they are not part of the answer.
     said = [row for row in rows if not drafts or row.conversation == turn.conversation]
     failed = [row for row in said if row.state in FAILED]
     published = {
@@ -434,7 +430,7 @@ def _call(row: Row[Any]) -> StoryCall:
 
 
 def _is_answer(message: str | None) -> bool:
-    """Whether a step ended with words alone."""
+    """Whether a step ended with text only."""
     answer = _decoded(AssistantMessage, message)
     return answer is not None and bool(answer.text.strip()) and not answer.tool_calls
 
@@ -452,7 +448,7 @@ def _sum(used: Sequence[Row[Any]]) -> UsageSum:
 
 
 def silence(connection: Connection, where: Conversation, message_id: str) -> Unanswered:
-    """A message that nobody answered, and why."""
+    """An unanswered message, and why."""
     told = story(connection, where, message_id)
     return Unanswered(told, line(connection, where, message_id))
 
@@ -472,7 +468,7 @@ def trace(connection: Connection, turn_id: str) -> tuple[Trace, ...]:
 
 
 def turn_trace(connection: Connection, row: TurnRow, turn: Row[Any], story: Story) -> Trace:
-    """The turn of this row, and what it did."""
+    """The row's turn, and what it did."""
     said = [turn.user, *(line.user for line in _of(connection, steered, row.turn_id))]
     prompt = "\n".join(read.text for text in said if (read := _decoded(UserMessage, text)))
     spans = [
@@ -503,7 +499,7 @@ def _wait(row: TurnRow, story: Story) -> Iterator[Span]:
 
 
 def _steps(connection: Connection, turn_id: str) -> Iterator[Span]:
-    """Each request with its calls; a call's arguments stand in the answer that made it."""
+    """Each request with its calls; the arguments are in the answer that made the call."""
     used = {row.step: row for row in _of(connection, usage, turn_id)}
     asked: dict[tuple[int, str], str] = {}
     ends: dict[int, float] = {}
@@ -549,7 +545,7 @@ def _usage(row: Row[Any]) -> UsageSum:
 
 
 def _requests(connection: Connection, turn: TurnRow) -> Iterator[Span]:
-    """Those that failed, those of subagents, and those on errands."""
+    """Failed requests, and those of subagents and of other purposes."""
     closed = math.inf if turn.seconds is None else turn.at + turn.seconds
     for row in _of(connection, requests, turn.turn_id):
         message = _decoded(AssistantMessage, row.message)
@@ -563,7 +559,7 @@ def _requests(connection: Connection, turn: TurnRow) -> Iterator[Span]:
             begin=begin,
             seconds=row.seconds,
             outcome=row.outcome,
-            # Older versions wrote down no errand.
+            # older versions stored no purpose
             run=row.run or (RequestPurpose.LATER if begin >= closed else ""),
         )
 
@@ -592,7 +588,6 @@ def totals(table: Any) -> list[Any]:
 
 
 def sum_of(row: Row[Any]) -> UsageSum:
-    """The sum that a row holds."""
     return UsageSum(
         int(row.requests),
         int(row.prompt),

@@ -1,4 +1,4 @@
-"""Everything left unfinished: questions, turns, runs that wait, sends. Asked at the start."""
+"""Unfinished work, read at the start: questions, turns, suspended runs, sends."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ from bot.core.other_bots import AccountScope
 from bot.core.redaction import OwnWords
 from frostagent.types.messages import AssistantMessage, Message, ToolMessage, UserMessage, joined
 
-SEEN = 600.0  # seconds an event is remembered for, so that it is not handled twice
-YOUNG = 120.0  # seconds after which a question that was never taken up is too old to answer
-ACTIVE = 86_400.0  # seconds a conversation counts as active after its last message
-ASKED = 3600.0  # seconds in which a question counts for how often somebody asks
-MAX_ASKED = 5000  # lines of them, the latest
-MAX_SENDS = 1000  # the latest that are looked through for refused ones
-DOUBTED = 86_400.0  # seconds a send is looked out for whose fate nobody knows
+SEEN = 600.0  # seconds an event is remembered for deduplication
+YOUNG = 120.0  # seconds after which an unprocessed question is too old to answer
+ACTIVE = 86_400.0  # seconds after its last message that a conversation counts as active
+ASKED = 3600.0  # seconds in which questions count for rate limits
+MAX_ASKED = 5000  # latest lines of them
+MAX_SENDS = 1000  # latest ones searched for refusals
+DOUBTED = 86_400.0  # seconds an unconfirmed send is tracked
 
-NAMELESS = "", "0"  # ids that some servers give many messages
+NAMELESS = "", "0"  # ids that some servers give to many messages
 
 UNREAD = (
     SendState.REFUSED,
     SendState.WITHDRAWN,
     SendState.DROPPED,
-)  # what nobody has read, nor will
+)  # certainly unread for ever
 
 
 def recover(connection: Connection, now: float, before: float = math.inf) -> Recovery:
-    """Everything left unfinished, at the time `now`, by whoever wrote before that time."""
+    """Return the work left unfinished at `now` by processes that wrote before `before`."""
     suspended = connection.execute(
         select(runs.c.state, runs.c.expires, turns)
         .where(
@@ -83,7 +83,7 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
     )
     other = messages.alias("other")
     waits = messages.c.turn_id == "", ~messages.c.overheard, ~messages.c.erased
-    # The same message, taken again: what became of one row became of the other.
+    # The same message received again; one row's fate is the other's.
     settled = _alike(other, messages).where(
         (other.c.turn_id != "") | other.c.overheard | other.c.erased
     )
@@ -113,8 +113,8 @@ def recover(connection: Connection, now: float, before: float = math.inf) -> Rec
 
 
 def _refused(connection: Connection, now: float, before: float) -> Sequence[Row[Any]]:
-    """What QQ refused lately, as the last of a turn that had ended unconfirmed: its process may not
-    have come to tell the asker.
+    """Recently refused sends that were the last of a turn that ended unconfirmed: their process may
+    not have told the asker.
     """
     later = sends.alias("later")
     is_last = ~exists().where(later.c.turn_id == sends.c.turn_id, later.c.id > sends.c.id)
@@ -131,7 +131,7 @@ def _refused(connection: Connection, now: float, before: float) -> Sequence[Row[
 
 
 def of_scope(scope: AccountScope, found: Recovery) -> Recovery:
-    """The unfinished of these accounts alone: others' may go on."""
+    """The part of these accounts; work of others may still be going on."""
     has = scope.has_place
     return Recovery(
         seen=tuple(one for one in found.seen if scope.has(one[0][0])),
@@ -146,7 +146,7 @@ def of_scope(scope: AccountScope, found: Recovery) -> Recovery:
 
 
 def _alike(other: Any, one: Any) -> Select[Any]:
-    """Other rows of the same message. An id may come again after a while, for another message."""
+    """Other rows of the same message. An id may be reused later by another message."""
     same = [
         other.c[name] == one.c[name] for name in ("conversation", "message_id", "sender", "time")
     ]
@@ -154,7 +154,7 @@ def _alike(other: Any, one: Any) -> Select[Any]:
 
 
 def _is_recalled(connection: Connection, turn: Row[Any]) -> bool:
-    """Whether the turn's question was taken back."""
+    """Whether the turn's question was recalled."""
     question = (
         select(messages.c.erased)
         .where(
@@ -169,7 +169,7 @@ def _is_recalled(connection: Connection, turn: Row[Any]) -> bool:
 def _seen(
     connection: Connection, now: float, before: float
 ) -> Iterator[tuple[tuple[int, str, int, str], float]]:
-    """The de-duplication window, recalled messages included."""
+    """The deduplication window, including recalled messages."""
     columns = (messages.c.self_id, messages.c.conversation, messages.c.message_id, messages.c.taken)
     lately = (messages.c.taken >= now - SEEN, messages.c.taken < before)
     query = select(*columns).where(*lately).order_by(messages.c.taken)
@@ -181,7 +181,7 @@ def _seen(
 def _asked(
     connection: Connection, now: float, before: float
 ) -> Iterator[tuple[Conversation, int, float]]:
-    """The questions of the last hour; the lines of one turn are one."""
+    """The questions of the last hour; the lines of one turn count as one."""
     lines = (
         select(
             messages.c.id,
@@ -205,7 +205,7 @@ def _asked(
 def _active(
     connection: Connection, now: float, before: float
 ) -> Iterator[tuple[Conversation, float]]:
-    """The conversations heard lately, the last one first."""
+    """The recently active conversations, latest first."""
     names, there = conversation_names(messages), messages.alias("there")
     newest = (
         select(there.c.id)
@@ -224,7 +224,7 @@ def _active(
         yield Conversation.parse(here), at
 
 
-# --- rows -> the domain ---------------------------------------------------------------------------
+# --- rows -> entries ------------------------------------------------------------------------------
 
 
 def _send(row: Row[Any]) -> StoredSend:
@@ -255,7 +255,7 @@ def _suspended(connection: Connection, row: Row[Any]) -> Suspended:
 def _own_words(
     connection: Connection, turn_id: str
 ) -> Iterator[tuple[Conversation, str, OwnWords]]:
-    """What the turn said under which ids; not what was recalled, which counts as `earlier`."""
+    """The turn's messages with their ids, except recalled ones, which count as `earlier`."""
     query = select(sends).where(sends.c.turn_id == turn_id, sends.c.message_id != "")
     rows = connection.execute(query.order_by(sends.c.id)).all()
     recalled = [row.final for row in rows if row.segments == BLANK]
@@ -273,7 +273,7 @@ def _sends_of(connection: Connection, *turn_ids: str) -> Iterator[StoredSend]:
 
 
 def spoken(connection: Connection, turn_id: str) -> Spoken | None:
-    """The words a turn has said; None where its question was recalled or forgotten."""
+    """What a turn has said; None if its question was recalled or erased."""
     newest = select(turns).where(turns.c.turn_id == turn_id).order_by(turns.c.id.desc()).limit(1)
     turn = connection.execute(newest).one_or_none()
     if turn is None or _is_recalled(connection, turn):
@@ -288,7 +288,7 @@ def spoken(connection: Connection, turn_id: str) -> Spoken | None:
 
 
 def _others(connection: Connection, turn: Row[Any], question: MessageReceived) -> list[Row[Any]]:
-    """The other turns that took up the same question, but the one that this turn repeats."""
+    """The other turns with the same question, except the one that this turn repeats."""
     if not question.has_identity:
         return []
     asked = (messages.c.conversation == turn.conversation) & (
@@ -341,9 +341,9 @@ def _open_turn(connection: Connection, row: Row[Any]) -> OpenTurn:
 
 
 def _is_counted(connection: Connection, turn_id: str) -> bool:
-    """Whether a row tells what a request of one of its steps took, or what is reserved for one.
-    Others asked for it besides, as what a picture shows. What older versions reserved may be for
-    either; where it was for a picture, the first request had not been made.
+    """Whether a row holds the usage, or a reservation, of a request of one of its steps. Other
+    requests, such as image descriptions, do not count. Reservations of older versions may be
+    either; one for an image came before the first request.
     """
     of_step = select(usage.c.id).where(usage.c.turn_id == turn_id, usage.c.step != 0)
     return connection.scalar(of_step.limit(1)) is not None
@@ -355,7 +355,7 @@ def _lines(
     question: MessageReceived,
     told: Iterable[UserMessage],
 ) -> Iterator[MessageReceived]:
-    """All that its asker said beside the question and a model was told, oldest first."""
+    """The asker's lines besides the question that a model read, oldest first."""
     query = select(messages).where(
         messages.c.conversation == turn.conversation,
         messages.c.message_id.in_({id_ for one in told for id_ in one.sources}),
@@ -371,8 +371,8 @@ def _lines(
 def _transcript(
     taken: Sequence[Row[Any]], calls: Iterable[Row[Any]], said: Sequence[tuple[int, UserMessage]]
 ) -> Iterator[Message]:
-    """Each step, followed by the results of its calls, in the order of the calls, and by what was
-    said then. Words were said only where nothing came after them.
+    """Each step, followed by the results of its calls, in their order, and by the lines added then.
+    A text-only step is kept only if nothing follows it.
     """
     results = {(call.step, call.call_id): call.result for call in calls if call.result is not None}
     for step in taken:

@@ -1,1 +1,1 @@
-"""One module for each revision, oldest first; what is published is never changed."""
+"""One module per revision, oldest first; published ones never change."""

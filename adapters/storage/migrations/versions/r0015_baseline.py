@@ -1,6 +1,6 @@
-"""0015: the baseline, all tables as they were at commit b14ad6af.
+"""0015: the baseline, all tables as of commit b14ad6af.
 
-A new journal is made from `tables.py` instead. Frozen: what changes later is a revision of its own.
+New journals are created from `tables.py` instead. Frozen: later changes are later revisions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ DAY = "requests", "prompt", "completion", "cached", "unpriced"
 
 
 def upgrade() -> None:
-    """Make every table."""
     _messages_and_turns()
     _runs()
     _sends_and_usage()
@@ -62,7 +61,7 @@ def _flag(name: str, *, default: bool = True) -> sa.Column[Any]:
 
 
 def _table(name: str, *columns: Any, rising: bool = False) -> None:
-    """With `rising`, the id of a deleted row is not used again."""
+    """With `rising`, ids of deleted rows are not reused."""
     op.create_table(name, _key("id"), *columns, sqlite_autoincrement=rising)
 
 

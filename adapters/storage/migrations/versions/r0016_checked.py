@@ -1,7 +1,7 @@
 """0016: the tables of 0015, in a journal that was checked for older forms (`baseline.py`).
 
-The number alone changes: entries written ahead of such a journal are of this version or a later
-one, and its rows are not searched again.
+Only the number changes: entries written ahead of it are of this version or a later one, and its
+rows need no second search.
 """
 
 from __future__ import annotations
