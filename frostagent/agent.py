@@ -223,23 +223,17 @@ class Agent:
         return self._ports if approver is None else {Approver: approver, **self._ports}
 
     def check_availability(self) -> tuple[ToolStatus, ...]:
-        """Whether each tool can be used now with the agent's `deps`, and if not, why; sorted by
-        name.
-        """
+        """Whether each tool can be used now with `deps`, and if not, why; sorted by name."""
         return self.tools.check_availability({Speaker, *self._ports_now()})
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Send all run events to a function, in order, as they happen. Returns a function that
-        stops this.
-        """
+        """Send all run events to a function, in order. Returns a function that stops this."""
         return self._subscribers.add(subscriber)
 
     # --- running ----------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        """Keep connections to the model and the servers open. Raises RuntimeError if they already
-        are.
-        """
+        """Keep connections open during the block. Raises RuntimeError if already entered."""
         if self._kept is not None:
             raise RuntimeError(f"agent {self.name} is entered twice: one block keeps it connected")
         async with AsyncExitStack() as stack:
@@ -416,9 +410,7 @@ class Agent:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[ChatModel | None]:
-        """Connect the endpoint and the servers, or reuse open connections. None if the agent was
-        given a `ChatModel`.
-        """
+        """Connect endpoint and servers, unless connected. None if a `ChatModel` was given."""
         if self._kept is not None:
             yield self._kept[1]
             return
@@ -532,9 +524,7 @@ class Agent:
         return self._say_into(session, lambda state: state.steer(UserMessage(text)))
 
     def follow_up(self, text: str, *, session: str = CHAT) -> bool:
-        """Queue a question for the session's active runs, read after their current answer. False if
-        none is active.
-        """
+        """Queue a question for after the current answer. False if no run is active."""
         return self._say_into(session, lambda state: state.follow_up(UserMessage(text)))
 
     def _say_into(self, session: str, say: Callable[[RunState], None]) -> bool:
@@ -644,9 +634,7 @@ def gather(
 
 
 def tools_in(source: ToolLike) -> Iterable[ToolLike]:
-    """The tools of a toolset in a list; any other source is itself a tool. Raises ConfigError for a
-    toolset with hooks or an approver.
-    """
+    """The tools of a toolset, or the tool itself. Raises ConfigError for a toolset with hooks."""
     if not isinstance(source, Toolset):
         return (source,)
     if source.hooks or source.approver is not None:

@@ -35,9 +35,7 @@ from frostagent.types.tools import Tool, ToolContext
 logger = logging.getLogger(__name__)
 
 Payload: TypeAlias = dict[str, Any]
-"""A message of `send_message`, as its parameters: `messages`, and `session` for another
-conversation.
-"""
+"""A message of `send_message`, as its parameters: `messages`, and maybe `session`."""
 
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
 OnToolResult: TypeAlias = Callable[[str, str], None]
@@ -60,8 +58,8 @@ class Subscribers:
             self.add(told_events(first))
 
     def add(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Send every event from now on. Returns a function that stops this. Raises TypeError for a
-        coroutine function.
+        """Send every event from now on; returns a stop function. TypeError for a coroutine
+        function.
         """
         refuse_coroutines(subscriber)
         mark = object()
@@ -80,9 +78,7 @@ class Subscribers:
                 logger.exception("a subscriber broke on %s", event.type)
 
     def _make_spans(self, event: RunEvent) -> None:
-        """Make spans if OpenTelemetry is loaded, as it is when a tracer provider is set, and no
-        subscriber makes them.
-        """
+        """Make spans if OpenTelemetry is loaded, unless a subscriber makes them."""
         if "opentelemetry.trace" not in sys.modules:
             return
         from frostagent.tracing import SpanObserver  # noqa: PLC0415  # most programs have no spans

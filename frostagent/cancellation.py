@@ -1,6 +1,4 @@
-"""Tasks: background work for a block, time to clean up after a cancellation, errors that end a
-task.
-"""
+"""Tasks: background work, time to clean up after a cancellation, errors that end a task."""
 
 from __future__ import annotations
 
@@ -12,9 +10,7 @@ BROKEN = BaseException
 
 
 def isolate(error: BaseException) -> None:
-    """Raise the error again if it comes from outside: an interrupt, a generator's end, a
-    cancellation of this task.
-    """
+    """Raise an interrupt, a generator's end or this task's cancellation again."""
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
     if isinstance(error, asyncio.CancelledError) and is_cancelled():
@@ -32,9 +28,7 @@ def is_cancelled() -> bool:
 
 @asynccontextmanager
 async def last_moments(seconds: float) -> AsyncIterator[None]:
-    """As `asyncio.timeout`, but also works in a task that is being cancelled. Raises
-    TimeoutError.
-    """
+    """As `asyncio.timeout`, but also in a task being cancelled. Raises TimeoutError."""
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("only a task can be given so long")

@@ -1,6 +1,4 @@
-"""The system's time and randomness behind the `Clock` and `Ids` ports. Only this module uses
-them.
-"""
+"""The system's time and randomness, for `Clock` and `Ids`. No other module uses them."""
 
 from __future__ import annotations
 

@@ -199,9 +199,7 @@ class MCPServer:
         return tuple(self._offers.values())
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Call this method after each change of the tools. Keeps only a weak reference to its
-        object.
-        """
+        """Call this method after each change of the tools. Its object is held weakly."""
         self._subscribers = [each for each in self._subscribers if each() is not None]
         self._subscribers.append(WeakMethod(changed))
 
@@ -214,8 +212,8 @@ class MCPServer:
         await self._tried.wait()
 
     async def run(self) -> None:
-        """Stay connected until cancelled, reconnecting after at most a minute. A second call takes
-        over when the first one is cancelled.
+        """Stay connected until cancelled, reconnecting within a minute. A second call waits its
+        turn.
         """
         self._enter_loop()
         async with self._turn:
@@ -234,9 +232,7 @@ class MCPServer:
         self._relist = asyncio.Event()
 
     async def _stay_connected(self) -> None:
-        """Each connection has its own task, to tell our cancellation from one that leaks out of the
-        SDK's scopes.
-        """
+        """One task per connection, to tell our cancellation from one that the SDK leaks."""
         pause = FIRST_PAUSE
         while True:
             began = self._clock.monotonic()
@@ -438,8 +434,8 @@ class MCPServer:
     def _take_over(
         self, offers: dict[str, Tool], digests: Mapping[str, str], skipped: Sequence[str]
     ) -> None:
-        """Offer these tools from now on. An unchanged tool keeps its object, so that prompts keep
-        their prefix.
+        """Offer these tools. An unchanged one keeps its object, so that prompts keep their
+        prefix.
         """
         if self._first is None:
             self._first = digests
@@ -559,9 +555,7 @@ class MCPServer:
                 await self._back.wait()
 
     def _describe_error(self, error: BaseException, words: str = "") -> str:
-        """The error without secrets. If the server could not be reached, with the last line of its
-        stderr.
-        """
+        """The error without secrets; with the last line of stderr if not connected."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         told = one_line(self._mask(visible_text(words or f"{error}" or type(error).__name__)), 200)
@@ -571,9 +565,7 @@ class MCPServer:
 
 
 class WatchedStream:
-    """A transport stream that reports its end, and passes each message to `look` before the SDK
-    sees it.
-    """
+    """A transport stream that reports its end, and shows each message to `look` first."""
 
     def __init__(
         self, stream: Any, ended: Callable[[], None], look: Callable[[SessionMessage], None]
@@ -664,9 +656,7 @@ def rights(trust: Trust, hints: types.ToolAnnotations | None) -> Declarations:
 
 
 def result_of(told: types.CallToolResult) -> ToolResult:
-    """Convert a server's result to text and pictures, with a note for each part that cannot be
-    shown.
-    """
+    """A server's result as text and pictures, with a note for each part that has neither."""
     words, images = list[str](), list[Image]()
     for block in told.content[:MOST_BLOCKS]:
         match block:

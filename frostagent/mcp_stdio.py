@@ -112,9 +112,7 @@ async def _read(stdout: asyncio.StreamReader, to_session: Any) -> None:
 
 
 async def _read_line(stream: asyncio.StreamReader) -> bytes:
-    """The next line. Empty at the end, and for a line that is too long, which ends the
-    connection.
-    """
+    """The next line. Empty at the end and for a line that is too long."""
     try:
         return await stream.readline()
     except ValueError:

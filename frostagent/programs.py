@@ -110,9 +110,7 @@ class Place:
 
 
 def _read_word(word: str) -> tuple[str | Place, ...]:
-    """Parse `--max={count}` into the text `--max=` and a place; `{{` is a brace. Raises
-    ValueError.
-    """
+    """Parse `--max={count}` into a text and a place; `{{` is a brace. Raises ValueError."""
     parts: list[str | Place] = []
     for text, name, form, conversion in Formatter().parse(word):
         if text:
@@ -144,9 +142,7 @@ class Program:
         return "".join(map(str, self.words[0]))
 
     def verify(self, properties: Mapping[str, Any]) -> None:
-        """Raises ValueError if argv and parameters do not match, or if the program itself is a
-        placeholder.
-        """
+        """Raises ValueError if argv and parameters differ, or the program is a placeholder."""
         if not self.words[0] or any(isinstance(part, Place) for part in self.words[0]):
             raise ValueError("the program itself is never an argument")
         if os.sep in self.file and not Path(self.file).is_absolute():
@@ -177,9 +173,7 @@ class Program:
     # --- arguments --------------------------------------------------------------------------------
 
     def guard(self, _context: ToolContext, arguments: Mapping[str, Any]) -> None:
-        """Refuse values that a program would misread. Raises InvalidArguments, one line for
-        each.
-        """
+        """Refuse values that a program would misread. Raises InvalidArguments."""
         problems = [
             f"{name}: {problem}"
             for name, value in arguments.items()

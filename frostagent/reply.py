@@ -108,9 +108,7 @@ def waiting_reply(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structured(Generic[T]):
-    """A value that fits the requested schema. `reply` is the run that produced it, with all
-    usage.
-    """
+    """A value that fits the schema. `reply` is the run that produced it, with all usage."""
 
     value: T
     reply: Reply[T]

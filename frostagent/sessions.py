@@ -66,8 +66,8 @@ class InMemory:
         return tuple(message for each in self._sessions.get(session, ()) for message in each)
 
     async def append(self, session: str, messages: Sequence[Message]) -> None:
-        """Add a round and drop the oldest ones beyond the limit. Raises ValueError for one without
-        a question.
+        """Add a round and drop the oldest beyond the limit. Raises ValueError without a
+        question.
         """
         if not messages or not isinstance(messages[0], UserMessage):
             raise ValueError("a round begins with what somebody asked")
@@ -89,9 +89,7 @@ class Sessions:
 
     @contextmanager
     def running(self, session: str | None, state: RunState) -> Iterator[None]:
-        """Mark the run as active in the session during the block. With None, it cannot be
-        steered.
-        """
+        """Mark the run as active in the session. With None, it cannot be steered."""
         if session is None:
             yield
             return
@@ -213,9 +211,7 @@ class SessionRuns:
         asker: Asker | None = None,
         given: Given | None = None,
     ) -> Reply:
-        """One answer to a whole transcript, without tools or session: JSON that should fit the
-        schema. Raises RunFailed.
-        """
+        """One answer without tools or session: JSON for the schema. Raises RunFailed."""
         alone = None if given is None else replace(given, on_delta=None)
         run = self._run(self._ids.trace(), transcript, None, asker, alone)
         words = replace(run.words, empty=run.words.empty_json)
@@ -287,9 +283,7 @@ def reply_of(
     session: str | None,
     asked: tuple[Message, ...],
 ) -> Reply:
-    """The reply to `asked`, from a run that ended or waits. Raises RunFailed for a failed run, with
-    the original error as its cause.
-    """
+    """The reply to `asked`. Raises RunFailed, from the original error, for a failed run."""
     unheard = (*state.steering, *state.follow_ups)
     if isinstance(ended, SuspendedRun):
         *history, question = asked

@@ -21,9 +21,7 @@ BETWEEN_ANSWERS = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[T]):
-    """The run ended or waits for an approval. The last event; `reply` is what `Agent.run`
-    returns.
-    """
+    """The last event: the run ended or waits for an approval. `reply` is as from `Agent.run`."""
 
     reply: Reply[T]
 
@@ -31,9 +29,7 @@ class Finished(Generic[T]):
 StreamEvent: TypeAlias = (
     TextDelta | ReasoningDelta | TextDiscarded | ToolStarted | ToolFinished | Finished[T]
 )
-"""The events of a stream, in order: the text of an answer, its calls, the next answer, and the
-end.
-"""
+"""In order: the text of an answer, its calls, the next answer, and the end."""
 
 Streamed: TypeAlias = Callable[[Callable[[StreamEvent[Any]], None]], Awaitable[Reply[T]]]
 """Runs a question, sending events to a function."""
@@ -177,9 +173,7 @@ class AgentStream(Generic[T]):
         self._events.put_nowait(event)
 
     def _settle(self, text: str) -> None:
-        """Send what is missing of the reply's text, as when the engine answers in place of the
-        model.
-        """
+        """Send the rest of the reply's text, as when the engine answers for the model."""
         if self._text.endswith(text) and (text or not self._text):
             return
         if not text.startswith(self._text):

@@ -91,9 +91,7 @@ class _Misfit(Exception):
 
 
 def form_of(schema: TypeForm[T] | Mapping[str, Any]) -> Form[Any]:
-    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType if it is
-    invalid.
-    """
+    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType."""
     if isinstance(schema, Mapping):
         whole = dict(schema)
         validator = validator_of(whole, "the schema of the answer")
@@ -120,9 +118,7 @@ def _form(schema: dict[str, Any], check: Callable[[Any], T]) -> Form[T]:
 async def fill_in(
     form: Form[T], found: Reply, transcript: tuple[Message, ...], write: Write
 ) -> Structured[T]:
-    """Ask for the value that the run found, and once more if it does not fit. Raises UnfitAnswer,
-    and what `write` raises.
-    """
+    """Ask for the value, and once more if it does not fit. Raises UnfitAnswer."""
     asked = with_notice(transcript, ASK.format(schema=form.text))
     reply = await write(asked)
     return await _mended(form, _added(found, reply), asked, reply, write)
@@ -164,9 +160,7 @@ def _added(found: Reply, reply: Reply) -> Reply:
 
 
 def find_json(text: str) -> Any:
-    """The JSON value in a model's answer: the whole text, a code fence, or from the first bracket
-    to the last.
-    """
+    """The JSON in an answer: the whole text, a code fence, or first to last bracket."""
     for candidate in _candidates(text):
         try:
             return loads(candidate)

@@ -29,9 +29,7 @@ class Words:
     )
     still_working: str = "{name} is still at it, please wait a little longer."
     fallbacks: tuple[str, ...] = ()
-    """Texts that the program itself sends in place of an answer. A model that repeats one has not
-    answered.
-    """
+    """Texts that the program sends in place of an answer. Repeating one is not an answer."""
     run_marks: tuple[str, ...] = ()
     """Endings of fallbacks that name their run, as in ` (run {run})`."""
 

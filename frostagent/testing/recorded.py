@@ -110,9 +110,7 @@ class ReplayModel:
             ) from None
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """The recorded answer to this request, streamed word by word if `on_delta` is set. Raises
-        the recorded error.
-        """
+        """The recorded answer, streamed if `on_delta` is set. Raises the recorded error."""
         self.requests.append(request)
         asked = self._hide(_plain(request))
         place = next((at for at, (recorded, _) in enumerate(self._left) if recorded == asked), None)

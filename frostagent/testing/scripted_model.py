@@ -31,9 +31,7 @@ from frostagent.types.messages import (
 Step: TypeAlias = (
     "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
 )
-"""One answer of the model: text, one or several calls, a whole answer, an error, or a coroutine
-function of the request.
-"""
+"""One answer: text, calls, a whole completion, an error, or a coroutine function."""
 
 Answering: TypeAlias = Callable[[ModelRequest], Awaitable[Completion]]
 
@@ -77,9 +75,7 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """The next step as an answer, streamed word by word if `on_delta` is set. Raises a step
-        that is an error.
-        """
+        """The next step as an answer, streamed if `on_delta` is set. Raises an error step."""
         self.requests.append(request)
         if not self._steps:
             raise AssertionError(

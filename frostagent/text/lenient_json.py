@@ -35,9 +35,7 @@ def loads(text: str) -> Any:
 
 
 def read_json(text: str) -> tuple[Any, str]:
-    """Parse a text that should be JSON. Also returns how it was parsed; empty if strictly. Raises
-    ValueError.
-    """
+    """Parse JSON leniently. Also returns how; empty if strictly. Raises ValueError."""
     text = text.strip()
     try:
         return loads(text), ""

@@ -26,9 +26,7 @@ KEYS: Final = re.compile(
 
 
 def one_line(text: str, longest: int) -> str:
-    """Text from outside on one line, without what looks like a secret, cut to `longest`
-    characters.
-    """
+    """Text from outside on one line, without likely secrets, cut to `longest` characters."""
     text = KEYS.sub(lambda found: f"{found['before'] or ''}{MASK}", " ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
@@ -39,9 +37,7 @@ PLAIN: Final = re.compile(
     r" | development | test | stdio | https? | (?:application|text)/[\w.+-]+(?:;.*)? | \*/\*",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Values of variables or headers that are not secrets: paths, addresses, switches, content
-types.
-"""
+"""Values of variables or headers that are not secrets: paths, addresses, switches, types."""
 
 SAYS_SECRET: Final = re.compile(
     r"pass|secret|token|key|auth|credential|cookie|session", re.IGNORECASE
@@ -70,9 +66,7 @@ def server_secrets(
 
 
 class Quoting(str):
-    """A text that quotes a vendor in brackets, who may repeat what users said: for the owner, not
-    for the log.
-    """
+    """A text that quotes a vendor in brackets: for the owner, not for the log."""
 
     __slots__ = ()
 

@@ -48,9 +48,7 @@ CLEAN = re.compile("[ -~\t\n\u3000-\u3020\u3400-\u9fff\uff01-\uff5e]*")
 
 
 def visible_text(text: str) -> str:
-    """The text without invisible characters, in linear time. Returns the same object if nothing
-    changes.
-    """
+    """The text without invisible characters, in linear time. Unchanged text is the same object."""
     if CLEAN.fullmatch(text):
         return text
     ended = LINE_END.sub("\n", text)

@@ -21,14 +21,10 @@ from frostagent.types.errors import InvalidArguments
 ELSEWHERE = frozenset({
     "patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$ref", "$dynamicRef",
 })  # fmt: skip
-"""Keywords that may allow keys beyond `properties`: only the validator can tell which are
-unknown.
-"""
+"""Keywords that may allow keys beyond `properties`; only the validator knows which."""
 
 NEVER_GUESSED = ("boolean", "integer", "number")
-"""Types for which a validator may be laxer than this module: pydantic reads "yes" as true, true as
-1 and "1_000" as 1000.
-"""
+"""Never converted here: pydantic would read "yes" as true, true as 1 and "1_000" as 1000."""
 
 DEEPEST = 8  # chained references; a schema may refer to itself
 SHOWN = 80  # characters of a wrong value that an error message quotes
@@ -148,9 +144,7 @@ class ArgumentRepair:
 
 
 def resolve_reference(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow references within the schema, keeping sibling keywords. {} if a reference leads
-    nowhere.
-    """
+    """Follow references within the schema, keeping sibling keywords. {} for a dangling one."""
     for _ in range(DEEPEST):
         ref = node.get("$ref")
         if not (isinstance(ref, str) and ref.startswith("#/")):
@@ -166,9 +160,7 @@ def resolve_reference(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mappi
 
 
 def schema_types(node: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
-    """The JSON types that a schema node accepts, and whether it accepts null. No types means
-    any.
-    """
+    """The JSON types that a schema node accepts (none: any), and whether it accepts null."""
     kind = node.get("type")
     kinds = (kind,) if isinstance(kind, str) else tuple(kind or ())
     real = tuple(name for name in kinds if name != "null")
@@ -298,9 +290,7 @@ def parse_by_schema(
 
 
 def _may_have(schema: Mapping[str, Any], names: Iterable[str], inner: Mapping[str, Any]) -> bool:
-    """Whether the tool may have fields of these names. A schema without properties may accept
-    any.
-    """
+    """Whether the tool may have these fields. A schema without properties may have any."""
     properties = schema.get("properties") or {}
     if not ELSEWHERE.isdisjoint(schema) or schema.get("additionalProperties"):
         return True
@@ -335,9 +325,7 @@ def _read(raw: str) -> tuple[Any, str]:
 
 
 def parse_input(raw: str) -> dict[str, Any]:
-    """The arguments of a tool that takes one text: an object with the field `input`, else the raw
-    text.
-    """
+    """The arguments of a tool with one text: an object with `input`, else the raw text."""
     try:
         value = loads(raw)
     except ValueError:
@@ -346,9 +334,7 @@ def parse_input(raw: str) -> dict[str, Any]:
 
 
 class Shape(Struct, frozen=True):
-    """A schema prepared for repairing arguments. `plain` maps parameters whose values need no
-    conversion to their Python types.
-    """
+    """A schema for repairing arguments. `plain` has the types that need no conversion."""
 
     schema: Mapping[str, Any]
     plain: Mapping[str, type]
@@ -399,9 +385,7 @@ def read_arguments(
 
 
 def _finite(plain: dict[str, Any]) -> dict[str, Any]:
-    """The arguments unchanged. Raises InvalidArguments for a number that JSON cannot hold, such as
-    1e999.
-    """
+    """The arguments unchanged. Raises InvalidArguments for a number JSON cannot hold: 1e999."""
     fields = tuple(f"{path}: must be a finite number" for path in _infinities(plain, ""))
     if fields:
         raise InvalidArguments("; ".join(fields), fields=fields)

@@ -103,9 +103,7 @@ class ModelBilling(ModelError):
 
 
 class _ModelBusy(ModelError):
-    """A temporary failure. `retry_after` is the wait that the vendor asked for, in seconds, or
-    None.
-    """
+    """A temporary failure. `retry_after` is the vendor's requested wait in seconds, or None."""
 
     def __init__(
         self,
@@ -247,9 +245,7 @@ class ToolNotFound(ToolError):
 
 
 class InvalidArguments(ToolError):
-    """The arguments do not fit the tool. `fields` has one `path: problem` line for each wrong
-    field.
-    """
+    """The arguments do not fit the tool. `fields` has a `path: problem` line for each."""
 
     code = "TOOL_INVALID_ARGUMENTS"
     family = "TOOL_EXECUTION_FAILED"

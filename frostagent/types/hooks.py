@@ -37,9 +37,7 @@ Metadata: TypeAlias = Mapping[str, Any]
 
 
 class RequestEvent(Struct, frozen=True, kw_only=True, tag="request.before"):
-    """A model request is about to be sent: all `messages` it contains, and the `model` it goes
-    to.
-    """
+    """A model request is about to be sent: its complete `messages`, and its `model`."""
 
     messages: tuple[Message, ...]
     model: ChatModel
@@ -48,9 +46,7 @@ class RequestEvent(Struct, frozen=True, kw_only=True, tag="request.before"):
 
 
 class BeforeCall(Struct, frozen=True, kw_only=True, tag="tool_call.before"):
-    """A call is about to be permitted and run. `input` has its repaired, validated arguments as
-    JSON.
-    """
+    """A call is about to be permitted and run. `input` is valid, repaired JSON."""
 
     name: str
     input: Mapping[str, Any]
@@ -88,9 +84,7 @@ class StepEvent(Struct, frozen=True, kw_only=True, tag="step.after"):
 
 
 class Reshape(Struct, frozen=True, kw_only=True):
-    """Other `messages` for this request only (the transcript does not change), or another `model`
-    from this request on.
-    """
+    """`messages` for this request only (the transcript stays), `model` from now on."""
 
     messages: tuple[Message, ...] | None = None
     model: ChatModel | None = None

@@ -64,9 +64,7 @@ class UserMessage(Struct, frozen=True, tag="user"):
 
 
 def joined(messages: Sequence[UserMessage]) -> UserMessage:
-    """Merge several into one: most models treat consecutive user messages so, and strict ones
-    refuse them.
-    """
+    """Merge several into one: strict vendors refuse consecutive user messages."""
     if len(messages) == 1:
         return messages[0]
     images = tuple(image for message in messages for image in message.images)
@@ -118,9 +116,7 @@ Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessag
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as the model sees it. `parameters` is a flat JSON schema (no `$ref`, no type
-    lists).
-    """
+    """A tool as the model sees it. `parameters` is a flat JSON schema, without `$ref`."""
 
     name: str
     description: str
@@ -132,9 +128,7 @@ class ToolSpec(Struct, frozen=True):
 
 # A Protocol because the engine, whose `BudgetShare` implements it, imports these types.
 class Allowance(Protocol):
-    """Decides whether a failed request may be repeated, and counts the usage of aborted
-    requests.
-    """
+    """Decides whether a failed request may be repeated, and counts aborted requests."""
 
     @property
     def step(self) -> int:
@@ -163,9 +157,7 @@ class Allowance(Protocol):
 
 
 class Counted(Struct, frozen=True):
-    """Messages whose token count was estimated when they were stored. In a transcript they start at
-    index `place`.
-    """
+    """Messages with a stored token estimate. In a transcript they start at index `place`."""
 
     place: int
     messages: tuple[Message, ...]

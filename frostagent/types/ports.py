@@ -102,9 +102,7 @@ class Approver(Protocol):
     """Decides whether a call may be run."""
 
     async def approve(self, request: ApprovalRequest) -> Allow | Deny | Pending:
-        """The decision, or `Pending` if it comes later. May take as long as the run; an exception
-        denies.
-        """
+        """The decision, or `Pending`. May take as long as the run; an exception denies."""
         ...
 
 

@@ -145,9 +145,7 @@ def _kind_of(head: bytes) -> str:
 
 
 def render_result(value: object) -> str:
-    """A tool's value as text: text unchanged, data as JSON, nothing as "(no output)", pictures as
-    data URLs.
-    """
+    """A tool's value as text: text as is, data as JSON, pictures as data URLs."""
     match value:
         case str():
             return value if value.strip() else NO_OUTPUT

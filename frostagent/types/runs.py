@@ -116,9 +116,7 @@ def code_of(result: ToolMessage) -> str:
 
 
 class Spent(Struct, frozen=True):
-    """The costs of a run with everything inside it: model requests, tokens, messages sent by
-    tools.
-    """
+    """The costs of a run, inner runs included: requests, tokens, messages sent by tools."""
 
     requests: int = 0
     tokens: float = 0.0
@@ -126,8 +124,8 @@ class Spent(Struct, frozen=True):
 
 
 class Led(Struct, frozen=True):
-    """Who influenced a call besides its asker: other `people` (with the known `names`), and what
-    these tools `read` from outside.
+    """Who influenced a call besides its asker: `people` (some `names`), tools that `read` from
+    outside.
     """
 
     people: bool = False
@@ -188,9 +186,7 @@ class SuspendedRun(Struct, frozen=True, kw_only=True):
 
     @property
     def expires(self) -> float:
-        """The earliest end of a wait, in seconds since 1970: resume the run then, whatever was
-        decided.
-        """
+        """When the first wait ends, in seconds since 1970: resume the run then in any case."""
         return min(pending.expires for pending in self.pending)
 
 
@@ -214,9 +210,7 @@ class RunContinued(_RunEvent, frozen=True, kw_only=True, tag="run_continued"):
 
 
 class StepFinished(_RunEvent, frozen=True, kw_only=True, tag="step_finished"):
-    """The model answered. `response_id` is the vendor's or a generated one; the answer's calls
-    carry it.
-    """
+    """The model answered. `response_id` is the vendor's or generated; the calls carry it."""
 
     step: int
     completion: Completion

@@ -28,9 +28,7 @@ KEPT = frozenset({
 })  # fmt: skip
 
 READ = KEPT | {"additionalProperties", "nullable"}
-"""Keywords that repairing arguments needs as well. `nullable` is this module's own: null is
-allowed.
-"""
+"""Keywords for repairing arguments. `nullable` is our own: null is allowed."""
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -68,9 +66,7 @@ class Signature(Struct, frozen=True):
         }
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the callable takes them. Raises InvalidArguments, one line for each
-        wrong field.
-        """
+        """The arguments as the callable takes them. Raises InvalidArguments."""
         return check_arguments(self.model, arguments, packed=self.packed)
 
 

@@ -92,9 +92,7 @@ class Queued(Struct, frozen=True, tag="waiting"):
 
 
 class Drafted(Struct, frozen=True, tag="drafted"):
-    """Kept as a draft with this number, which owners may read and publish. It was not sent to the
-    chat.
-    """
+    """Kept as draft `number`, which owners may read and publish. The chat did not get it."""
 
     number: int
     type: ClassVar[Literal["drafted"]] = "drafted"

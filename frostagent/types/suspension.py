@@ -46,9 +46,7 @@ class Suspend(Exception):
 
 
 class BadSuspension(BotError):
-    """A suspended run cannot continue: it belongs to another run, was changed, or a decision does
-    not match a waiting call.
-    """
+    """A suspended run cannot continue: another run's, changed, or a decision fits no wait."""
 
 
 class Allow(Struct, frozen=True, tag="allow"):

@@ -139,8 +139,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
 
 Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | None]
-"""A tool's own check of valid arguments. To refuse a call, raise a `ToolError`, or ValueError,
-which is reported as wrong arguments.
+"""A tool's own check of valid arguments. Raise ToolError to refuse, ValueError for wrong
+arguments.
 """
 
 Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
@@ -156,9 +156,7 @@ must be quick. May also return a bool, or a bool and a text.
 
 
 class ToolStatus(Struct, frozen=True):
-    """Whether a tool can be used now, and if not, why. `description` is its summary, if it has
-    one.
-    """
+    """Whether a tool can be used now, and if not, why. `description` is for people."""
 
     name: str
     type: str
@@ -258,9 +256,7 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
         return self.idempotent and self.side_effects.is_harmless and not self.repeatable
 
     def read(self, raw: str) -> Checked:
-        """Turn the raw text of a call into valid arguments. Raises InvalidArguments, and what
-        `prepare` raises.
-        """
+        """Parse, repair and validate a call. Raises InvalidArguments, and as `prepare` does."""
         mended: tuple[str, ...] = ()
         if self.raw_input:
             given = parse_input(raw)
@@ -463,9 +459,7 @@ def fields_of(
     replace: bool = False,
     **others: Any,
 ) -> dict[str, Any]:
-    """Declarations as fields of `Tool`, with words as enum members. Raises ValueError for unknown
-    words.
-    """
+    """Declarations as fields of `Tool`. Raises ValueError for unknown words."""
     return {
         "permission": Permission(permission),
         "audience": Audience(audience),

@@ -68,9 +68,7 @@ class Audience(StrEnum):
 
 
 class Execution(StrEnum):
-    """Concurrent with the other calls of a step. One SEQUENTIAL call makes the whole step
-    sequential.
-    """
+    """Concurrent with the other calls of a step; one SEQUENTIAL call serialises its step."""
 
     CONCURRENT = "concurrent"
     SEQUENTIAL = "sequential"
@@ -84,9 +82,7 @@ class ToolType(StrEnum):
 
 
 class Rate(Struct, frozen=True):
-    """At most `calls` calls in any `seconds` seconds. Raises ValueError unless both are positive
-    and finite.
-    """
+    """At most `calls` in any `seconds`. Raises ValueError unless both are positive."""
 
     calls: int
     seconds: float
