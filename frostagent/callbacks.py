@@ -58,9 +58,7 @@ class Subscribers:
             self.add(told_events(first))
 
     def add(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Send every event from now on; returns a stop function. TypeError for a coroutine
-        function.
-        """
+        """Send every event from now on; returns a stop function. Raises TypeError."""
         refuse_coroutines(subscriber)
         mark = object()
         self._subscribers[mark] = subscriber

@@ -212,9 +212,7 @@ class MCPServer:
         await self._tried.wait()
 
     async def run(self) -> None:
-        """Stay connected until cancelled, reconnecting within a minute. A second call waits its
-        turn.
-        """
+        """Stay connected until cancelled, with retries. A second call waits its turn."""
         self._enter_loop()
         async with self._turn:
             await self._stay_connected()
@@ -434,9 +432,7 @@ class MCPServer:
     def _take_over(
         self, offers: dict[str, Tool], digests: Mapping[str, str], skipped: Sequence[str]
     ) -> None:
-        """Offer these tools. An unchanged one keeps its object, so that prompts keep their
-        prefix.
-        """
+        """Offer these tools. An unchanged one keeps its object, and so prompts their prefix."""
         if self._first is None:
             self._first = digests
         for name, made in offers.items():

@@ -66,9 +66,7 @@ class InMemory:
         return tuple(message for each in self._sessions.get(session, ()) for message in each)
 
     async def append(self, session: str, messages: Sequence[Message]) -> None:
-        """Add a round and drop the oldest beyond the limit. Raises ValueError without a
-        question.
-        """
+        """Add a round, dropping the oldest. Raises ValueError for one without a question."""
         if not messages or not isinstance(messages[0], UserMessage):
             raise ValueError("a round begins with what somebody asked")
         self._sessions[session] = (*self._sessions.get(session, ()), tuple(messages))[

@@ -24,9 +24,7 @@ LONGEST = 60  # characters
 
 
 def next_request_messages(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
-    """The messages of the next request. After a spoilt answer, examples come before the
-    question.
-    """
+    """The messages of the next request; after a spoilt answer, with examples."""
     *before, question = run.transcript
     examples = run.examples if state.is_spoilt else ()
     return with_notice((*before, *examples, question, *state.messages), notice)

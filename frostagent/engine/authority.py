@@ -1,6 +1,4 @@
-"""A run's authority is the lowest of everyone whose words it has read. It decides what is
-allowed.
-"""
+"""A run's authority, which decides what it may do: the lowest of all whose words it has read."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ def lowest_authority(authorities: Iterable[Audience]) -> Audience:
 
 
 def lower_authority(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
-    """The asker with the lowest authority of the run's results, and the tools that brought outside
-    text.
-    """
+    """The asker with the lowest authority of the run's results, and their outside tools."""
     told = [one for one in results if isinstance(one, ToolMessage)]
     authority = lowest_authority((asker.authority, *(one.authority for one in told)))
     read = tuple(dict.fromkeys((*asker.read, *outside_tools((*before, *told)))))
@@ -73,9 +69,7 @@ def must_be_confirmed(asker: Asker, audience: Audience, *, goes_beyond: bool = F
 
 
 def in_one_line(text: str, limit: int) -> str:
-    """The text on one line, printable characters only; a long one shortened in the middle, with its
-    length.
-    """
+    """The text as one printable line; a long one is cut in the middle and gets its length."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if len(line) <= limit:
         return line

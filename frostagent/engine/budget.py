@@ -54,9 +54,7 @@ class Budget:
         spent: Spent = NOTHING_SPENT,
         is_out: Callable[[], bool] | None = None,
     ) -> None:
-        """`spent` is from an earlier segment; `is_out` says that the budget is used up in any
-        case.
-        """
+        """`spent` is from an earlier segment; `is_out` says that nothing is left in any case."""
         self.limits = limits
         self._is_out = is_out
         self.held: dict[object, float] = {}  # by the places of shares

@@ -101,9 +101,7 @@ class CallChecks:
         )
 
     async def check(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
-        """Run the checks until the call has a result or all have passed. Raises the refusing
-        check's error.
-        """
+        """Run the checks until one gives a result or raises its refusal, or all have passed."""
         for check in self._in_order:
             if (waited := check(state, tool, totals)) is not None:
                 await waited
@@ -259,9 +257,7 @@ class CallChecks:
     # -------------------------------------------------------------------------
 
     def beware(self) -> None:
-        """Treat results as text from outside from now on, except from tools with trusted
-        results.
-        """
+        """From now on, results count as text from outside, unless the tool's are trusted."""
         self._wary = True
 
     def brings_outside_words(self, state: CallState) -> bool:

@@ -68,9 +68,7 @@ LOST = "nobody knows what became of the call. Do not repeat it."
 
 
 class Batch:
-    """The calls of one step and their results so far; complete after `CallExecutor.run`, even if
-    cancelled.
-    """
+    """The calls of one step and their results; complete after `run`, even if cancelled."""
 
     def __init__(self, calls: Sequence[ToolCall]) -> None:
         self.calls = tuple(calls)
@@ -259,9 +257,7 @@ class CallExecutor:
                 self._break_off(states[index], "the tool cancelled itself.")
 
     def _groups(self, todo: Iterable[int], states: Mapping[int, CallState]) -> Iterator[list[int]]:
-        """Groups of calls that may run concurrently, in order. A call with effects is alone in its
-        group.
-        """
+        """Groups of calls that may run concurrently, in order; one with effects is alone."""
         tools = {index: tool for index in todo if (tool := states[index].tool) is not None}
         in_turn = Execution.SEQUENTIAL in {
             self._execution,
@@ -340,9 +336,7 @@ class CallExecutor:
             self._tell(state)
 
     async def _ask_approver(self, state: CallState, tool: Tool) -> None:
-        """Ask the run's `Approver`. Raises ToolDenied if it denies or is missing, Suspend if it
-        decides later.
-        """
+        """Ask the run's `Approver`. Raises ToolDenied for a no or without one, else Suspend."""
         context = state.context
         approver = cast("Approver | None", context.ports.get(Approver))
         if approver is None:
@@ -382,9 +376,7 @@ class CallExecutor:
             raise ToolDenied(state.context.words.tool_changed.format(name=tool.name))
 
     async def _run_until_deadline(self, state: CallState, tool: Tool, checked: Checked) -> object:
-        """The tool's answer, or the result of its `recover`. Raises ToolTimeout, and what the tool
-        raises.
-        """
+        """The tool's answer, or that of `recover`. Raises ToolTimeout, and as the tool does."""
         if tool.wants_context:
             state.context = replace(state.context, deadline=self._clock.monotonic() + tool.timeout)
         deadline = asyncio.timeout(tool.timeout)
@@ -458,9 +450,7 @@ class CallExecutor:
         contexts: Sequence[ToolContext],
         totals: CallTotals,
     ) -> None:
-        """Give every call a result: waiting ones were not run, the effect of running ones is
-        unknown.
-        """
+        """Give every call a result. Waiting ones were not run; running ones are unknown."""
         words = contexts[0].words
         self._refuse_waiting(batch, states, contexts, words.not_done)
         for index in batch.open():

@@ -263,9 +263,7 @@ def with_left_out(result: ToolResult, checked: Checked) -> ToolResult:
 
 
 def told_with_images(result: ToolResult) -> str:
-    """The text of a result, with a line for each picture it does not name. Pictures follow in this
-    order.
-    """
+    """The text of a result, with a line for each picture it does not name, in order."""
     names = map(name_of_picture, range(1, len(result.images) + 1))
     return "\n".join([result.content, *(name for name in names if name not in result.content)])
 

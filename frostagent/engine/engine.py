@@ -162,9 +162,7 @@ class Engine:
         return ended
 
     def uses_tools(self, run: Run) -> bool:
-        """Whether the first request would offer tools, or fail because a critical tool is
-        missing.
-        """
+        """Whether the first request would offer tools, or fail for a missing critical one."""
         tools = self._toolset
         return bool(tools.definitions(run.ports, run.terms)) or tools.lost(run.ports) is not None
 

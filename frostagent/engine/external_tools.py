@@ -137,9 +137,7 @@ def class_tool(source: object, **declared: Unpack[ForeignDeclarations]) -> Tool:
 
 
 def as_tool(source: object) -> Tool:
-    """A `Tool` unchanged, or made from a typed callable or a self-describing object. Raises as
-    `@tool` does.
-    """
+    """The `Tool`, or one made from a callable or a self-describing object. Raises as `@tool`."""
     match source:
         case Tool(is_method=True):
             raise UnsuitableType(
@@ -162,9 +160,7 @@ def _says_nothing(source: object) -> bool:
 
 
 def _execute_of(source: object, name: str) -> Callable[..., Any] | None:
-    """The callable that runs the tool; None if the object says it has none. Raises
-    UnsuitableType.
-    """
+    """The callable that runs the tool; None if the object has None. Raises UnsuitableType."""
     members = [member for member in dir(source) if not member.startswith("_")]
     if "execute" not in members:
         near = difflib.get_close_matches("execute", members, n=1)

@@ -26,9 +26,7 @@ SHOWN = 80  # characters of a wrong value that an error message quotes
 
 
 def validator_of(schema: dict[str, Any], name: str) -> Validator:
-    """A validator for the schema, which fetches nothing. Raises UnsuitableType for an invalid
-    one.
-    """
+    """A validator that fetches nothing. Raises UnsuitableType for an invalid schema."""
     kind = validator_for(schema, default=validator_for({}))
     try:
         kind.check_schema(schema)
@@ -72,9 +70,7 @@ def _check_pattern(
 def check_by_schema(
     validator: Validator, schema: Mapping[str, Any], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """The arguments with the schema's defaults. Raises InvalidArguments, one line for each
-    problem.
-    """
+    """The arguments with the schema's defaults. Raises InvalidArguments."""
     filled: dict[str, Any] = fill_defaults(given, schema, schema)
     errors = sorted(
         validator.iter_errors(filled), key=lambda error: [str(part) for part in error.absolute_path]

@@ -61,9 +61,7 @@ class Registry:
         self._changed()
 
     def replace(self, source: object) -> None:
-        """Replace the tool of the same name. Raises KeyError if there is none, else as `register`
-        does.
-        """
+        """Replace the tool of the same name. Raises KeyError, else as `register` does."""
         tool = as_tool(source)
         if tool.name not in self._tools:
             raise KeyError(tool.name)
@@ -181,9 +179,7 @@ class Registry:
     def untrusted_servers(
         self, ports: Collection[type] = (), terms: Terms = EVERYWHERE
     ) -> tuple[str, ...]:
-        """The servers whose untrusted descriptions appear in requests with these ports and
-        terms.
-        """
+        """The servers whose untrusted descriptions such requests contain."""
         if not self._has_untrusted:
             return ()
         tools = self.usable(ports, terms)
@@ -202,9 +198,7 @@ class Registry:
         )
 
     def all_definitions(self) -> tuple[ToolSpec, ...]:
-        """Every tool as a model would see it, usable or not, by name; server tools up to the
-        limit.
-        """
+        """Every tool as a model would see it, by name; server tools up to the limit."""
         return self._specs(self.list(), ())
 
     def check_availability(self, ports: Collection[type] | None = None) -> tuple[ToolStatus, ...]:
@@ -219,9 +213,7 @@ class Registry:
         return tuple(statuses)
 
     def serve(self, agent: str, ports: Collection[type]) -> None:
-        """Register an agent's capabilities. Logs a warning, once, for each tool that it cannot
-        use.
-        """
+        """Register an agent's capabilities. Warns once of each tool that it cannot use."""
         self._at_hand = (self._at_hand or frozenset()).union(ports)
         missed = {
             tool.name: reason
@@ -234,9 +226,7 @@ class Registry:
         self._missed.update(missed)
 
     def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
-        """The first critical tool that cannot be used with these ports; denied ones do not
-        count.
-        """
+        """The first critical tool that cannot be used; denied ones do not count."""
         for tool in self._offered:
             if tool.critical and (reason := self._why_not(tool, ports)):
                 return ToolStatus(tool.name, tool.type, tool.about, available=False, reason=reason)

@@ -238,9 +238,7 @@ def close_interrupted(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def close_suspended(suspended: SuspendedRun) -> tuple[Message, ...]:
-    """What a suspended run adds to the transcript if it never continues; waiting calls were not
-    run.
-    """
+    """The transcript of a suspended run that never continues; waiting calls were not run."""
     results = (answer for answer in suspended.answers if isinstance(answer, ToolMessage))
     return close_interrupted((*suspended.messages, suspended.message, *results))
 

@@ -104,9 +104,7 @@ class NamedSubagents:
         return replace(tool, description=description, timeout=timeout, side_effects=effects)
 
     async def ask(self, context: ToolContext, name: str, content: str) -> ToolResult:
-        """The subagent's answer, with a note if its budget cut it short. Raises InvalidArguments,
-        ToolFailed.
-        """
+        """The subagent's answer, with a note if cut short. Raises InvalidArguments, ToolFailed."""
         subagent = self._by_name.get(name.strip().casefold())
         if subagent is None:
             problem = f'subagent_name: there is no "{name[:64]}"; known: {", ".join(self.names)}'
@@ -215,9 +213,7 @@ async def run_alongside(work: Coroutine[None, None, None]) -> AsyncIterator[None
 
 
 def ports_inside(ports: Mapping[type, object], *, speaks: bool) -> dict[type, object]:
-    """The ports of a subagent's tools: no subagents, no approver, and the chat only if it
-    `speaks`.
-    """
+    """The ports of a subagent's tools; the chat is among them only if it `speaks`."""
     kept_out = {Approver, Subagents} if speaks else {Approver, Subagents, Speaker}
     return {kind: port for kind, port in ports.items() if kind not in kept_out}
 
@@ -234,9 +230,7 @@ async def run_to_the_end(engine: Engine, run: Run, state: RunState) -> Outcome:
 
 
 def answer_of(subagent: Subagent, outcome: Outcome, watch: SubagentObserver) -> str:
-    """The outcome's text, or what was said until a failure, with a note on what is missing. Raises
-    ToolFailed.
-    """
+    """The outcome's text, or what was said before a failure, with a note. Raises ToolFailed."""
     name, short = subagent.name, list(watch.short)
     text = outcome.text.strip()
     kind = outcome.error.partition(":")[0]

@@ -155,17 +155,13 @@ FULL = "too many calls are under way that have not come back. Do without it."
 
 
 class Threads:
-    """Limits concurrent threads. A thread counts until its function returns, even if its caller is
-    gone.
-    """
+    """Limits concurrent threads, including those whose caller is gone."""
 
     def __init__(self, most: int = MAX_THREADS) -> None:
         self._places = threading.BoundedSemaphore(most)
 
     async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Return or raise what the function does. Raises ToolUnavailable if all threads are
-        busy.
-        """
+        """Run the function in a thread. Raises ToolUnavailable if all threads are busy."""
         if not self._places.acquire(blocking=False):
             raise ToolUnavailable(FULL)
         loop = asyncio.get_running_loop()
@@ -206,9 +202,7 @@ THREADS = Threads()
 
 
 class Progress:
-    """Receives a call's partial results until closed. Thread-safe: results go to the loop it was
-    made in.
-    """
+    """Receives a call's partial results until closed. Thread-safe."""
 
     __slots__ = ("_loop", "_tell", "_thread")
 

@@ -98,9 +98,7 @@ class Toolset(Registry):
         self._approver = FunctionApprover(handler)
 
     def get_executor(self, name: str) -> Callable[..., Awaitable[ToolResult]] | None:
-        """A function that runs this tool through `execute`, with all checks. None if there is no
-        such tool.
-        """
+        """A function that runs this tool through `execute`; None if there is no such tool."""
         if name not in self._tools:
             return None
 
@@ -196,9 +194,7 @@ def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
 
 
 def told_events(observer: Observer | Subscriber) -> Subscriber:
-    """The function that receives events: an observer's `notice`, or a function. Raises
-    TypeError.
-    """
+    """The function of an observer, or the function itself. Raises TypeError."""
     notice: Any = getattr(observer, "notice", None) or observer
     refuse_coroutines(notice)
     return cast("Subscriber", notice)

@@ -103,9 +103,7 @@ class RequestForm(Enum):
 
 
 class Route(Struct, frozen=True):
-    """An upstream, a key, and the wait before using them in seconds. `trusted` if both are
-    healthy.
-    """
+    """An upstream, a key, and the wait in seconds. `trusted` if both are healthy."""
 
     upstream: Upstream
     line: ModelLine
@@ -345,9 +343,7 @@ class ErrorReactions:
         request: ModelRequest,
         seconds: float,
     ) -> None:
-        """The action for each class of error (vendors.md section 7); without one, the next
-        upstream.
-        """
+        """The action for each class of error (vendors.md section 7), else the next upstream."""
         upstream, line, now = way.upstream, way.line, self._clock.monotonic()
         going_on = True
         match error:
@@ -560,9 +556,7 @@ class Failover:
         return tuple(sorted(asked, key=lambda upstream: upstream.name in request.passed_over))
 
     async def _wait(self, errand: PendingRequest, way: Route) -> bool:
-        """Wait until the route is free; False if that takes too long. The first attempt is always
-        made.
-        """
+        """Wait until the route is free; False if that is too long. The first try is made anyway."""
         if way.wait <= 0 or (errand.error is None and way.wait > self._patience):
             return True
         if errand.waited + way.wait > self._patience:
@@ -675,9 +669,7 @@ class Failover:
     # --- history that a vendor refuses ------------------------------------------------------------
 
     def _remember(self, errand: PendingRequest, completion: Completion) -> None:
-        """Omit the rounds that the filter refused from now on, to avoid asking twice at each
-        step.
-        """
+        """From now on, omit the rounds that the filter refused, to avoid asking twice."""
         if errand.spoilt and completion.finish is not FinishReason.CONTENT_FILTER:
             logger.warning(
                 "%s: %d messages are left out, a content filter refuses them",

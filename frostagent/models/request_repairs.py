@@ -206,9 +206,7 @@ def without_messages(request: ModelRequest, earlier: tuple[Message, ...]) -> Mod
 def request_beginnings(
     request: ModelRequest, lengths: Iterable[int]
 ) -> Iterable[tuple[Message, ...]]:
-    """The first messages after the system messages, for each length that is followed by a
-    question.
-    """
+    """Prefixes of these lengths, after the system messages, if a question follows."""
     begin = _beginning(request)
     for length in lengths:
         end = begin + length

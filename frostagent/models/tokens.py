@@ -46,9 +46,7 @@ WEIGHTS: tuple[tuple[bytes, float], ...] = (
     (string.digits.encode(), DIGIT),
     (bytes((*range(0xC2, 0xE3), 0xEE, *range(0xF0, 0xF5))), OTHER),
 )
-"""The weight of a character by its first UTF-8 byte, the most frequent first; the rest are
-signs.
-"""
+"""The weight of a character by its first UTF-8 byte; all others are signs."""
 
 
 def estimate_text(text: str) -> float:
@@ -66,17 +64,13 @@ def estimate_text(text: str) -> float:
 
 
 def estimate(request: ModelRequest) -> float:
-    """The tokens of a request for an average model. Reasoning is not counted, as it is rarely
-    sent.
-    """
+    """The tokens of a request for an average model, without reasoning, which is rarely sent."""
     rest, known = _without(request.counted, request.messages)
     return REQUEST + known + estimate_messages(rest) + _estimate_tools(request.tools)
 
 
 def _without(counted: Counted, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], float]:
-    """The messages without a known count, and the tokens of the others. Fast for identical
-    objects.
-    """
+    """The messages without a known count, and the others' tokens. Fast for identical ones."""
     begin, end = counted.place, counted.place + len(counted.messages)
     if messages[begin:end] != counted.messages:  # the messages were changed
         return messages, 0.0

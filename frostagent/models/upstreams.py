@@ -286,9 +286,7 @@ class Upstream(_Busy):
     def counted(
         self, request: ModelRequest, completion: Completion, *, reserved: int = 0
     ) -> Completion:
-        """The answer with its usage, estimated if missing or 0, and its cost if the price is
-        known.
-        """
+        """The answer with its usage, estimated if missing, and its cost if known."""
         usage = completion.usage
         if usage is None or not usage.prompt or not usage.completion or completion.asked_twice:
             usage = self._completed(request, completion)

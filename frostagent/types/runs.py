@@ -124,9 +124,7 @@ class Spent(Struct, frozen=True):
 
 
 class Led(Struct, frozen=True):
-    """Who influenced a call besides its asker: `people` (some `names`), tools that `read` from
-    outside.
-    """
+    """Who influenced a call besides its asker: `people`, and tools that `read` outside text."""
 
     people: bool = False
     names: tuple[str, ...] = ()

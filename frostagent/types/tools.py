@@ -139,9 +139,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
 
 Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | None]
-"""A tool's own check of valid arguments. Raise ToolError to refuse, ValueError for wrong
-arguments.
-"""
+"""A tool's own check of valid arguments. To refuse, raise ToolError or ValueError."""
 
 Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
 """Changes raw arguments before any check: for a vendor's quirk, or a default it left out."""
