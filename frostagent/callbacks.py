@@ -38,8 +38,11 @@ Payload: TypeAlias = dict[str, Any]
 """A message of `send_message`, as its parameters: `messages`, and maybe `session`."""
 
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
+"""Receives a run's messages, as parameters of `send_message`. May be a coroutine function."""
 OnToolResult: TypeAlias = Callable[[str, str], None]
+"""Receives a tool's name and its output, as the model reads it."""
 OnToolError: TypeAlias = Callable[[Exception], str | None]
+"""Receives an exception of a call; returns another text for the model, or None."""
 OnError: TypeAlias = Callable[[BaseException], str | None]
 OnResult: TypeAlias = Callable[[ToolCall, str], None]
 

@@ -64,6 +64,7 @@ MAX_STEPS = 12
 DEADLINE = 300.0  # seconds for a run, or for a resumed segment: a person is waiting
 
 OnLimit: TypeAlias = Literal["answer", "error"]
+"""At the step limit: request a final answer without tools, or fail."""
 
 
 class Engine:

@@ -35,9 +35,11 @@ ApprovalHandler: TypeAlias = (
     Callable[[ToolContext, str, Mapping[str, Any]], MaybeAwaitable[bool]]
     | Callable[[str, Mapping[str, Any]], MaybeAwaitable[bool]]
 )
+"""Approves a call by returning True; gets its context (optional), name and arguments."""
 
 
 Subscriber: TypeAlias = Callable[[RunEvent], None]
+"""Receives run events in order. Must not block."""
 
 
 class Toolset(Registry):

@@ -95,10 +95,14 @@ class ModelError(BotError):
 
 
 class ModelAuth(ModelError):
+    """The key is wrong or not allowed. Not retried."""
+
     kind = "auth"
 
 
 class ModelBilling(ModelError):
+    """No money or quota is left. Not retried; the next endpoint is asked."""
+
     kind = "billing"
 
 
@@ -118,10 +122,14 @@ class _ModelBusy(ModelError):
 
 
 class ModelRateLimited(_ModelBusy):
+    """Too many requests. Retried after `retry_after` seconds."""
+
     kind = "rate_limit"
 
 
 class ModelOverloaded(_ModelBusy):
+    """The vendor is busy or broken. Retried with growing waits."""
+
     kind = "overloaded"
 
 
@@ -138,26 +146,38 @@ class ContextOverflow(ModelError):
 
 
 class ContentFiltered(ModelError):
+    """The vendor refused the content. Retried only without pictures or earlier rounds."""
+
     kind = "content_filter"
 
 
 class ToolsUnsupported(ModelError):
+    """The model does not support tools."""
+
     kind = "tools_unsupported"
 
 
 class ToolUseFailed(ModelError):
+    """The vendor could not parse the model's tool call. The model may try again."""
+
     kind = "tool_use_failed"
 
 
 class ImagesUnsupported(ModelError):
+    """The model cannot read this picture, or any."""
+
     kind = "images_unsupported"
 
 
 class BadHistory(ModelError):
+    """The vendor refused the order or fields of the transcript. Retried in simpler forms."""
+
     kind = "bad_history"
 
 
 class ModelNotFound(ModelError):
+    """The endpoint has no such model. Not retried."""
+
     kind = "model_not_found"
 
 
@@ -171,10 +191,14 @@ class DaySpent(ModelError):
 
 
 class ModelRejected(ModelError):
+    """Any other refusal of the request. Retried in simpler forms."""
+
     kind = "rejected"
 
 
 class ModelTransport(ModelError):
+    """The connection or the answer broke, or was unreadable. Retried with growing waits."""
+
     kind = "transport"
 
 
@@ -241,6 +265,8 @@ class ToolError(BotError):
 
 
 class ToolNotFound(ToolError):
+    """The model called a tool that does not exist."""
+
     code = "TOOL_NOT_FOUND"
 
 
@@ -260,14 +286,20 @@ class InvalidArguments(ToolError):
 
 
 class ToolDenied(ToolError):
+    """The call is not allowed: by the operator, an approver or a hook, or for this asker."""
+
     code = "TOOL_DENIED"
 
 
 class ToolUnavailable(ToolError):
+    """The tool cannot run here or now."""
+
     code = "TOOL_UNAVAILABLE"
 
 
 class ToolTimeout(ToolError):
+    """The body took longer than the tool's `timeout`."""
+
     code = "TOOL_TIMEOUT"
 
 

@@ -44,6 +44,8 @@ class Reasoning(Struct, frozen=True):
 
 
 class SystemMessage(Struct, frozen=True, tag="system"):
+    """Instructions for the model."""
+
     text: str
     type: ClassVar[Literal["system"]] = "system"
 
@@ -74,6 +76,8 @@ def joined(messages: Sequence[UserMessage]) -> UserMessage:
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant"):
+    """The model's answer: text, calls, or both."""
+
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: Reasoning | None = None

@@ -196,12 +196,16 @@ class _RunEvent(Struct, frozen=True, kw_only=True):
 
 
 class RunStarted(_RunEvent, frozen=True, kw_only=True, tag="run_started"):
+    """A run began."""
+
     conversation: str
     asker: Asker
     type: ClassVar[Literal["run_started"]] = "run_started"
 
 
 class RunContinued(_RunEvent, frozen=True, kw_only=True, tag="run_continued"):
+    """A suspended run continues, possibly in another process."""
+
     conversation: str
     asker: Asker
     type: ClassVar[Literal["run_continued"]] = "run_continued"
@@ -267,12 +271,16 @@ class ToolFinished(_RunEvent, frozen=True, kw_only=True, tag="tool_finished"):
 
 
 class RunPaused(_RunEvent, frozen=True, kw_only=True, tag="run_paused"):
+    """The run waits for an approval: `suspended` is its state. This segment took `seconds`."""
+
     suspended: SuspendedRun
     seconds: float
     type: ClassVar[Literal["run_paused"]] = "run_paused"
 
 
 class RunFinished(_RunEvent, frozen=True, kw_only=True, tag="run_finished"):
+    """The run is over. Its last segment took `seconds`."""
+
     outcome: Outcome
     seconds: float
     type: ClassVar[Literal["run_finished"]] = "run_finished"
