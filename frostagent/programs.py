@@ -161,7 +161,7 @@ class Program:
         return None if found is None else str(Path(found).absolute())
 
     def why_not(self) -> str:
-        """What is missing, the program or its folder; empty if nothing is."""
+        """The missing program or folder, as a reason; empty if both exist."""
         if self.find() is None:
             where = (
                 "which is not there" if Path(self.file).is_absolute() else "which is not in PATH"

@@ -23,7 +23,7 @@ def lowest_authority(authorities: Iterable[Audience]) -> Audience:
 
 
 def lower_authority(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
-    """The asker with the lowest authority of the run's results, and their outside tools."""
+    """The asker at the lowest authority read so far, and with the tools that read outside text."""
     told = [one for one in results if isinstance(one, ToolMessage)]
     authority = lowest_authority((asker.authority, *(one.authority for one in told)))
     read = tuple(dict.fromkeys((*asker.read, *outside_tools((*before, *told)))))

@@ -450,7 +450,7 @@ class CallExecutor:
         contexts: Sequence[ToolContext],
         totals: CallTotals,
     ) -> None:
-        """Give every call a result. Waiting ones were not run; running ones are unknown."""
+        """Give every call a result; the effect of running calls is unknown."""
         words = contexts[0].words
         self._refuse_waiting(batch, states, contexts, words.not_done)
         for index in batch.open():

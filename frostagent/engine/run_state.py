@@ -126,9 +126,9 @@ class RunState:
 
     Messages added meanwhile are read after the next tool calls (`steer`) or once the model is done
     (`follow_up`, and steering that came too late). Messages after the end stay in the queues.
-    `request` is the current request, while nothing was said or begun. `model` is the model asked
-    last (None: the engine's own), `shown` the tools it was offered. `is_spoilt` asks for the next
-    answer with examples; `doubted` is the answer if no better one comes; `silence` is the text
+    `request` is the current request, as long as the run has added no messages. `model` is the model
+    asked last (None: the engine's own), `shown` the tools it was offered. `is_spoilt` asks for the
+    next answer with examples; `doubted` is the answer if no better one comes; `silence` is the text
     taken for silence. `cause` is the error that made the run fail.
     """
 
@@ -158,7 +158,7 @@ class RunState:
         self.follow_ups.append(message)
 
     def ask_anew(self, *, most: int = MAX_ANEW) -> None:
-        """Abort the current request, at most `most` times, unless something was said or begun."""
+        """Abort the current request, at most `most` times; not once the run has added messages."""
         if self.request is not None and self.anew < most:
             self.anew += 1
             self.request.reschedule(asyncio.get_running_loop().time())

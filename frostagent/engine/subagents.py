@@ -46,7 +46,7 @@ RULES = (
     "Nobody can answer questions of yours."
 )
 
-PATIENCE = 10.0  # seconds until the asker is told to wait
+PATIENCE = 10.0  # seconds until the asker is asked to wait
 NOT_KEPT = "(facts from elsewhere were told here: ask once more to know them)"
 MARGIN = 30.0  # seconds beyond the deadline, so that our error text arrives
 
@@ -148,7 +148,7 @@ class NamedSubagents:
         )
 
     async def _ask_for_patience(self, context: ToolContext, name: str) -> None:
-        """Tell the asker, after a while, that the subagent is still working."""
+        """Notify the asker, after a while, that the subagent is still working."""
         await self._clock.sleep(PATIENCE)
         context.progress(f"{name} is still at it")
         speaker = cast("Speaker | None", context.ports.get(Speaker))

@@ -28,7 +28,7 @@ CALL_MADE = "You called the tool {name} with {arguments}"
 RESULT_READ = "{call}, and its result was:"
 TOLD_CALL = re.compile(r"You called the tool \S+ with \{")
 RESULT_QUOTE = "| "
-"""Begins each line of a result told as text, so that none can pass for a user's."""
+"""Begins each line of a result written as text, so that none can pass for a user's."""
 
 
 def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ...]:
@@ -95,7 +95,7 @@ def _plain(message: Message) -> Message:
 def calls_as_words(request: ModelRequest) -> ModelRequest | None:
     """The request in the plainest form: user and assistant alternate, calls and results are text.
 
-    Calls are told in user messages, because a model would imitate the text of its own.
+    Calls are described in user messages, because a model would imitate its own messages.
     """
     plainest: list[Message] = []
     calls: list[ToolCall] = []
@@ -152,7 +152,7 @@ def _made(call: ToolCall) -> str:
 
 
 def is_told_call(text: str) -> bool:
-    """Whether the text imitates a call told by `calls_as_words`."""
+    """Whether the text imitates how `calls_as_words` describes a call."""
     return TOLD_CALL.match(text.lstrip()) is not None
 
 

@@ -184,7 +184,7 @@ class ModelLine(_Busy):
 
 
 class Upstream(_Busy):
-    """What is known of one model at one host, shared by all requests."""
+    """The state of one model at one host, shared by all requests."""
 
     def __init__(
         self, *models: ChatModel, window: int | None = None, price: Price | None = None

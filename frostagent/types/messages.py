@@ -88,9 +88,9 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
     """The only result of a call. `images` are data URLs, for models with vision.
 
     `code` is the stable word of a failure, else empty (also in entries of older versions). The
-    other fields are not sent to vendors: `sources` are the ids of the chat messages it quotes,
-    `authority` the lowest of their senders; `tainted` means it may contain text from outside.
-    `kept` replaces `content` when the message is stored; empty if they are the same.
+    other fields are not sent to vendors: `sources` are the ids of the chat messages whose text it
+    contains, `authority` the lowest of their senders; `tainted` means it may contain text from
+    outside. `kept` replaces `content` when the message is stored; empty if they are the same.
     """
 
     call_id: str
@@ -203,7 +203,7 @@ class ModelRequest(Struct, frozen=True):
     prefix the same, and none may be called. `counted` are messages with known token counts; the
     transcript may have changed since. Models in `passed_over` are tried last, because they gave no
     answer before. `about_pictures` means that the request makes no sense without its pictures.
-    `on_delta` receives the answer as it streams in; whoever retries sends `TextDiscarded` first.
+    `on_delta` receives the answer as it streams in; a retry sends `TextDiscarded` first.
     `answer_schema` is the JSON schema of an object: the messages ask for such an answer, and models
     that can enforce it do.
     """

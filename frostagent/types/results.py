@@ -57,11 +57,11 @@ class ToolResult(Struct, frozen=True):
 
     `details` is any JSON, for logs and people, never for the model. `terminate` ends the run after
     this step if every result of the step sets it. `is_error` marks a failure that the tool
-    describes itself. `sources` are the ids of this conversation's messages that it quotes: if one
-    is recalled, it is removed from what is stored. `authority` is the lowest of all quoted senders,
-    and caps the run from then on. `tainted` marks text from outside, even from a tool with a
-    trusted result. `kept` is stored in place of `content`. `code`, `call_id` and `name` are set by
-    the engine: values from a tool are ignored.
+    describes itself. `sources` are the ids of this conversation's messages whose text it contains:
+    a recall removes that text from the store. `authority` is the lowest of all people quoted, and
+    caps the run from then on. `tainted` marks text from outside, even from a tool with a trusted
+    result. `kept` is stored in place of `content`. `code`, `call_id` and `name` are set by the
+    engine: values from a tool are ignored.
 
         ToolResult("12 °C, rain", details={"source": "met.no"})
     """

@@ -82,7 +82,7 @@ class ToolType(StrEnum):
 
 
 class Rate(Struct, frozen=True):
-    """At most `calls` in any `seconds`. Raises ValueError unless both are positive."""
+    """At most `calls` in any `seconds`. Raises ValueError unless positive and finite."""
 
     calls: int
     seconds: float

@@ -416,7 +416,7 @@ def split_leaks(
     `is_marked`, only unmarked calls are searched.
 
     `tools` can be called now (none for an incomplete answer); `given` is the prompt's text of
-    others than the model; `names` are all known tool names. `Answer.leaked` is set if tools were
+    others than the model; `names` are all known tool names. `RawAnswer.leaked` is set if tools were
     offered and a call could not be used.
     """
     answer = _unwrap_parts(answer) if is_marked else answer

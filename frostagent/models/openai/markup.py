@@ -241,7 +241,9 @@ STRAY = (
 )
 
 MAY_BEGIN = r"(?:^|(?=[<\[【(（`~{◁])|(?<![A-Za-z])(?=[acft]))"
-"""Where one can begin: a line, a bracket or a word. Trying everywhere takes five times as long."""
+"""Places where a mark can begin: a line, a bracket or a word. Trying everywhere takes five times as
+long.
+"""
 
 # The beginning of code or of a block, or a stray end.
 MARKS = re.compile(
