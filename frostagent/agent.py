@@ -206,8 +206,7 @@ class Agent:
         """Begin an agent that is configured step by step."""
         return Builder(name)
 
-    # --- approvals and observers
-    # -------------------------------------------------------------------
+    # --- approvals and observers ------------------------------------------------------------------
 
     @property
     def approver(self) -> Approver | None:
@@ -333,10 +332,10 @@ class Agent:
     ) -> AgentStream[Any]:
         """As `run`, but with events while the run is in progress:
 
-                async with agent.stream("How is the weather?") as stream:
-                    async for text in stream.text():
-                        print(text, end="")
-                reply = await stream.result()
+            async with agent.stream("How is the weather?") as stream:
+                async for text in stream.text():
+                    print(text, end="")
+            reply = await stream.result()
 
         The run begins with the block. Leaving the block early cancels the run and its request to
         the model. With an `output`, the stream covers the run with tools, and the value is in the
@@ -422,8 +421,7 @@ class Agent:
             else:
                 yield await stack.enter_async_context(self._endpoint.connected())
 
-    # --- questions
-    # ---------------------------------------------------------------------------------
+    # --- questions --------------------------------------------------------------------------------
 
     async def chat(
         self, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
@@ -512,8 +510,7 @@ class Agent:
             )
         return await fill_in(form, found, (*asked, *found.new_messages), write)
 
-    # --- messages during a run
-    # ---------------------------------------------------------------------
+    # --- messages during a run --------------------------------------------------------------------
 
     def steer(self, text: str, *, session: str = CHAT) -> bool:
         """Add a message to the session's active runs; they read it after the current tool calls.

@@ -178,8 +178,7 @@ class MCPServer:
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._calls = self._failures = 0
 
-    # --- tools
-    # -------------------------------------------------------------------------------------
+    # --- tools ------------------------------------------------------------------------------------
 
     @property
     def state(self) -> ServerState:
@@ -203,8 +202,7 @@ class MCPServer:
         self._subscribers = [each for each in self._subscribers if each() is not None]
         self._subscribers.append(WeakMethod(changed))
 
-    # --- connection
-    # --------------------------------------------------------------------------------
+    # --- connection -------------------------------------------------------------------------------
 
     async def first_try(self) -> None:
         """Return once the first attempt to connect has succeeded or failed."""
@@ -489,8 +487,7 @@ class MCPServer:
             **fields_of(**declared),
         )
 
-    # --- calls
-    # -------------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
     async def _call(self, name: str, context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
         self._calls += 1

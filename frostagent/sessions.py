@@ -34,8 +34,7 @@ ROUNDS = 50
 
 
 class Memory(Protocol):
-    """Stores sessions. `append` receives a whole round: a question and all messages that followed
-    it.
+    """Stores sessions. `append` receives a round: a question and all messages after it.
 
     Any class with these two methods fits, such as `InMemory`.
     """

@@ -38,15 +38,15 @@ Streamed: TypeAlias = Callable[[Callable[[StreamEvent[Any]], None]], Awaitable[R
 class AgentStream(Generic[T]):
     """The events of one run, inside an `async with` block:
 
-            async with agent.stream("How is the weather?") as stream:
-                async for event in stream:
-                    match event:
-                        case TextDelta(text=text):
-                            print(text, end="")
-                        case ToolStarted(call=call):
-                            print("calling", call.name)
-                        case Finished(reply=reply):
-                            print(reply.usage)
+        async with agent.stream("How is the weather?") as stream:
+            async for event in stream:
+                match event:
+                    case TextDelta(text=text):
+                        print(text, end="")
+                    case ToolStarted(call=call):
+                        print("calling", call.name)
+                    case Finished(reply=reply):
+                        print(reply.usage)
 
     Each event is delivered once and queued until read: iterate over either these or `text()`.
     Leaving the block early cancels the run and its request to the model. The errors of `Agent.run`

@@ -132,7 +132,7 @@ def source_of(file: CodeFile) -> str:
     return "base64://" + base64.b64encode(file.text.encode("utf-8", "replace")).decode("ascii")
 
 
-# --- files --------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def files_in(answer: str, name: str) -> tuple[CodeFile, ...]:

@@ -100,7 +100,7 @@ def _session(call: ToolCall) -> bool:
     return isinstance(given, dict) and bool(given.get("session"))
 
 
-# --- our own texts ------------------------------------------------------------------------------
+# --- our own texts --------------------------------------------------------------------------------
 
 ECHO = 90.0  # percent
 LONG_ENOUGH = 8  # letters and digits: shorter greetings are often returned verbatim

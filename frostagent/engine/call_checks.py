@@ -108,8 +108,7 @@ class CallChecks:
             if state.result is not None:
                 return
 
-    # --- the tool and its arguments
-    # ----------------------------------------------------------------
+    # --- the tool and its arguments ---------------------------------------------------------------
 
     def _require_what_it_needs(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         if lacks := self.lacks(tool, state.context.ports):
@@ -140,8 +139,7 @@ class CallChecks:
             state.stage = CallStage.PREPARING
             state.checked = tool.read(state.call.arguments)
 
-    # --- checks by users
-    # ---------------------------------------------------------------------------
+    # --- checks by users --------------------------------------------------------------------------
 
     async def _run_guards(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         """Run the tool's own checks; a ValueError means wrong arguments."""
@@ -184,8 +182,7 @@ class CallChecks:
                         f"a before hook answers Block, Change, StopRun or nothing, not {kind}"
                     )
 
-    # --- permission
-    # --------------------------------------------------------------------------------
+    # --- permission -------------------------------------------------------------------------------
 
     def _require_audience(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         context = state.context
@@ -253,8 +250,7 @@ class CallChecks:
             or self.permission(tool) is Permission.REQUIRE_APPROVAL
         )
 
-    # --- text from outside
-    # -------------------------------------------------------------------------
+    # --- text from outside ------------------------------------------------------------------------
 
     def beware(self) -> None:
         """From now on, results count as text from outside, unless the tool's are trusted."""

@@ -198,8 +198,7 @@ class CallExecutor:
         finally:
             totals.repeats.next_step()
 
-    # --- check
-    # -------------------------------------------------------------------------------------
+    # --- check ------------------------------------------------------------------------------------
 
     def _start(
         self, call: ToolCall, context: ToolContext, pending: PendingCall | None = None
@@ -238,8 +237,7 @@ class CallExecutor:
         except BROKEN as error:
             record_failure(state, error, mask=self._checks.mask)
 
-    # --- run
-    # ---------------------------------------------------------------------------------------
+    # --- run --------------------------------------------------------------------------------------
 
     async def _run_bodies(self, batch: Batch, states: Mapping[int, CallState]) -> None:
         todo = [index for index, state in states.items() if state.result is None]
@@ -432,8 +430,7 @@ class CallExecutor:
             call, asks, expires, digest, arguments, since=since, led=led, revision=revision
         )
 
-    # --- cancel
-    # ------------------------------------------------------------------------------------
+    # --- cancel -----------------------------------------------------------------------------------
 
     def _break_off(self, state: CallState, what: str) -> None:
         """Refuse a cancelled call. If its body was running, its effect is unknown."""
@@ -491,8 +488,7 @@ class CallExecutor:
             state.refuse(ToolCancelled(why))
         return waiting
 
-    # --- finish
-    # ------------------------------------------------------------------------------------
+    # --- finish -----------------------------------------------------------------------------------
 
     async def _finish(self, batch: Batch, index: int, state: CallState, totals: CallTotals) -> None:
         """Run the after hooks, then make the model's result. `Repeats` keeps the tool's own one."""

@@ -200,7 +200,7 @@ def _read(place: object, name: str) -> Any:
     return value() if callable(value) else value
 
 
-# --- schemas ------------------------------------------------------------------------------------
+# --- schemas --------------------------------------------------------------------------------------
 
 
 def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def takes_raw_input(schema: Mapping[str, Any]) -> bool:
     return list(properties) == [INPUT] and properties[INPUT].get("type") == "string"
 
 
-# --- bodies -------------------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 def pass_arguments(

@@ -223,7 +223,7 @@ class NestedObserver:
         self.observer.notice(replace(event, parent=event.parent or self.run.id))
 
 
-# --- transcript repair -------------------------------------------------------------------------
+# --- transcript repair ----------------------------------------------------------------------------
 
 INTERRUPTED = ToolUnavailable("unavailable — interrupted").told
 

@@ -148,7 +148,7 @@ def _told(state: CallState, error: BaseException, mask: Mask) -> ToolError:
     return ToolFailed(f"{text} Do not repeat the call; say that it did not work.")
 
 
-# --- plain functions, in threads ----------------------------------------------------------------
+# --- plain functions, in threads ------------------------------------------------------------------
 
 MAX_THREADS = 64  # more calls at once means that calls hang
 FULL = "too many calls are under way that have not come back. Do without it."
@@ -226,7 +226,7 @@ class Progress:
         self._tell = None
 
 
-# --- coroutines that must end -------------------------------------------------------------------
+# --- coroutines that must end ---------------------------------------------------------------------
 
 PATIENCE = 0.4  # seconds to clean up, and once more for calls inside
 
@@ -352,7 +352,7 @@ class ForcedCancel(Generic[T]):
         )
         try:
             self._body.close()
-        except BROKEN as error:  # even now
+        except BROKEN as error:  # it still does not end
             logger.debug("%s does not end at all: %r", self._name, error)
 
 

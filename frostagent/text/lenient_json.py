@@ -55,7 +55,7 @@ def read_json(text: str) -> tuple[Any, str]:
     raise wrong
 
 
-# --- strict -------------------------------------------------------------------------------------
+# --- strict ---------------------------------------------------------------------------------------
 
 
 def _no_number(name: str) -> NoReturn:
@@ -119,7 +119,7 @@ def _are_same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-# --- lenient ------------------------------------------------------------------------------------
+# --- lenient --------------------------------------------------------------------------------------
 
 
 def _read_lax(text: str) -> Any:

@@ -33,7 +33,7 @@ Metadata: TypeAlias = Mapping[str, Any]
 """`run`, `step`, `call`, `response` and `conversation` as text, and `asker` (a user id)."""
 
 
-# --- events --------------------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------------
 
 
 class RequestEvent(Struct, frozen=True, kw_only=True, tag="request.before"):
@@ -80,7 +80,7 @@ class StepEvent(Struct, frozen=True, kw_only=True, tag="step.after"):
     type: ClassVar[Literal["step.after"]] = "step.after"
 
 
-# --- answers -------------------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 class Reshape(Struct, frozen=True, kw_only=True):

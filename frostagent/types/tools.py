@@ -60,6 +60,9 @@ Port: TypeAlias = type
 class ToolContext(Struct, frozen=True, kw_only=True):
     """The environment of one call. `deadline` is in seconds on the clock's monotonic scale.
 
+        async def get_weather(context: ToolContext, city: str) -> str:
+            return await context.port(Web).fetch(city)
+
     `response_id` is the model's answer that made the call, `asked` has the ids of the asker's
     messages that the run answers. `allowed` means that this very call was approved, so it must not
     raise `Suspend`. `inner` receives the events of runs inside this call, whose usage counts
@@ -93,7 +96,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
         on_progress: Callable[[ToolResult], None] | None = None,
     ) -> Self:
         """A context for calling a tool in a test, without an agent and without a deadline:
-            `await price(ToolContext.for_test(deps={Menu: menu}), Order(dish="tea"))`.
+
+            await price(ToolContext.for_test(deps={Menu: menu}), Order(dish="tea"))
 
         `deps` is what `port` finds, `on_progress` receives what the tool reports with `progress`,
         and `allowed` means that the call was approved.

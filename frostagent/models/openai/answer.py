@@ -232,7 +232,7 @@ class RawAnswer(Struct, frozen=True, kw_only=True):
     unexplained: bool = False
 
 
-# --- usual chunks -------------------------------------------------------------------------------
+# --- usual chunks ---------------------------------------------------------------------------------
 
 NoText: TypeAlias = Annotated[str, Meta(max_length=0)] | None
 NoList: TypeAlias = Annotated[list[Any], Meta(max_length=0)] | None

@@ -133,7 +133,7 @@ def _key(schema: Mapping[str, Any]) -> str:
     return json.dumps(schema, sort_keys=True)
 
 
-# --- strict schemas -----------------------------------------------------------------------------
+# --- strict schemas -------------------------------------------------------------------------------
 
 SCALARS = frozenset({"string", "integer", "number", "boolean", "null"})
 MAX_NODES = 500  # schemas in one schema

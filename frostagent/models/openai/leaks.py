@@ -466,7 +466,7 @@ def _call_of_thoughts(
     return replace(answer, leaked=inner.leaked or bool(inner.tool_calls))
 
 
-# --- calls --------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 def _split_calls(
@@ -534,7 +534,7 @@ def _cut(text: str, marks: list[MarkupBlock]) -> str:
     return "".join([*kept, text[at:]]).strip()
 
 
-# --- parts --------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------
 
 
 def _unwrap_parts(answer: RawAnswer) -> RawAnswer:

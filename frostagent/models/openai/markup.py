@@ -38,7 +38,7 @@ from frostagent.models.openai.written_calls import (
     without_tokens,
 )
 
-# --- code, in which markup is an example --------------------------------------------------------
+# --- code, in which markup is an example ----------------------------------------------------------
 
 MAX_SPAN = 2000  # characters of inline code
 
@@ -80,7 +80,7 @@ def _end_of_span(text: str, found: re.Match[str]) -> int:
 CUT = r"(?:<[^<>]{0,20})?\Z"  # the end of the text, possibly within a mark
 TO_THE_END = rf"(?={ENDING}\s*\Z)|\Z"
 
-# --- the words of the families ------------------------------------------------------------------
+# --- the words of the families --------------------------------------------------------------------
 
 SURE = (
     *("(?:longcat_)?(?:tool|function)_?calls?", "tool_use", "use_tool", "tool_request"),

@@ -58,7 +58,7 @@ from frostagent.types.messages import (
     TextDelta,
 )
 
-# --- signs, whole or cut off by the end of the text so far --------------------------------------
+# --- signs, whole or cut off by the end of the text so far ----------------------------------------
 
 
 def _cut_anywhere(*atoms: str) -> str:
@@ -312,7 +312,7 @@ def _is_end(text: str, start: int, end: int, *, has_field: bool) -> bool:
     return is_alone or not (has_field and text[:start].strip())
 
 
-# --- decisions ----------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 class Look(NamedTuple):
@@ -634,7 +634,7 @@ class TextGate:
             self._fence = None
             self._at = max(self._at, close.end() - 1)
 
-    # --- the beginning ---------------------------------------------------------------------------
+    # --- the beginning ----------------------------------------------------------------------------
 
     def _enter(self) -> bool:
         """Whether the text has reached what can be shown: after whitespace and reasoning, and
@@ -746,7 +746,7 @@ class TextGate:
         return True
 
 
-# --- one answer ---------------------------------------------------------------------------------
+# --- one answer -----------------------------------------------------------------------------------
 
 
 class StreamedText:

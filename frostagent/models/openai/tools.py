@@ -293,7 +293,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
             return "string"
 
 
-# --- names and ids ------------------------------------------------------------------------------
+# --- names and ids --------------------------------------------------------------------------------
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 STRANGE = re.compile(r"[^A-Za-z0-9]+")

@@ -35,7 +35,7 @@ NAMESPACE = r"(?:[A-Za-z][\w.-]{0,20}:)?"
 PREFIX = rf"(?:{BAR}DSML{BAR})?{NAMESPACE}"
 """What families put before a tag's name: a token, a namespace."""
 
-# --- the words of all families ------------------------------------------------------------------
+# --- the words of all families --------------------------------------------------------------------
 
 CALLERS = frozenset({
     "invoke", "function", "functioncall", "function_call", "function_calls", "tool", "tool_call",
@@ -49,7 +49,7 @@ FIELDS = frozenset({"parameter", "param", "argument", "arg", "field"})
 KEYS = ("name", "key", "id")
 HOLDERS = frozenset({"arguments", "parameters", "input", "args", "params", "tool_input"})
 
-# --- forms --------------------------------------------------------------------------------------
+# --- forms ----------------------------------------------------------------------------------------
 
 ATTRIBUTES = r"\s++[\w-]++\s*+=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s\"'<>/|]++)"
 ATTRIBUTE = re.compile(r"\s+([\w-]+)\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>/|]+))")
@@ -155,7 +155,7 @@ def only_text(words: str, tool: ToolSpec | None) -> dict[str, Any] | None:
     return {keys[0]: words} if is_text else None
 
 
-# --- JSON ---------------------------------------------------------------------------------------
+# --- JSON -----------------------------------------------------------------------------------------
 
 
 def read_json(body: str) -> Written:
@@ -199,7 +199,7 @@ def as_object(arguments: object) -> dict[str, Any]:
     return value
 
 
-# --- a name and its arguments -------------------------------------------------------------------
+# --- a name and its arguments ---------------------------------------------------------------------
 
 
 def _read_named(body: str, tools: Tools) -> Written:
@@ -286,7 +286,7 @@ def _json_or_text(value: str) -> Any:
         return value
 
 
-# --- elements -----------------------------------------------------------------------------------
+# --- elements -------------------------------------------------------------------------------------
 
 
 def _read_elements(body: str, tools: Tools) -> Written:
