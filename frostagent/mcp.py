@@ -245,9 +245,7 @@ class MCPServer:
             self._reason = f"cannot be reached: {reason}"
             level = logging.DEBUG if is_known else logging.WARNING
             logger.log(level, "MCP server %s %s", self.name, self._reason)
-            if (
-                self._clock.monotonic() - began > LONGEST_PAUSE
-            ):  # the connection was fine in between
+            if self._clock.monotonic() - began > LONGEST_PAUSE:  # it worked in between
                 pause = FIRST_PAUSE
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -205,9 +205,7 @@ class Upstream(_Busy):
         self._vendorless_until = 0.0
         self._plain_until = 0.0
         self.in_vain = 0  # requests in a row that were rejected in every form
-        self.suspected: dict[
-            str, float
-        ] = {}  # forms that may have helped a failing server, and when
+        self.suspected: dict[str, float] = {}  # forms that may have helped, and when
         self.refused_pictures = RefusedPictures()
         self.refused_beginnings = RefusedBeginnings()
 

@@ -131,7 +131,7 @@ def tidy(text: object) -> str:
 
 
 def link(url: object, otherwise: str) -> str:
-    """A vendor's URL if it is a plain one."""
+    """A vendor's URL if it is plain https, else `otherwise`."""
     return url if isinstance(url, str) and WEB_ADDRESS.fullmatch(url) else otherwise
 
 
