@@ -358,9 +358,7 @@ class TextGate:
         self._searched = 0
         self._within = within_thoughts and is_marked
         self._has_thought = False
-        self._skipped: list[str] | None = (
-            None  # pieces of a template's reasoning that has not ended
-        )
+        self._skipped: list[str] | None = None  # pieces of unfinished template reasoning
         self.thoughts: list[str] = []  # found in the text
 
     def feed(self, piece: str) -> str:
