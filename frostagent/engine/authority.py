@@ -78,7 +78,7 @@ def in_one_line(text: str, limit: int) -> str:
 
 
 def led_by(asker: Asker) -> Led:
-    """Who influenced the asker's run besides the asker."""
+    """The people and tools besides the asker that influenced the run."""
     people = asker.authority is not Audience.OWNER or asker.overheard is not Audience.OWNER
     names = tuple(in_one_line(name, 40) for name in asker.voices) if people else ()
     return Led(people, names, asker.read)

@@ -49,7 +49,7 @@ class Asker(Struct, frozen=True):
 
 
 class Terms(Struct, frozen=True):
-    """Which tools may be called in a conversation, and by whom.
+    """The tools that may be called in a conversation, and by whom.
 
     `denied` tools may not be called at all; `audiences` overrides what a tool declares. `highest`
     caps everyone's authority. Tools of servers in `withheld` do not exist there.
@@ -124,7 +124,7 @@ class Spent(Struct, frozen=True):
 
 
 class Led(Struct, frozen=True):
-    """Who influenced a call besides its asker: `people`, and tools that `read` outside text."""
+    """Influences on a call besides its asker: `people`, and tools that `read` outside text."""
 
     people: bool = False
     names: tuple[str, ...] = ()

@@ -57,7 +57,8 @@ class SideEffects(StrEnum):
 
 
 class Audience(StrEnum):
-    """Who may have a tool called: everyone, a group's admins and owner, or the bot's owners.
+    """The people who may have a tool called: everyone, a group's admins and owner, or the bot's
+    owners.
 
     Owners may always.
     """

@@ -39,7 +39,7 @@ def find_proxy(url: URL) -> str | None:
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is on this machine or network, where no proxy is used (6.19)."""
+    """Whether a host is on this machine or network, so that no proxy is used (6.19)."""
     host = host.lower().strip("[]")
     try:
         return ipaddress.ip_address(host).is_private

@@ -6,9 +6,9 @@ Markup should not reach a chat; but a model's text may repeat what users wrote, 
 only if it can only be a call: outside of code, closed, at the end, to an offered tool, with
 arguments that parse, in a complete answer, and not quoted from the prompt.
 
-Marks count only outside of code, where they are examples. Reasoning found in the text joins the
-answer's reasoning. Citation marks, which a vendor's own service turns into links, are cut unless
-the answer lists the sources; the cited words stay.
+Marks inside of code are examples, and do not count. Reasoning found in the text joins the answer's
+reasoning. Citation marks, which a vendor's own service turns into links, are cut unless the answer
+lists the sources; the cited words stay.
 """
 
 from __future__ import annotations
