@@ -1,11 +1,11 @@
 """FrostAgent as a library: agents, tools, hooks, approvals, models behind OpenAI-compatible APIs.
 
-from frostagent import Agent, connect, tool
+    from frostagent import Agent, connect, tool
 
-async with connect("https://api.deepseek.com", "deepseek-chat", api_key) as model:
-    reply = await Agent(model=model, tools=[roll_dice]).chat("Roll a dice, please.")
+    async with connect("https://api.deepseek.com", "deepseek-chat", api_key) as model:
+        reply = await Agent(model=model, tools=[roll_dice]).chat("Roll a dice, please.")
 
-A name is imported when it is first asked for: who only needs `tool` does not load the HTTP client.
+Each name is imported on first use: a program that only needs `tool` does not load the HTTP client.
 """
 
 from __future__ import annotations
@@ -419,7 +419,7 @@ _HOMES = {
     "frostagent.words": ("Words", "use_words"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_OLD_NAMES = {"Hooks": "Hook"}  # for one release more
+_OLD_NAMES = {"Hooks": "Hook"}  # kept for one more release
 
 if TYPE_CHECKING:
     Hooks = Hook

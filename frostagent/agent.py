@@ -1,4 +1,4 @@
-"""The engine as a library: an agent with a model and tools, without settings or a store.
+"""An agent: a model with tools, without settings or a store.
 
     agent = Agent(
         model="deepseek-v4-flash",
@@ -10,7 +10,7 @@
     result = await agent.run("How is the weather in Beijing?")
     print(result.output)
 
-Everything but the model may be left out.
+Only the model is required.
 """
 
 from __future__ import annotations
@@ -76,13 +76,14 @@ DEADLINE = 300.0
 
 ToolLike: TypeAlias = object
 """A `Tool`, a typed function, an object with name, description, parameters and execute, a
-`Toolset`, or a server (`frostagent.mcp.MCPServer`)."""
+`Toolset`, or a server (`frostagent.mcp.MCPServer`).
+"""
 
 
 class RunOptions(TypedDict, total=False):
-    """What a run may be given: `history`, the messages of an earlier reply; `images` as data urls;
-    `deps`, capabilities for its tools by their type; `context`, on whose authority they are called;
-    `usage_limits` instead of the agent's.
+    """Options of one run: `history` (the messages of an earlier reply), `images` (data URLs),
+    `deps` (capabilities for tools, by type), `context` (the asker), and `usage_limits`, which
+    replace the agent's.
     """
 
     history: Sequence[Message]
@@ -93,27 +94,35 @@ class RunOptions(TypedDict, total=False):
 
 
 class Agent:
-    """A model, tools, and what stands around them; any number of runs may go on at once.
+    """A model, its tools and their environment. Any number of runs may be active at once.
 
-    `model` is the name of a model behind `base_url` with this `api_key`, or any `ChatModel`. With a
-    name, `async with agent:` keeps its connections; else each run has its own. `instructions` come
-    first in each request. `tools` may be a `Toolset` of one's own (then its hooks and approver
-    count). `max_turns` are model requests with tools; beyond them the model must answer in words,
-    or StepLimitReached is raised (`on_limit`). `usage_limits` are those of each run, with all that
-    runs inside it. Of the calls of one turn `max_calls` are run. `deadline` is in seconds for a
-    run.
+        agent = Agent(model=model, tools=[get_weather])
+        print((await agent.run("How is the weather in Beijing?")).output)
 
-    `observer` is told what runs tell, `on_tool_result` name and output of a call as soon as it has
-    its result; both, and the `approver`, may be functions. `on_tool_error` gets what a call raised
-    and may say what the model is told instead. Without `memory`, `chat` remembers
-    nothing and `chat_with_session` keeps its sessions in the process. Without `send_hook`, what
-    `send_message` would say is its result. `asker` is on whose authority tools are called where a
-    question names nobody else. `deps` are capabilities for tools that need them, by their type.
-    `system`, `max_steps` and `ports` are the old names of `instructions`, `max_turns` and `deps`,
-    for one release more: the first use of each in a process is a FutureWarning.
+    Model: `model` is any `ChatModel`, or the name of a model behind `base_url` with `api_key`. By
+    name, `async with agent:` keeps connections open; otherwise each run opens its own.
+    `instructions` start each request.
 
-    Raises ConfigError for tools that cannot be together and for a model without a url, TypeError
-    for what is no model, tool, hook and so on.
+    Limits: `max_turns` is the number of model requests with tools. After that the model must answer
+    in words, or StepLimitReached is raised (`on_limit`). `usage_limits` apply to each run with
+    everything inside it. At most `max_calls` calls of a turn are run. `deadline` is in seconds for
+    each run.
+
+    Tools: `tools` may be your own `Toolset`, whose hooks and approver then apply. `deps` are
+    capabilities for tools, by type. `asker` is the person on whose authority tools are called,
+    unless a question names another. Without `send_hook`, messages of `send_message` become its
+    result.
+
+    Callbacks: `observer` receives run events, `on_tool_result` the name and output of each call as
+    soon as it has its result. Both, and `approver`, may be functions. `on_tool_error` receives what
+    a call raised and may return another text for the model.
+
+    Without `memory`, `chat` remembers nothing and `chat_with_session` keeps sessions in the
+    process. `system`, `max_steps` and `ports` are old names of `instructions`, `max_turns` and
+    `deps`, kept for one more release: the first use of each is a FutureWarning.
+
+    Raises ConfigError for tools that conflict and for a model name without a URL, TypeError for
+    arguments of the wrong kind.
     """
 
     def __init__(
@@ -194,18 +203,18 @@ class Agent:
 
     @staticmethod
     def new(name: str) -> Builder:
-        """Begin an agent that is put together step by step."""
+        """Begin an agent that is configured step by step."""
         return Builder(name)
 
-    # --- who is asked, who looks on ---------------------------------------------------------------
+    # --- approvals and observers ------------------------------------------------------------------
 
     @property
     def approver(self) -> Approver | None:
-        """Who is asked about calls that need somebody's word; without one they are denied."""
+        """The approver of calls that need one. Without it, such calls are denied."""
         return self.tools.approver if self._approver is None else self._approver
 
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
-        """As `Toolset.set_approval_handler`: let a function say whether a call may run."""
+        """Let a function approve calls, as `Toolset.set_approval_handler` does."""
         self._approver = FunctionApprover(handler)
 
     def _ports_now(self) -> dict[type, object]:
@@ -213,21 +222,17 @@ class Agent:
         return self._ports if approver is None else {Approver: approver, **self._ports}
 
     def check_availability(self) -> tuple[ToolStatus, ...]:
-        """Whether each tool can be used now, and why not, judged with the agent's own `deps`;
-        sorted by name.
-        """
+        """Whether each tool can be used now with `deps`, and if not, why; sorted by name."""
         return self.tools.check_availability({Speaker, *self._ports_now()})
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Be told all run events, in order, while they happen. What this returns ends that."""
+        """Send all run events to a function, in order. Returns a function that stops this."""
         return self._subscribers.add(subscriber)
 
     # --- running ----------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        """Keep the connections to the model and the servers while the block runs. Raises
-        RuntimeError if they are kept already.
-        """
+        """Keep connections open during the block. Raises RuntimeError if already entered."""
         if self._kept is not None:
             raise RuntimeError(f"agent {self.name} is entered twice: one block keeps it connected")
         async with AsyncExitStack() as stack:
@@ -265,15 +270,17 @@ class Agent:
         output: TypeForm[T] | Mapping[str, Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> Reply[Any]:
-        """Run a question to its end, or until it waits for an approval.
+        """Answer a question, or return early if the run waits for an approval.
 
-        With an `output` the answer is a value of that type, or of that JSON schema: if tools are
-        offered, a run with them and one request for the value, else one request in all. A value
-        that does not fit is sent back once. The `options` are those of `RunOptions`.
+        With an `output`, the answer is a value of that type or JSON schema: one request if no tools
+        are offered, else a run with tools and one request for the value. A value that does not fit
+        is sent back once. `RunOptions` lists the `options`.
 
-        Raises RunFailed if there is no answer, UnfitAnswer if it is no such value, MustWait if a
-        call of a run with an `output` needs an approval that comes later, UnsuitableType for a
-        schema that is none.
+            reply = await agent.run("Where is the Louvre?", output=City)
+
+        Raises RunFailed if there is no answer, UnfitAnswer if the value still does not fit,
+        MustWait if a call of a run with an `output` needs an approval that comes later,
+        UnsuitableType for an invalid schema.
         """
         return await self._answer(prompt, output, options)
 
@@ -323,16 +330,16 @@ class Agent:
         output: TypeForm[T] | Mapping[str, Any] | None = None,
         **options: Unpack[RunOptions],
     ) -> AgentStream[Any]:
-        """As `run`, and be told its events as they happen:
+        """As `run`, but with events while the run is in progress:
 
             async with agent.stream("How is the weather?") as stream:
                 async for text in stream.text():
                     print(text, end="")
             reply = await stream.result()
 
-        The run begins with the block and is cancelled when the block is left before its end; so is
-        its request to the model. With an `output` the run with the tools is told, and the value is
-        the result. What `run` raises is raised where the stream is read.
+        The run begins with the block. Leaving the block early cancels the run and its request to
+        the model. With an `output`, the stream covers the run with tools, and the value is in the
+        result. The errors of `run` are raised where the stream is read.
         """
 
         async def run(tell: Callable[[StreamEvent[Any]], None]) -> Reply[Any]:
@@ -364,7 +371,7 @@ class Agent:
     ) -> Reply[Any]: ...
 
     def run_sync(self, prompt: str, **options: Any) -> Reply[Any]:
-        """As `run`, in a script without an event loop. Raises RuntimeError where one runs."""
+        """As `run`, for scripts without an event loop. Raises RuntimeError if one is running."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -372,9 +379,10 @@ class Agent:
         raise RuntimeError("an event loop runs here: await agent.run(...) instead of run_sync")
 
     def as_tool(self, name: str, description: str) -> Tool[..., Any]:
-        """A tool that gives this agent a task and has its answer as a result. It runs inside the
-        run that calls it: on the same authority, within its budget, without history, and no call of
-        it can wait for an approval.
+        """A tool that gives this agent a task and returns its answer.
+
+        The agent runs inside the calling run: on the same authority, within its budget, without
+        history. Its calls cannot wait for approvals.
         """
         helper = Subagent(
             name=self.name,
@@ -401,9 +409,7 @@ class Agent:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[ChatModel | None]:
-        """The model of an endpoint, connected while the block runs as the servers are; None if the
-        agent has its own.
-        """
+        """Connect endpoint and servers, unless connected. None if a `ChatModel` was given."""
         if self._kept is not None:
             yield self._kept[1]
             return
@@ -415,15 +421,14 @@ class Agent:
             else:
                 yield await stack.enter_async_context(self._endpoint.connected())
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- questions --------------------------------------------------------------------------------
 
     async def chat(
         self, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
     ) -> Reply:
-        """Ask, and run to the end. `images` are data urls. With a memory, all chats are one session
-        of it.
+        """Answer a question. `images` are data URLs. With a memory, all chats share one session.
 
-        Raises RunFailed where there is no answer, StepLimitReached among it.
+        Raises RunFailed (or its subclass StepLimitReached) if there is no answer.
         """
         question, session = UserMessage(text, tuple(images)), self._runs.of_chat
         async with self._connected() as model:
@@ -432,10 +437,9 @@ class Agent:
     async def chat_with_session(
         self, session: str, text: str, *, images: Sequence[str] = (), asker: Asker | None = None
     ) -> Reply:
-        """Ask within a session: what was said there before is read, and this is added. One question
-        after the other.
+        """Answer a question within a session: reads the session's history and adds to it.
 
-        Raises as `chat` does.
+        Questions of one session are answered one after another. Raises as `chat` does.
         """
         question = UserMessage(text, tuple(images))
         async with self._connected() as model:
@@ -449,12 +453,11 @@ class Agent:
         deps: Mapping[type[Any], object] | None = None,
         usage_limits: Limits | None = None,
     ) -> Reply:
-        """Go on with a run that waits (`Reply.waiting`), in another process too; `decisions` are by
-        call id. What it took so far counts; `deps` and `usage_limits` are given anew if the run
-        had its own.
+        """Continue a run that waits (`Reply.waiting`), even in another process.
 
-        Raises BadSuspension where that cannot be, else as `chat` does. What is undecided is waited
-        for further.
+        `decisions` are by call id; undecided calls wait further. Usage so far counts. Pass `deps`
+        and `usage_limits` again if the run had its own. Raises BadSuspension if the run cannot
+        continue, else as `chat` does.
         """
         limits = self._limits if usage_limits is None else usage_limits
         budget = Budget(limits, waiting.suspended.spent)
@@ -463,7 +466,6 @@ class Agent:
             return await self._runs.resume(waiting, decisions, given=given)
 
     def _given(self, model: ChatModel | None) -> Given:
-        """What a question has that was given nothing but its words."""
         return Given(budget=Budget(self._limits), model=model)
 
     @overload
@@ -479,13 +481,12 @@ class Agent:
     async def run_structured(
         self, text: str, schema: TypeForm[T] | Mapping[str, Any], *, asker: Asker | None = None
     ) -> Structured[T] | Structured[Any]:
-        """Find out with tools, then say it as a value: of a type (a pydantic model, say), or of a
-        JSON schema.
+        """Answer a question with a value of a type (such as a pydantic model) or of a JSON schema.
 
-        A fresh loop, without any history. If tools are offered, a run with them, then one request
-        for the value; else one request in all, and a second if its answer has no JSON. A value that
-        does not fit is sent back once: one more request. Raises RunFailed, UnfitAnswer, MustWait (a
-        call needs somebody's word that comes later), UnsuitableType (a schema that is none).
+        Without history. If tools are offered, a run with them, then one request for the value; else
+        one request, and a second if its answer has no JSON. A value that does not fit is sent back
+        once. Raises RunFailed, UnfitAnswer, MustWait (a call needs an approval that comes later),
+        UnsuitableType (an invalid schema).
         """
         async with self._connected() as model:
             question, given = UserMessage(text), self._given(model)
@@ -498,7 +499,7 @@ class Agent:
         asked = (*self._runs.system, *given.history, question)
         if not self._runs.uses_tools(asker, given):
             filled = await fill_in_at_once(form, asked, write)
-            told = (AssistantMessage(filled.reply.text),)  # without what was asked for besides
+            told = (AssistantMessage(filled.reply.text),)  # without the request for a value
             messages = (*given.history, question, *told)
             reply = replace(filled.reply, messages=messages, new_messages=told)
             return replace(filled, reply=reply)
@@ -509,19 +510,18 @@ class Agent:
             )
         return await fill_in(form, found, (*asked, *found.new_messages), write)
 
-    # --- saying something into a run --------------------------------------------------------------
+    # --- messages during a run --------------------------------------------------------------------
 
     def steer(self, text: str, *, session: str = CHAT) -> bool:
-        """Say something into the runs of a session that go on: read after the tool calls under way.
+        """Add a message to the session's active runs; they read it after the current tool calls.
 
-        False where none goes on. The session of `chat` is the default; a structured run has none.
+        False if none is active. The default session is that of `chat`. Runs with an `output` cannot
+        be steered.
         """
         return self._say_into(session, lambda state: state.steer(UserMessage(text)))
 
     def follow_up(self, text: str, *, session: str = CHAT) -> bool:
-        """Ask something more, once what the runs of the session are asked now is answered; False
-        where none goes on.
-        """
+        """Queue a question for after the current answer. False if no run is active."""
         return self._say_into(session, lambda state: state.follow_up(UserMessage(text)))
 
     def _say_into(self, session: str, say: Callable[[RunState], None]) -> bool:
@@ -535,7 +535,7 @@ OLD_NAMES_USED: set[str] = set()
 
 
 def warn_of_old_name(old: str, new: str) -> None:
-    """Warn, once in a process, whoever gives an agent an option by its old name."""
+    """Issue a FutureWarning, once per process, for an option given by its old name."""
     if old not in OLD_NAMES_USED:
         OLD_NAMES_USED.add(old)
         message = f"Agent({old}=) is deprecated: it is called {new} now"
@@ -549,7 +549,7 @@ def executor_of(
     on_tool_result: OnToolResult | None,
     on_tool_error: OnToolError | None,
 ) -> CallExecutor:
-    """How the calls of a step are run. Raises TypeError for a function that must be awaited."""
+    """The executor of a step's calls. Raises TypeError for a coroutine function as callback."""
     return CallExecutor(
         tools,
         execution=Execution(execution),
@@ -560,9 +560,7 @@ def executor_of(
 
 
 def endpoint_of(model: object, base_url: str, api_key: str, name: str) -> Endpoint | None:
-    """The endpoint of a model that is given by its name; None for a model that is one. Raises
-    ConfigError.
-    """
+    """The endpoint of a model given by name; None for a `ChatModel`. Raises ConfigError."""
     if isinstance(model, str) and base_url:
         from frostagent.models.connection import Endpoint  # noqa: PLC0415  # loads the HTTP client
 
@@ -583,7 +581,7 @@ def endpoint_of(model: object, base_url: str, api_key: str, name: str) -> Endpoi
 
 
 def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
-    """Raises TypeError for what is no model, no memory, no function; the last two may be None."""
+    """Raises TypeError for an invalid model, memory or send hook. The last two may be None."""
     wanted: list[tuple[str, object, tuple[str, ...]]] = [("a model", model, ("complete",))]
     if memory is not None:
         wanted.append(("a memory", memory, ("load", "append")))
@@ -600,7 +598,7 @@ def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
 def part_servers(
     tools: Iterable[ToolLike] | Toolset,
 ) -> tuple[Iterable[ToolLike] | Toolset, tuple[ToolServer, ...]]:
-    """The tools, and the servers among them."""
+    """The other tools, and the servers."""
     if isinstance(tools, Toolset):
         return tools, ()
     given = tuple(tools)
@@ -615,8 +613,8 @@ def gather(
     configured: Collection[str],
     clock: Clock,
 ) -> Toolset:
-    """The tools as a registry: a toolset alone as it is, of one in a list its tools, with the
-    permissions they have there. Raises ConfigError, TypeError.
+    """All tools in one `Toolset`: a single toolset itself, those in a list by their tools and
+    permissions. Raises ConfigError, TypeError.
     """
     if isinstance(tools, Toolset):
         if hooks or configured:
@@ -633,9 +631,7 @@ def gather(
 
 
 def tools_in(source: ToolLike) -> Iterable[ToolLike]:
-    """The tools of a toolset that stands in a list; anything else is one. Raises ConfigError for a
-    toolset that has hooks or an approver.
-    """
+    """The tools of a toolset, or the tool itself. Raises ConfigError for a toolset with hooks."""
     if not isinstance(source, Toolset):
         return (source,)
     if source.hooks or source.approver is not None:
@@ -654,7 +650,7 @@ def tools_in(source: ToolLike) -> Iterable[ToolLike]:
 
 
 class Builder:
-    """An agent, put together step by step:
+    """Configures an agent step by step:
     `Agent.new("weather").with_model(model).add_tool(get_weather).build()`.
     """
 
@@ -664,45 +660,42 @@ class Builder:
         self._hooks: list[Hook] = []
 
     def with_model(self, model: ChatModel) -> Builder:
-        """The model that answers; the one thing that must be said."""
+        """Set the model. Required."""
         return self._with(model=model)
 
     def with_system_prompt(self, system: str) -> Builder:
-        """Who the agent is, and what it is to do."""
+        """Set the agent's instructions."""
         return self._with(instructions=system)
 
     def with_memory(self, memory: Memory) -> Builder:
-        """The memory of its sessions."""
         return self._with(memory=memory)
 
     def with_max_steps(self, max_steps: int, *, on_limit: OnLimit = "answer") -> Builder:
-        """How many model requests with tools a run may take, and what happens then."""
+        """Limit the model requests with tools per run, and choose what happens at the limit."""
         return self._with(max_turns=max_steps, on_limit=on_limit)
 
     def with_approver(self, approver: Approver | ApprovalHandler) -> Builder:
-        """Who is asked about calls that need somebody's word."""
+        """Set the approver of calls that need one."""
         return self._with(approver=approver)
 
     def with_send_hook(self, send_hook: SendHook) -> Builder:
-        """Who hears what `send_message` says, while the run goes on."""
+        """Set the function that receives messages of `send_message` during a run."""
         return self._with(send_hook=send_hook)
 
     def with_options(self, **options: Any) -> Builder:
-        """Anything else that `Agent` takes, by its name."""
+        """Set any other option of `Agent`, by name."""
         return self._with(**options)
 
     def add_tool(self, tool: ToolLike) -> Builder:
-        """One more tool."""
         self._tools.append(tool)
         return self
 
     def add_hooks(self, hooks: Hook) -> Builder:
-        """One more party that has a say in its runs."""
         self._hooks.append(hooks)
         return self
 
     def build(self) -> Agent:
-        """The agent. Raises ConfigError without a model, and as `Agent` does."""
+        """Create the agent. Raises ConfigError without a model, and as `Agent` does."""
         if "model" not in self._options:
             name = self._options["name"]
             raise ConfigError(

@@ -1,6 +1,4 @@
-"""Plain functions that people give an agent, made into the ports that the engine and the tools
-ask for.
-"""
+"""Adapts functions that users pass to an agent to the ports of the engine and the tools."""
 
 from __future__ import annotations
 
@@ -37,20 +35,21 @@ from frostagent.types.tools import Tool, ToolContext
 logger = logging.getLogger(__name__)
 
 Payload: TypeAlias = dict[str, Any]
-"""A message of `send_message`, in the words of its parameters: `messages`, and `session` where it
-is not this one.
-"""
+"""A message of `send_message`, as its parameters: `messages`, and maybe `session`."""
 
 SendHook: TypeAlias = Callable[[Payload], MaybeAwaitable[None]]
+"""Receives a run's messages, as parameters of `send_message`. May be a coroutine function."""
 OnToolResult: TypeAlias = Callable[[str, str], None]
+"""Receives a tool's name and its output, as the model reads it."""
 OnToolError: TypeAlias = Callable[[Exception], str | None]
+"""Receives an exception of a call; returns another text for the model, or None."""
 OnError: TypeAlias = Callable[[BaseException], str | None]
 OnResult: TypeAlias = Callable[[ToolCall, str], None]
 
 
 class Subscribers:
-    """An observer of runs that passes each event on, in order and one at a time; one that breaks
-    harms no other. Where a tracer provider is set it makes spans as well.
+    """Passes each run event to all subscribers, in order. A subscriber that raises does not affect
+    the others. Also makes spans if a tracer provider is set.
 
     Raises TypeError for a `first` that is neither an observer nor a function.
     """
@@ -62,9 +61,7 @@ class Subscribers:
             self.add(told_events(first))
 
     def add(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Tell it every event from now on; what this returns ends that. Raises TypeError for a
-        coroutine function.
-        """
+        """Send every event from now on; returns a stop function. Raises TypeError."""
         refuse_coroutines(subscriber)
         mark = object()
         self._subscribers[mark] = subscriber
@@ -75,7 +72,6 @@ class Subscribers:
         return unsubscribe
 
     def notice(self, event: RunEvent) -> None:
-        """Pass it on."""
         for subscriber in (*self._subscribers.values(), self._make_spans):
             try:
                 subscriber(event)
@@ -83,9 +79,7 @@ class Subscribers:
                 logger.exception("a subscriber broke on %s", event.type)
 
     def _make_spans(self, event: RunEvent) -> None:
-        """Make spans if the process has loaded OpenTelemetry, as whoever sets a tracer provider
-        has, and no subscriber makes them.
-        """
+        """Make spans if OpenTelemetry is loaded, unless a subscriber makes them."""
         if "opentelemetry.trace" not in sys.modules:
             return
         from frostagent.tracing import SpanObserver  # noqa: PLC0415  # most programs have no spans
@@ -99,10 +93,8 @@ class Subscribers:
 
 
 def told_results(on_tool_result: OnToolResult) -> OnResult:
-    """A function that tells name and output of each call, as the model reads it, as soon as that is
-    so; it breaks no run.
-
-    Raises TypeError for what cannot be called, or would have to be awaited.
+    """A callback with each call's output as the model reads it. An exception in it is only logged.
+    Raises TypeError for a coroutine function or a value that is not callable.
     """
     refuse_coroutines(on_tool_result)
 
@@ -116,10 +108,9 @@ def told_results(on_tool_result: OnToolResult) -> OnResult:
 
 
 def worded_errors(on_tool_error: OnToolError) -> OnError:
-    """A function that says what the model is told of what a call raised; None leaves that as it is,
-    and so does a function that breaks.
-
-    Raises TypeError for what cannot be called, or would have to be awaited.
+    """A callback that returns the text a model reads about an exception. None, or an exception in
+    the callback, keeps the default. Raises TypeError for a coroutine function or a value that is
+    not callable.
     """
     refuse_coroutines(on_tool_error)
 
@@ -137,25 +128,19 @@ def worded_errors(on_tool_error: OnToolError) -> OnError:
 
 
 class PlainMedia:
-    """The `Media` port that takes paths and urls at their word: whoever hears the payload looks at
-    them.
-    """
+    """A `Media` port that passes paths and URLs on unchecked: the send hook must check them."""
 
     async def attach(
         self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
     ) -> Attachment:
-        """The path, else the url. Raises MediaError where there is neither."""
+        """Use the path, else the URL. Raises MediaError if both are empty."""
         if not (path.strip() or url.strip()):
             raise MediaError(f"{kind} needs a path or a url")
         return Attachment(kind, path.strip() or url.strip(), name)
 
 
 class HookSpeaker:
-    """The `Speaker` of one run that hands what is said to a hook; hooks of one agent never run side
-    by side.
-
-    Without a hook nobody hears it: what would be said is kept in `said`.
-    """
+    """A `Speaker` that passes a run's messages to a hook, one at a time for the whole agent."""
 
     def __init__(self, hook: SendHook | None, lock: asyncio.Lock) -> None:
         self.hook = hook
@@ -167,12 +152,9 @@ class HookSpeaker:
         segments: tuple[SendSegment, ...],
         *,
         session: str = "",
-        allowed: bool = False,  # noqa: ARG002  # the port has it; here it is the hook's to refuse
+        allowed: bool = False,  # noqa: ARG002  # part of the port; here the hook decides
     ) -> tuple[Receipt, ...]:
-        """Hand it to the hook, now.
-
-        Raises what the hook raises, ToolUnavailable where there is none.
-        """
+        """Call the hook now. Raises what the hook raises, and ToolUnavailable without a hook."""
         if self.hook is None:
             raise ToolUnavailable("nobody hears what is said here. Say it in your final answer.")
         payload = payload_of(segments, session)
@@ -185,9 +167,7 @@ class HookSpeaker:
 
 
 def payload_of(segments: tuple[SendSegment, ...], session: str = "") -> Payload:
-    """Segments in the words of `send_message`, so that a hook reads what the model wrote, made
-    regular.
-    """
+    """Segments as parameters of `send_message`, normalised."""
     payload: Payload = {"messages": [_part(segment) for segment in segments]}
     return {**payload, "session": session} if session else payload
 
@@ -211,7 +191,7 @@ def _part(segment: SendSegment) -> dict[str, str]:
 
 
 def speaking(tool: Tool) -> Tool:
-    """A tool that speaks: where nobody hears it, what it would say is its result."""
+    """A tool that uses a `Speaker`: without a send hook, its messages become its result."""
     if Speaker not in tool.needs or tool.function is None:
         return tool
 

@@ -1,4 +1,4 @@
-"""Tasks: work beside a block, time to clean up after a cancellation, errors that end a task."""
+"""Tasks: background work, time to clean up after a cancellation, errors that end a task."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ BROKEN = BaseException
 
 
 def isolate(error: BaseException) -> None:
-    """Raise it again if it comes from outside: an interrupt, the end of a generator, a cancellation
-    of this task.
-    """
+    """Raise an interrupt, a generator's end or this task's cancellation again."""
     if isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
     if isinstance(error, asyncio.CancelledError) and is_cancelled():
@@ -20,7 +18,7 @@ def isolate(error: BaseException) -> None:
 
 
 def is_cancelled() -> bool:
-    """Whether somebody wants this task to end; False where there is none."""
+    """Whether this task has been asked to cancel. False outside of tasks."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
@@ -30,7 +28,7 @@ def is_cancelled() -> bool:
 
 @asynccontextmanager
 async def last_moments(seconds: float) -> AsyncIterator[None]:
-    """As `asyncio.timeout`, also in a task that is being cancelled. Raises TimeoutError."""
+    """As `asyncio.timeout`, but also in a task being cancelled. Raises TimeoutError."""
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("only a task can be given so long")
@@ -55,7 +53,7 @@ async def last_moments(seconds: float) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def background(*loops: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Work that lasts as long as the block, unless it ends before."""
+    """Run coroutines while the block runs, and cancel them at its end."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(loop) for loop in loops]
         try:

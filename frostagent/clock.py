@@ -1,6 +1,4 @@
-"""The real time and the real chance behind the `Clock` and `Ids` ports: no other module asks for
-either.
-"""
+"""The system's time and randomness, for `Clock` and `Ids`. No other module uses them."""
 
 from __future__ import annotations
 
@@ -11,19 +9,22 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-# No 0/o, 1/i/l: people read trace ids aloud from a phone. In order, as the ids are.
+# Without 0/o and 1/i/l: people read trace ids aloud. In ascending order, like the ids.
 TRACE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 TRACE_LENGTH = 8
 PAIRS = [first + second for first in TRACE_ALPHABET for second in TRACE_ALPHABET]
 TRACES = len(TRACE_ALPHABET) ** TRACE_LENGTH
-# bits of the longest step from one id to the next: it changes the last three or four letters
+# bits of the largest step between two ids: it changes the last three or four letters
 STEP = 16
 
 
 class SystemClock:
-    """Wall time, monotonic time and waiting, from the operating system."""
+    """The operating system's time and sleep.
 
-    # The system's own functions: a message asks thirty times what time it is.
+    SystemClock().now()  # seconds since 1970
+    """
+
+    # Direct references for speed: each message reads the time about thirty times.
     now = staticmethod(time.time)
     monotonic = staticmethod(time.monotonic)
 
@@ -34,10 +35,9 @@ class SystemClock:
 class RandomIds:
     """Trace ids of eight letters, and jitter.
 
-    The ids rise by random steps from a random beginning: new ones stand side by side in the
-    journal's indexes, each of which would else touch a page of its own (an eighth of the time of
-    writing, measured), and two processes hardly ever give the same. They name, they open nothing:
-    nothing is granted to who knows one.
+    Ids rise by random steps from a random start. Neighbouring ids share pages of the journal's
+    indexes (random ids made writing an eighth slower, measured), and two processes hardly ever
+    produce the same. An id is a name, not a secret: knowing one grants nothing.
     """
 
     def __init__(self) -> None:
@@ -52,4 +52,4 @@ class RandomIds:
         return letters
 
     def jitter(self) -> float:
-        return random.random()  # noqa: S311  # spreads retries; nothing secret hangs on it
+        return random.random()  # noqa: S311  # spreads retries, not a secret

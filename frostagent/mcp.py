@@ -4,10 +4,10 @@
     async with Agent(model=model, tools=[files]) as agent:
         print((await agent.run("Which files are there?")).output)
 
-A server is a stranger's program. What it says is tainted, its annotations can only make a tool
-stricter, and it gets nothing of ours: no model (sampling), no person (elicitation), no folder
-(roots). It cannot stop whoever uses it: connecting, listing and calling have deadlines, what it
-sends is capped, and one that is away makes its tools unavailable until it is back.
+Servers are not trusted. Their output is tainted, their annotations can only make a tool stricter,
+and they get no access to the model (sampling), the user (elicitation) or folders (roots). A server
+cannot block its user: connecting, listing and calling have deadlines, its output is capped, and
+while it is away its tools are unavailable.
 """
 
 from __future__ import annotations
@@ -58,44 +58,46 @@ from frostagent.types.traits import Audience, Permission, SideEffects
 __all__ = ["MCPServer", "ServerState", "Trust", "connected"]
 
 logger = logging.getLogger(__name__)
-# The SDK logs each line that is no message, with a traceback, and its HTTP client the whole urls.
+# The SDK logs each malformed line with a traceback, and its HTTP client logs whole URLs.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 for name in ("httpx2", "httpcore2"):
     logging.getLogger(name).setLevel(logging.WARNING)
 
 Trust: TypeAlias = Literal["ask", "read", "full"]
-"""How far a server's tools are trusted: each call needs an approval; they only read and run
-freely; they run freely whatever they do."""
+"""How far a server's tools are trusted. "ask": each call needs an approval. "read": they only read,
+and run freely. "full": they run freely, whatever they do.
+"""
 
 CONNECTING = 30.0  # seconds to connect and to list the tools
 CALLING = 60.0  # seconds for a call
-CHECKING = 30.0  # seconds between two looks whether a server over HTTP is still there
-COMING_BACK = 5.0  # seconds a call waits for a server that has forgotten its session
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds until the next try to connect
+CHECKING = 30.0  # seconds between two checks of a server over HTTP
+COMING_BACK = 5.0  # seconds a call waits for a server that has lost its session
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds between attempts to connect
 
 MOST_TOOLS = 200
 MOST_PAGES = 50
-MOST_REASONS = 20  # tools that are left out whose reasons are told one by one
+MOST_REASONS = 20  # skipped tools whose reasons are listed
 LONGEST_RESULT = 100_000  # characters
-MOST_READ = 2 * LONGEST_RESULT  # characters that are looked at
+MOST_READ = 2 * LONGEST_RESULT  # characters that are examined
 MOST_BLOCKS = 200
 MOST_PICTURES = 4
 LARGEST_PICTURE = 4 * 2**20  # bytes
 LARGEST_EVENT = 8 * 2**20  # bytes of one event or body over HTTP
 STDERR_LINES = 20
-LATE = 5.0  # seconds that the SDK waits for a call longer than we do, who tell the server
-RELIST_PAUSE, LONGEST_RELIST_PAUSE = 1.0, 60.0  # seconds between two looks at a list that changes
-MOST_PROGRESS = 100  # reports of a call that are passed on
+LATE = 5.0  # seconds that the SDK waits longer than this module, which notifies the server
+RELIST_PAUSE, LONGEST_RELIST_PAUSE = 1.0, 60.0  # seconds between two listings of tools that change
+MOST_PROGRESS = 100  # progress reports of a call that are passed on
 
-SESSION_GONE = "Session terminated"  # the SDK's words for HTTP 404 within a session
+SESSION_GONE = "Session terminated"  # the SDK's error text for HTTP 404 within a session
 LEGACY_PING = "2025-11-25"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """How a server is. `reason` is empty while it is connected; `skipped` has a line for each tool
-    of its that is not offered. `error` is what went wrong last, also if that is over. `changed` are
-    the tools that are not as they were when it connected first.
+    """A server's state. `reason` is empty while it is connected.
+
+    `error` is the last error, even if it is over. `skipped` has one line for each tool that is not
+    offered. `changed` names the tools that differ from the first connection.
     """
 
     reason: str
@@ -109,18 +111,17 @@ class ServerState:
 
 
 class MCPServer:
-    """A server and the connection to it. `command`, `args`, `env` and `cwd` start a program that
-    speaks over stdio; `url` and `headers` name a server over HTTP.
+    """An MCP server and the connection to it. `command`, `args`, `env` and `cwd` start a program
+    that speaks over stdio; `url` and `headers` name a server over HTTP.
 
-    `tools` are the names of those that are wanted, all if it is empty. `trust` says how far they
-    are trusted; `audience` who may have them called. `timeout` is in seconds for a call. Its tools
-    are named `name_tool`. The connection lasts as long as `run` (see `connected`).
+    `tools` selects tools by name; empty means all. They are named `name_tool`. `timeout` is in
+    seconds for a call. The connection lasts as long as `run` (see `connected`).
 
-    Below "full", what it says of its tools is words from outside as well: with "ask" all of it,
-    with "read" what is new or other than when it connected first; a tool that is other is trusted
-    as with "ask" then. An approval of a call does not hold once the tool is other.
+    Below "full" trust, tool descriptions count as text from outside: all of them with "ask", new
+    and changed ones with "read". A changed tool is then trusted as with "ask", and approvals for
+    its earlier version no longer apply.
 
-    Raises ConfigError unless it has either a command or a url.
+    Raises ConfigError unless either a command or a URL is given.
     """
 
     def __init__(
@@ -168,8 +169,8 @@ class MCPServer:
         self._offers: dict[str, Tool] = {}
         self._skipped: tuple[str, ...] = ()
         self._dropped: list[str] = []  # entries of the list that the SDK never saw
-        self._digests: Mapping[str, str] = {}  # of what it says of each tool
-        self._first: Mapping[str, str] | None = None  # as it listed them first
+        self._digests: Mapping[str, str] = {}  # of each tool's description
+        self._first: Mapping[str, str] | None = None  # those of the first list
         self._changed: dict[str, None] = {}
         self._reason = "is not connected yet"
         self._error = self._version = ""
@@ -177,11 +178,10 @@ class MCPServer:
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._calls = self._failures = 0
 
-    # --- what it offers ---------------------------------------------------------------------------
+    # --- tools ------------------------------------------------------------------------------------
 
     @property
     def state(self) -> ServerState:
-        """How it is now."""
         return ServerState(
             reason=self._reason,
             error=self._error,
@@ -194,31 +194,29 @@ class MCPServer:
         )
 
     def offered(self) -> tuple[Tool, ...]:
-        """Its tools, as it listed them last: unavailable while it is away."""
+        """Its tools, as last listed. They are unavailable while the server is away."""
         return tuple(self._offers.values())
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Call this method after each change of its tools, as long as its object is there."""
+        """Call this method after each change of the tools. Its object is held weakly."""
         self._subscribers = [each for each in self._subscribers if each() is not None]
         self._subscribers.append(WeakMethod(changed))
 
-    # --- its connection ---------------------------------------------------------------------------
+    # --- connection -------------------------------------------------------------------------------
 
     async def first_try(self) -> None:
-        """Return once it is connected, or could not be at the first try."""
+        """Return once the first attempt to connect has succeeded or failed."""
         self._enter_loop()
         await self._tried.wait()
 
     async def run(self) -> None:
-        """Stay connected until this is cancelled; a try that fails is followed by another, at most
-        a minute later. A second one goes on where the first one is cancelled.
-        """
+        """Stay connected until cancelled, with retries. A second call waits its turn."""
         self._enter_loop()
         async with self._turn:
             await self._stay_connected()
 
     def _enter_loop(self) -> None:
-        """Events belong to a loop; a script may run one after the other."""
+        """Create the events anew for a new event loop: a script may run several loops in turn."""
         loop = asyncio.get_running_loop()
         if self._loop is loop:
             return
@@ -230,9 +228,7 @@ class MCPServer:
         self._relist = asyncio.Event()
 
     async def _stay_connected(self) -> None:
-        """Each connection has a task of its own: only so a cancellation of ours can be told from
-        one that leaks out of the SDK's scopes.
-        """
+        """One task per connection, to tell our cancellation from one that the SDK leaks."""
         pause = FIRST_PAUSE
         while True:
             began = self._clock.monotonic()
@@ -249,13 +245,13 @@ class MCPServer:
             self._reason = f"cannot be reached: {reason}"
             level = logging.DEBUG if is_known else logging.WARNING
             logger.log(level, "MCP server %s %s", self.name, self._reason)
-            if self._clock.monotonic() - began > LONGEST_PAUSE:  # it was well in between
+            if self._clock.monotonic() - began > LONGEST_PAUSE:  # it worked in between
                 pause = FIRST_PAUSE
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _hold_connection(self) -> str:
-        """Connect, and return once that failed or is over: why."""
+        """Connect. Returns why that failed or ended."""
         was_connected = False
         try:
             async with self._connected() as client:
@@ -264,7 +260,7 @@ class MCPServer:
         except TimeoutError:
             if not was_connected:
                 return f"it did not answer within {CONNECTING:g} s"
-        except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
+        except Exception as error:  # noqa: BLE001  # an untrusted program can cause anything
             return self._describe_error(error)
         return "it has closed the connection"
 
@@ -325,7 +321,7 @@ class MCPServer:
                 self._stderr.append(words)
 
     async def _watch(self, client: Client) -> None:
-        """Return once the connection is lost; list the tools anew when they have changed."""
+        """Return once the connection is lost. Meanwhile, list the tools again when they change."""
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._follow_changes(client)),
@@ -342,7 +338,7 @@ class MCPServer:
 
     async def _check(self, client: Client) -> None:
         if client.protocol_version > LEGACY_PING:
-            return  # such a connection is one request long
+            return  # such a connection lasts only one request
         try:
             async with asyncio.timeout(CONNECTING):
                 await client.session.send_ping()
@@ -351,12 +347,12 @@ class MCPServer:
                 self._lost.set()
 
     async def _follow_changes(self, client: Client) -> None:
-        """Hear of changed tools where a server tells only who listens for it."""
+        """Subscribe to changes of the tools, for servers that notify only subscribers."""
         while True:
             with suppress(SubscriptionLost, TimeoutError):
                 try:
                     async with client.listen(tools_list_changed=True) as changes:
-                        self._relist.set()  # it may have changed meanwhile
+                        self._relist.set()  # the tools may have changed meanwhile
                         async for _ in changes:
                             self._relist.set()
                 except (ListenNotSupportedError, MCPError):
@@ -382,7 +378,7 @@ class MCPServer:
             await self._clock.sleep(pause)
 
     def _keep_usable(self, received: SessionMessage) -> None:
-        """Take out of a page of tools what would have the SDK refuse the whole list."""
+        """Drop entries from a page of tools that would make the SDK refuse the whole list."""
         message = received.message
         if not (self._version and isinstance(message, types.JSONRPCResponse)):
             return
@@ -410,7 +406,7 @@ class MCPServer:
             if len(offers) == MOST_TOOLS:
                 skipped.append(f"it has more than {MOST_TOOLS} tools: the others are left out")
                 break
-            await self._clock.sleep(0)  # a long list holds nobody up
+            await self._clock.sleep(0)  # a long list must not block the event loop
             try:
                 digest = digest_of(each)
                 made = self._tool(each, digest)
@@ -432,9 +428,7 @@ class MCPServer:
     def _take_over(
         self, offers: dict[str, Tool], digests: Mapping[str, str], skipped: Sequence[str]
     ) -> None:
-        """Offer these tools from now on; one that is as it was stays the same object, so that
-        requests begin as they did.
-        """
+        """Offer these tools. An unchanged one keeps its object, and so prompts their prefix."""
         if self._first is None:
             self._first = digests
         for name, made in offers.items():
@@ -457,7 +451,7 @@ class MCPServer:
                 changed()
 
     def _tool(self, listed: types.Tool, digest: str) -> Tool:
-        """A tool of the server as one of ours. Raises ValueError, TypeError, RecursionError."""
+        """Convert a tool of the server. Raises ValueError, TypeError, RecursionError."""
         check_name(listed.name)
         cleaned = clean_schema(whole_schema(listed.input_schema, listed.name))
         schema = json.loads(self._mask(json.dumps(cleaned)))
@@ -491,7 +485,7 @@ class MCPServer:
             **fields_of(**declared),
         )
 
-    # --- its calls --------------------------------------------------------------------------------
+    # --- calls ------------------------------------------------------------------------------------
 
     async def _call(self, name: str, context: ToolContext, arguments: dict[str, Any]) -> ToolResult:
         self._calls += 1
@@ -515,7 +509,7 @@ class MCPServer:
 
         for is_last in (False, True):
             if self._client is None and not self._error:
-                await self._until_back()  # another run that had it connected is over
+                await self._until_back()  # the run that kept it connected has ended
             client = self._client
             if client is None:
                 raise ToolUnavailable(f"the server {self.name} {self._reason}. Do without it.")
@@ -524,7 +518,7 @@ class MCPServer:
                 result = result_of(told)
                 return replace(result, content=self._mask(result.content))
             except MCPError as error:
-                if error.message == SESSION_GONE and not is_last:  # it did not run the call
+                if error.message == SESSION_GONE and not is_last:  # the server did not run the call
                     self._back.clear()
                     self._client = None
                     self._lost.set()
@@ -552,9 +546,7 @@ class MCPServer:
                 await self._back.wait()
 
     def _describe_error(self, error: BaseException, words: str = "") -> str:
-        """What went wrong, without secrets; if the server could not be reached, with the last line
-        that a program of ours wrote.
-        """
+        """The error without secrets; with the last line of stderr if not connected."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         told = one_line(self._mask(visible_text(words or f"{error}" or type(error).__name__)), 200)
@@ -564,9 +556,7 @@ class MCPServer:
 
 
 class WatchedStream:
-    """A stream of a transport that says when the other side has ended it, and shows each message
-    to `look` before the SDK has it.
-    """
+    """A transport stream that reports its end, and shows each message to `look` first."""
 
     def __init__(
         self, stream: Any, ended: Callable[[], None], look: Callable[[SessionMessage], None]
@@ -581,7 +571,7 @@ class WatchedStream:
         return received
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message. Raises anyio's errors for a stream that is over."""
+        """The next message. Raises anyio's errors at the end of the stream."""
         try:
             received: SessionMessage | Exception = await self._stream.receive()
         except Exception:
@@ -611,13 +601,13 @@ class WatchedStream:
         answer: bool | None = await self._stream.__aexit__(*exception)
         return answer
 
-    def __getattr__(self, name: str) -> Any:  # `last_context` of some
+    def __getattr__(self, name: str) -> Any:  # such as `last_context`
         return getattr(self._stream, name)
 
 
 async def bound_body(response: httpx2.Response) -> None:
-    """A hook of the HTTP client: raises DecodingError for a compressed answer, and for one that is
-    no stream of events once it is larger than LARGEST_EVENT. The SDK reads such a body whole.
+    """An HTTP response hook. Raises DecodingError for a compressed response, and for one larger
+    than LARGEST_EVENT unless it is an event stream. The SDK reads such bodies whole.
     """
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise httpx2.DecodingError("it answers compressed, though it was asked not to")
@@ -626,7 +616,7 @@ async def bound_body(response: httpx2.Response) -> None:
 
 
 class BoundedBody(httpx2.AsyncByteStream):
-    """A body of at most LARGEST_EVENT bytes."""
+    """A body that raises DecodingError beyond LARGEST_EVENT bytes."""
 
     def __init__(self, body: Any) -> None:
         self._body = body
@@ -644,7 +634,7 @@ class BoundedBody(httpx2.AsyncByteStream):
 
 
 def rights(trust: Trust, hints: types.ToolAnnotations | None) -> Declarations:
-    """What a tool may do. A server's hints make it stricter, never freer."""
+    """A tool's permissions. The server's hints can only make them stricter."""
     writes = hints is not None and (hints.read_only_hint is False or bool(hints.destructive_hint))
     match trust:
         case "full":
@@ -657,7 +647,7 @@ def rights(trust: Trust, hints: types.ToolAnnotations | None) -> Declarations:
 
 
 def result_of(told: types.CallToolResult) -> ToolResult:
-    """A server's result as one of ours: words, pictures, and a note for what cannot be shown."""
+    """A server's result as text and pictures, with a note for each part that has neither."""
     words, images = list[str](), list[Image]()
     for block in told.content[:MOST_BLOCKS]:
         match block:
@@ -684,7 +674,7 @@ def result_of(told: types.CallToolResult) -> ToolResult:
 
 
 def picture_of(data: str, kind: str) -> Image | None:
-    """The picture, if it is one that models read and not too large."""
+    """The picture, or None if models cannot read it or it is too large."""
     name = kind.removeprefix("image/").lower()
     if name not in SHOWN_KINDS or len(data) * 3 // 4 > LARGEST_PICTURE:
         return None

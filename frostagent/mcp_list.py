@@ -1,5 +1,5 @@
-"""What an MCP server lists, made safe to use: entries that break the protocol or could mislead are
-left out, each with a reason that people read, and what a model reads is cleaned and capped.
+"""Makes an MCP server's list of tools safe: entries that break the protocol or could mislead are
+dropped with a reason, and text for the model is cleaned and capped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from frostagent.text.visible_text import visible_text, without_role_markers
 from frostagent.types.errors import InvalidArguments
 from frostagent.types.results import shorten
 
-MOST_LISTED: Final = 1_000  # entries of one page that are looked at
+MOST_LISTED: Final = 1_000  # entries of one page that are examined
 LONGEST_TOOL_NAME: Final = 128  # characters, as the protocol recommends
 LONGEST_DESCRIPTION: Final = 2_000  # characters
 LONGEST_SCHEMA: Final = 20_000  # characters of JSON
@@ -47,8 +47,8 @@ SchemaForm = TypedDict(
     },
     total=False,
 )
-"""What we read of a JSON schema. The whole of it is a hundred times slower to check, which would
-hold everybody up when a server lists 200 tools.
+"""The parts of a JSON schema that this module reads. Checking all of it is a hundred times slower
+and would block the event loop for a server with 200 tools.
 """
 
 FORM: Final = TypeAdapter(SchemaForm)
@@ -59,12 +59,12 @@ DATA: Final = frozenset({"const", "default", "enum", "examples"})
 def usable_entries(
     page: Mapping[str, Any], version: str, wanted: Collection[str]
 ) -> tuple[list[Any], list[str]]:
-    """The `wanted` tools (all, if it is empty) of a page of the list that the SDK can read in
-    this version of the protocol, and a reason for each other one. A page that is broken elsewhere
-    is left as it is: the SDK says how.
+    """The `wanted` tools (all if empty) of a page that the SDK can read in this protocol version,
+    and a reason for each dropped one. A page that is malformed elsewhere is unchanged: the SDK
+    reports it.
 
-    They are without their output schemas, by which the SDK would check results: applying one can
-    take for ever, as `check_arguments` says.
+    Output schemas are removed: the SDK would apply them to results, which may never end (see
+    `check_arguments`).
     """
     entries: list[Any] = page["tools"]
     if _fault({**page, "tools": []}, version):
@@ -87,17 +87,16 @@ def usable_entries(
 
 
 def reason_for(name: str, fault: object) -> str:
-    """A line about a tool that is left out."""
     return one_line(visible_text(f"{name[:LONGEST_TOOL_NAME]}: {fault}"), LONGEST_REASON)
 
 
 def _fault(page: dict[str, Any], version: str) -> str:
-    """What the SDK would not read in the page, empty if it reads it."""
+    """Why the SDK could not read the page; empty if it can."""
     try:
         validate_server_result(LIST_TOOLS, version, page)
         types.ListToolsResult.model_validate(page, by_name=False)
     except KeyError:
-        return ""  # a version the SDK has no rules for
+        return ""  # a version without rules in the SDK
     except ValidationError as error:
         return _first_fault(error)
     except (ValueError, RecursionError) as error:
@@ -112,7 +111,7 @@ def _first_fault(error: ValidationError) -> str:
 
 
 def _bad_header(entry: Mapping[str, Any], version: str) -> str:
-    """Why the SDK would leave the tool out without a word."""
+    """Why the SDK would silently drop the tool."""
     if version not in MODERN_PROTOCOL_VERSIONS:
         return ""
     fault = find_invalid_x_mcp_header(entry["inputSchema"])
@@ -120,7 +119,7 @@ def _bad_header(entry: Mapping[str, Any], version: str) -> str:
 
 
 def check_name(name: str) -> None:
-    """Raises ValueError for a name that people could misread, or that is too long."""
+    """Raises ValueError for a name that could be misread or is too long."""
     if len(name) > LONGEST_TOOL_NAME:
         raise ValueError(f"its name has more than {LONGEST_TOOL_NAME} characters")
     if visible_text(name) != name or not name.isprintable():
@@ -128,17 +127,15 @@ def check_name(name: str) -> None:
 
 
 def clean_description(text: str) -> str:
-    """A server's words about a tool, as a model may read them: what can be seen of them, without
-    markers that begin another speaker's turn.
-    """
+    """A server's text about a tool, without invisible characters and role markers."""
     short = shorten(visible_text(text[: 2 * LONGEST_DESCRIPTION]).strip(), LONGEST_DESCRIPTION)
     return without_role_markers(short)
 
 
 def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with its prose cleaned. Raises ValueError if it is none or too large, or if
-    something else in it cannot be seen or begins another speaker's turn: names and values are sent
-    back, so they cannot be changed.
+    """The schema with its prose cleaned. Raises ValueError if it is invalid or too large, or if a
+    name or value has invisible characters or role markers: those are sent back, so they cannot be
+    changed.
     """
     if len(json.dumps(schema)) > LONGEST_SCHEMA:
         raise ValueError(f"its schema has more than {LONGEST_SCHEMA} characters")
@@ -170,10 +167,10 @@ def _cleaned(value: Any, *, is_data: bool = False) -> Any:
 
 
 def check_arguments(schema: Mapping[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the schema's defaults. Raises InvalidArguments for what is missing.
+    """The arguments with the schema's defaults. Raises InvalidArguments for missing ones.
 
-    The rest is for the server, which checks them anyway: a schema can be made so that applying it
-    takes for ever (its patterns, its references to itself).
+    The server checks the rest: applying a malicious schema may never end (its patterns, its
+    references to itself).
     """
     filled: dict[str, Any] = fill_defaults(given, schema, schema)
     required = schema.get("required")
@@ -184,6 +181,6 @@ def check_arguments(schema: Mapping[str, Any], given: dict[str, Any]) -> dict[st
 
 
 def digest_of(tool: types.Tool) -> str:
-    """A digest of all that a server says of a tool, as hex."""
+    """A hex digest of everything a server says about a tool."""
     said = tool.model_dump(mode="json", by_alias=True, exclude={"meta", "icons"})
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]

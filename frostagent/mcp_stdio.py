@@ -1,11 +1,12 @@
-"""MCP over the standard streams of a program of our own, with a bound on the length of a line.
+"""MCP over the standard streams of a child process, with a limit on line length.
 
-The SDK's transport gathers a line without any end, so a server that never writes a newline would
-take all memory. Here such a server is ended like one that closed the connection.
+The SDK's transport buffers lines without limit, so a server that never writes a newline could use
+all memory. Here such a server is treated as if it had closed the connection.
 
-A program does not outlive us, nor do its children, unless they leave its process group: beside it
-runs a guard, a shell that kills the group once a pipe to us is closed. The kernel closes it however
-we end. Where there is no shell, as on Windows, only what ends with its input ends with us then.
+A child does not outlive this process, nor do its own children, unless they leave its process group:
+a guard, a shell beside it, kills the group once a pipe to this process is closed, which the kernel
+does however this process ends. Without a shell, as on Windows, only programs that stop when their
+input ends are covered.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from mcp.shared.message import SessionMessage
 logger = logging.getLogger(__name__)
 
 LONGEST_LINE = 16 * 2**20  # bytes; a result of 5 MB with pictures fits
-GRACE = 2.0  # seconds a program has to end once its input is closed, and again once it is told to
-GUARD = 'trap "" HUP INT TERM; read -r _; kill -KILL "-$1"'  # a read ends with its pipe
-LOOK = 0.02  # seconds between two looks whether it has ended
+GRACE = 2.0  # seconds to exit after its input is closed, and again after SIGTERM
+GUARD = 'trap "" HUP INT TERM; read -r _; kill -KILL "-$1"'  # the read ends when the pipe closes
+LOOK = 0.02  # seconds between two checks whether it has exited
 
 
 @asynccontextmanager
@@ -42,11 +43,10 @@ async def open_program(
     cwd: str,
     complain: Callable[[str], object],
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """Start the program; the streams of messages from it and to it, while the block runs. It gets
-    the few variables that the SDK passes on, and `env`. `complain` is told what it writes to its
-    error output, in pieces of at most 4 KiB. At the end it is ended with all its children.
-
-    Raises OSError if it cannot be started.
+    """Start the program, and yield the message streams from it and to it. It gets the few variables
+    that the SDK passes on, and `env`. `complain` receives its stderr, in pieces of at most 4 KiB.
+    At the end of the block it is stopped with all its children. Raises OSError if it cannot be
+    started.
     """
     environment = {**get_default_environment(), **env}
     process = await asyncio.create_subprocess_exec(
@@ -72,7 +72,7 @@ async def open_program(
         try:
             yield incoming, outgoing
         finally:
-            with anyio.CancelScope(shield=True):  # else a cancelled caller would leave it running
+            with anyio.CancelScope(shield=True):  # a cancelled caller must not leave it running
                 outgoing.close()
                 incoming.close()
                 await _end(process)
@@ -83,7 +83,7 @@ async def open_program(
 
 
 async def _start_guard(group: int) -> Process | None:
-    """What kills this process group if we are no longer there to do it."""
+    """Start the process that kills this group if we die. None without a shell."""
     if os.name != "posix":
         return None
     try:
@@ -112,7 +112,7 @@ async def _read(stdout: asyncio.StreamReader, to_session: Any) -> None:
 
 
 async def _read_line(stream: asyncio.StreamReader) -> bytes:
-    """The next line, empty at the end, and for one that is too long: then nothing else counts."""
+    """The next line. Empty at the end and for a line that is too long."""
     try:
         return await stream.readline()
     except ValueError:
@@ -136,8 +136,8 @@ async def _read_errors(stderr: asyncio.StreamReader, complain: Callable[[str], o
 
 
 async def _end(process: Process) -> None:
-    """Close its input, and if that does not end it, tell its whole group to end, then kill it. What
-    it has left behind in its group is killed, too.
+    """Close its input, then send SIGTERM and SIGKILL to its group, with GRACE in between. Remaining
+    processes of the group are killed, too.
     """
     if process.stdin is not None:
         process.stdin.close()
@@ -145,25 +145,25 @@ async def _end(process: Process) -> None:
         await _wait_for(process)
         if process.returncode is None:
             _signal(process, last_word)
-    _signal(process, KILL)  # what it has left behind in its group
+    _signal(process, KILL)  # kills what it has left behind in its group
     await _wait_for(process)
     transport = getattr(process, "_transport", None)
-    if transport is not None:  # the pipes, which a child of its may still hold
+    if transport is not None:  # a child may still hold the pipes
         transport.close()
 
 
 async def _wait_for(process: Process) -> None:
-    """Return once it has ended, or has had time enough."""
+    """Return once it has exited, or after GRACE seconds."""
     with suppress(TimeoutError), anyio.fail_after(GRACE):
-        while process.returncode is None:  # noqa: ASYNC110  # `wait` waits for its pipes, too
+        while process.returncode is None:  # noqa: ASYNC110  # `wait` also waits for its pipes
             await anyio.sleep(LOOK)
 
 
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has the one only
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only SIGTERM
 
 
 def _signal(process: Process, word: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # the latter for a zombie on macOS
+    with suppress(ProcessLookupError, PermissionError):  # PermissionError: a zombie on macOS
         if hasattr(os, "killpg"):
             os.killpg(process.pid, word)
         else:

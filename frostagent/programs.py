@@ -1,5 +1,5 @@
-"""Tools that are programs: an argv list with places for arguments, run without a shell, in a world
-of its own.
+"""Tools that run programs: an argv list with placeholders, run without a shell in a clean
+environment.
 
     find_notes = command_tool(
         "find_notes",
@@ -9,11 +9,11 @@ of its own.
         side_effects="read", idempotent=True, ok_exit_codes=(0, 1),
     )
 
-A place in braces takes the argument of that name; a list becomes several words, and a word whose
-argument was left out is left out. Nothing is ever split, globbed or expanded. The program sees
-PATH, LANG, a temporary HOME (where it starts) and what `environment` names; never a key of ours.
-When the call is over, so is its process group; only what makes a session of its own (`setsid`, a
-daemon) goes on.
+A placeholder in braces takes the argument of that name. A list becomes several words; a word whose
+argument is missing is dropped. Nothing is split, globbed or expanded. The program sees PATH, LANG,
+a temporary HOME (its working directory) and the variables in `environment`, never our keys. When
+the call ends, its process group is killed; only a process in a session of its own (`setsid`, a
+daemon) survives.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from frostagent.types.results import ToolResult, render_result
 from frostagent.types.tools import Declarations, Tool, ToolContext
 from frostagent.types.traits import ToolType
 
-# Bytes of what a program writes that are kept: the first three quarters of them, and the last. With
-# the words around them they stay below what is kept of any result (8000 characters), which would
-# cut what says how much was cut.
+# Bytes of output that are kept: three quarters from the start, the rest from the end. With the
+# surrounding text they stay below the limit for any result (8000 characters), which would cut the
+# note on how much was cut.
 MAX_OUTPUT = 7500
-FLOOD = 16 * 2**20  # bytes after which a program is ended that writes and writes
-LAST_OUTPUT = 1.0  # seconds until what was written is read, once all processes of the call are dead
+FLOOD = 16 * 2**20  # bytes of output after which a program is killed
+LAST_OUTPUT = 1.0  # seconds to read the remaining output once all processes of the call are dead
 LANGUAGE = "C.UTF-8"
 NEVER_PASSED = re.compile("[\0\ud800-\udfff]")
 
@@ -66,13 +66,13 @@ def command_tool(
     max_output: int = MAX_OUTPUT,
     **declared: Unpack[Declarations],
 ) -> Tool:
-    """A tool of the type `cli`. `parameters` is a JSON schema; what it does not say is required has
-    a default, or is.
+    """A tool that runs a program; its type is `cli`. `parameters` is a JSON schema: without
+    `required`, all parameters without a default are required.
 
-    `allow_dash` names the arguments that may begin with "-"; of all others such a value is refused,
-    since a program would take it for an option. `cwd` is where it runs, a folder of its own if left
-    out; `max_output` is in bytes; `declared` is as in `@tool`. Raises ValueError for an argv that
-    is none or does not fit the parameters.
+    `allow_dash` names arguments that may begin with "-". Other values that do are refused, because
+    a program would take them for options. `cwd` is the working directory, by default a temporary
+    one. `max_output` is in bytes. `declared` is as in `@tool`. The module's docstring has an
+    example. Raises ValueError for an argv that is invalid or does not match the parameters.
     """
     schema = _schema_for(argv, parameters)
     program = Program(
@@ -104,13 +104,13 @@ def _schema_for(argv: Sequence[str], parameters: Mapping[str, Any] | None) -> di
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an argument goes."""
+    """The place of an argument in argv."""
 
     name: str
 
 
 def _read_word(word: str) -> tuple[str | Place, ...]:
-    """`--max={count}` is the text `--max=` and a place; `{{` is a brace. Raises ValueError."""
+    """Parse `--max={count}` into a text and a place; `{{` is a brace. Raises ValueError."""
     parts: list[str | Place] = []
     for text, name, form, conversion in Formatter().parse(word):
         if text:
@@ -126,7 +126,7 @@ def _read_word(word: str) -> tuple[str | Place, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """The command to run; `words` are those of its argv, each in its parts."""
+    """A command. `words` is its argv, each word as a list of parts."""
 
     name: str
     words: tuple[tuple[str | Place, ...], ...]
@@ -138,13 +138,11 @@ class Program:
 
     @property
     def file(self) -> str:
-        """The program as it was named: a name that is looked up in PATH, or an absolute path."""
+        """The program as named: a name to look up in PATH, or an absolute path."""
         return "".join(map(str, self.words[0]))
 
     def verify(self, properties: Mapping[str, Any]) -> None:
-        """Raises ValueError where argv and parameters do not fit each other, or the program is not
-        said outright.
-        """
+        """Raises ValueError if argv and parameters differ, or the program is a placeholder."""
         if not self.words[0] or any(isinstance(part, Place) for part in self.words[0]):
             raise ValueError("the program itself is never an argument")
         if os.sep in self.file and not Path(self.file).is_absolute():
@@ -158,12 +156,12 @@ class Program:
             raise ValueError(f"{', '.join(strangers)}: is allowed a dash, but is no parameter")
 
     def find(self) -> str | None:
-        """Where the program is: an absolute path."""
+        """The absolute path of the program; None if it is not found."""
         found = shutil.which(self.file)
         return None if found is None else str(Path(found).absolute())
 
     def why_not(self) -> str:
-        """Empty where the program is there, and the folder it runs in."""
+        """The missing program or folder, as a reason; empty if both exist."""
         if self.find() is None:
             where = (
                 "which is not there" if Path(self.file).is_absolute() else "which is not in PATH"
@@ -175,9 +173,7 @@ class Program:
     # --- arguments --------------------------------------------------------------------------------
 
     def guard(self, _context: ToolContext, arguments: Mapping[str, Any]) -> None:
-        """Refuse what a program would take for something else. Raises InvalidArguments, a line for
-        each.
-        """
+        """Refuse values that a program would misread. Raises InvalidArguments."""
         problems = [
             f"{name}: {problem}"
             for name, value in arguments.items()
@@ -196,16 +192,14 @@ class Program:
         )
 
     def argv(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """The words after the program, with these arguments in their places."""
+        """The words after the program, with arguments filled in."""
         return tuple(text for word in self.words[1:] for text in _fill(word, arguments))
 
-    # --- the run ----------------------------------------------------------------------------------
+    # --- execution --------------------------------------------------------------------------------
 
     async def run(self, **arguments: Any) -> ToolResult:
-        """Run it to its end; cancelled, as by a deadline, it is killed with its process group.
-
-        Raises ToolUnavailable where it or its folder is not there, ToolFailed where it cannot
-        start.
+        """Run it to its end. If cancelled, as by a deadline, its process group is killed. Raises
+        ToolUnavailable if the program or its folder is missing, ToolFailed if it cannot start.
         """
         path, missing = self.find(), self.why_not()
         if path is None or missing:
@@ -235,7 +229,7 @@ class Program:
                     with suppress(TimeoutError):
                         async with last_moments(LAST_OUTPUT):
                             await running.gone.wait()
-                finally:  # a stop does not wait so long
+                finally:  # a cancelled call does not wait that long
                     code = transport.get_returncode()
                     transport.close()
         return self._result(running, code)
@@ -243,7 +237,7 @@ class Program:
     def _environment(self, home: str) -> dict[str, str]:
         path = os.pathsep.join(os.get_exec_path())
         usual = {"PATH": path, "LANG": LANGUAGE, "HOME": home}
-        if sys.platform == "win32":  # without it programs have no network
+        if sys.platform == "win32":  # programs need it for network access
             usual["SYSTEMROOT"] = os.environ.get("SYSTEMROOT", "")  # noqa: TID251  # the system's
         return {**usual, **self.environment}
 
@@ -267,9 +261,9 @@ class Program:
 
 
 class Running(asyncio.SubprocessProtocol):
-    """A program under way: keeps the head and the tail of what it writes, and counts the rest.
+    """A running program: keeps the head and tail of its output, and counts the rest.
 
-    `over` is set when it has ended or is to be ended, `gone` when nobody holds its output any more.
+    `over` is set when it has exited or must be killed, `gone` when its output is closed.
     """
 
     def __init__(self, limit: int) -> None:
@@ -281,7 +275,6 @@ class Running(asyncio.SubprocessProtocol):
         self._total = 0
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Take what was written."""
         self._total += len(data)
         room = self._head_limit - len(self._head)
         self._head += data[:room]
@@ -291,39 +284,36 @@ class Running(asyncio.SubprocessProtocol):
             self.over.set()
 
     def process_exited(self) -> None:
-        """The program itself has ended; its children may still write."""
+        """The program has exited; its children may still write."""
         self.over.set()
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """It has ended, and all it wrote was read."""
+        """The program has exited, and all its output was read."""
         self.gone.set()
 
     @property
     def is_flood(self) -> bool:
-        """Whether it writes more than anybody could want."""
         return self._total > FLOOD
 
     @property
     def text(self) -> str:
-        """Its output; bytes that are no UTF-8 are marked."""
+        """The output; bytes that are not UTF-8 are marked."""
         cut = self._total - len(self._head) - len(self._tail)
         gap = f"\n[... {cut} bytes cut ...]\n".encode() if cut else b""
         return bytes(self._head + gap + self._tail).decode("utf-8", "replace")
 
 
 def kill_group(pid: int) -> None:
-    """End a process and its group, which lasts as long as one of them; what left the group goes
-    on.
-    """
+    """Kill a process and its group. Processes that left the group survive."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
-            os.kill(pid, signal.SIGTERM)  # there this is a kill, too
+            os.kill(pid, signal.SIGTERM)  # on Windows this kills, too
         else:
             os.killpg(pid, signal.SIGKILL)
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The words a value stands for: a list has several, nothing has none."""
+    """The words for a value: one for each item of a list, none for None."""
     match value:
         case None:
             return
@@ -337,7 +327,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _fill(word: tuple[str | Place, ...], arguments: Mapping[str, Any]) -> Iterator[str]:
-    """The words that a word of the argv becomes: none, one, or one for each item of a list."""
+    """The words for one word of argv: none, one, or one for each item of a list."""
     filled = [""]
     for part in word:
         texts = [part] if isinstance(part, str) else list(_texts(arguments.get(part.name)))

@@ -1,6 +1,4 @@
-"""The answers of an agent: a reply, a typed value, or one of the errors it raises where there is
-no answer.
-"""
+"""The results of an agent: a reply, a typed value, or an error if there is no answer."""
 
 from __future__ import annotations
 
@@ -19,9 +17,13 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A run that waits for an approval, as data: `Agent.resume` goes on with it.
+    """A run that waits for an approval, as data. Pass it to `Agent.resume` to continue.
 
-    `session` is None where the question belongs to none; `history` is what such a question was
+        if reply.waiting is not None:
+            [pending] = reply.waiting.suspended.pending
+            reply = await agent.resume(reply.waiting, {pending.call.id: Allow()})
+
+    `session` is None if the question belongs to none; `history` is then what the question was
     given.
     """
 
@@ -33,14 +35,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Generic[T]):
-    """The result of a question. `output` is the answer: the `text`, or the value that was asked
-    for.
+    """The result of a question. `output` is the answer: the `text`, or the requested value.
 
-    `messages` is the conversation up to here without the instructions: the history, the question
-    and what the run added (`new_messages`). Give it as `history` to go on. `stop` says how the run
-    ended, None while it waits for an approval (`waiting`). `limit` says that the step limit was
-    reached, `tool_failures` lists every call that failed, and `unheard` what was said into the run
-    too late to be heard in it.
+        reply = await agent.run("And tomorrow?", history=reply.messages)
+
+    `messages` is the conversation so far without the instructions: history, question, and the run's
+    `new_messages`. `stop` says how the run ended; None while it waits for an approval (`waiting`).
+    `limit` says that the step limit was reached. `tool_failures` lists every failed call, `unheard`
+    the messages that arrived too late for the run to read.
     """
 
     run_id: str
@@ -58,7 +60,7 @@ class Reply(Generic[T]):
     waiting: Waiting | None = None
 
     def with_output(self, output: V) -> Reply[V]:
-        """The same reply with another output."""
+        """A copy of the reply with another output."""
         return replace(cast("Reply[V]", self), output=output)
 
 
@@ -69,7 +71,7 @@ def ended_reply(
     asked: tuple[Message, ...] = (),
     unheard: tuple[UserMessage, ...] = (),
 ) -> Reply[str]:
-    """The end of a run, as the reply to what was `asked`."""
+    """The reply to `asked`, from a run's end."""
     return Reply(
         run_id=run_id,
         output=outcome.text,
@@ -89,7 +91,6 @@ def ended_reply(
 def waiting_reply(
     waiting: Waiting, *, asked: tuple[Message, ...] = (), unheard: tuple[UserMessage, ...] = ()
 ) -> Reply[str]:
-    """The reply of a run that waits."""
     suspended = waiting.suspended
     return Reply(
         run_id=suspended.run_id,
@@ -107,17 +108,16 @@ def waiting_reply(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Structured(Generic[T]):
-    """A value that fits the schema that was asked for. `reply` is the run that found it out, with
-    all usage.
-    """
+    """A value that fits the schema. `reply` is the run that produced it, with all usage."""
 
     value: T
     reply: Reply[T]
 
 
 class RunFailed(BotError):
-    """A run came to no answer. `kind` is a stable word: a model error's, or deadline, empty, tool,
-    limit.
+    """A run ended without an answer. `reply.error` has the details.
+
+    `kind` is a stable word: a model error's kind, or deadline, empty, tool, limit.
     """
 
     def __init__(self, reply: Reply[str]) -> None:
@@ -131,16 +131,17 @@ class RunFailed(BotError):
 
 
 class StepLimitReached(RunFailed):
-    """The model still called tools after the last step it had, and `on_limit` is "error"."""
+    """The model still called tools at the step limit, and `on_limit` is "error"."""
 
 
 class MustWait(BotError):
-    """A run that may not wait came to a call that somebody must allow first."""
+    """A call needs an approval that comes later, in a run that cannot wait."""
 
 
 class UnfitAnswer(BotError):
-    """The model's last words do not fit the schema, repaired once; `problems` has a line for each
-    misfit.
+    """The model's answer does not fit the schema, even after one correction.
+
+    `problems` has one line for each misfit; `text` is the answer.
     """
 
     def __init__(self, text: str, problems: tuple[str, ...]) -> None:

@@ -1,6 +1,4 @@
-"""The runs of an agent: what a question's run begins with, what it leaves in its session, and the
-reply.
-"""
+"""Runs of an agent: each starts from its session's history, adds to it, and becomes a reply."""
 
 from __future__ import annotations
 
@@ -36,12 +34,13 @@ ROUNDS = 50
 
 
 class Memory(Protocol):
-    """Where sessions are kept. What is given to `append` is a whole round: a question and all that
-    came of it.
+    """Stores sessions. `append` receives a round: a question and all messages after it.
+
+    Any class with these two methods fits, such as `InMemory`.
     """
 
     async def load(self, session: str) -> Sequence[Message]:
-        """The messages of the session, oldest first; valid as a transcript."""
+        """The messages of the session, oldest first; a valid transcript."""
         ...
 
     async def append(self, session: str, messages: Sequence[Message]) -> None:
@@ -50,8 +49,11 @@ class Memory(Protocol):
 
 
 class InMemory:
-    """Keeps the latest sessions, and the latest rounds of each; a call is never parted from its
-    result.
+    """Keeps the latest sessions, and the latest rounds of each, in memory.
+
+        agent = Agent(model=model, memory=InMemory(rounds=20))
+
+    A call is never separated from its result.
     """
 
     def __init__(self, *, rounds: int = ROUNDS, sessions: int = SESSIONS) -> None:
@@ -63,9 +65,7 @@ class InMemory:
         return tuple(message for each in self._sessions.get(session, ()) for message in each)
 
     async def append(self, session: str, messages: Sequence[Message]) -> None:
-        """Add a round; the oldest ones beyond the limit are forgotten. Raises ValueError for one
-        without a question.
-        """
+        """Add a round, dropping the oldest. Raises ValueError for one without a question."""
         if not messages or not isinstance(messages[0], UserMessage):
             raise ValueError("a round begins with what somebody asked")
         self._sessions[session] = (*self._sessions.get(session, ()), tuple(messages))[
@@ -74,21 +74,19 @@ class InMemory:
 
 
 class Sessions:
-    """The sessions in which something goes on; nothing is kept of the others."""
+    """The sessions with active runs; nothing is kept about others."""
 
     def __init__(self) -> None:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._running: dict[str, list[RunState]] = {}
 
     def turn(self, session: str) -> asyncio.Lock:
-        """The lock that a question of the session holds while it is answered."""
+        """The lock that a question holds while it is answered."""
         return self._turns.setdefault(session, asyncio.Lock())
 
     @contextmanager
     def running(self, session: str | None, state: RunState) -> Iterator[None]:
-        """The run goes on in the session while the block runs; where that is None, nobody can say
-        anything into it.
-        """
+        """Mark the run as active in the session. With None, it cannot be steered."""
         if session is None:
             yield
             return
@@ -102,7 +100,7 @@ class Sessions:
                 self._running.pop(session, None)
 
     def runs(self, session: str) -> tuple[RunState, ...]:
-        """The runs that go on in the session, the oldest first."""
+        """The session's active runs, oldest first."""
         return tuple(self._running.get(session, ()))
 
 
@@ -111,9 +109,9 @@ CHAT = ""  # the session of `Agent.chat`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What one question is given beside its words: what was said before, capabilities for its
-    tools, the budget of all its requests, and the model that is asked instead of the engine's.
-    `on_delta` is told the answers of its run, whose id is `run_id` if there is one, as they come.
+    """What one question was given besides its text: history, capabilities, a budget for all its
+    requests, and a model to use instead of the engine's. `on_delta` receives the answers of its run
+    as they stream in; `run_id` is the run's id, if set.
     """
 
     history: tuple[Message, ...] = ()
@@ -125,10 +123,10 @@ class Given:
 
 
 class SessionRuns:
-    """Runs questions through an engine; those of one session one after the other.
+    """Runs questions through an engine, those of one session one after another.
 
     Without `memory`, sessions are kept in the process. `writer` is an engine without tools. `speak`
-    makes what hears the tools of one run, `ports` its other capabilities.
+    makes the speaker of a run, `ports` its other capabilities.
     """
 
     def __init__(
@@ -155,11 +153,10 @@ class SessionRuns:
         self._going = Sessions()
 
     def new_id(self) -> str:
-        """An id for a run."""
         return self._ids.trace()
 
     def in_session(self, session: str) -> tuple[RunState, ...]:
-        """The runs that go on in the session, the oldest first."""
+        """The session's active runs, oldest first."""
         return self._going.runs(session)
 
     async def ask(
@@ -171,10 +168,9 @@ class SessionRuns:
         heard_in: str | None = CHAT,
         given: Given | None = None,
     ) -> Reply:
-        """Run a question to its end, or until it waits for somebody's word.
+        """Answer a question, or return early if the run waits for an approval.
 
-        What is said into `heard_in` reaches a run that has no session; `given` is what it has
-        besides. Raises RunFailed.
+        A run without a session can be steered as session `heard_in`. Raises RunFailed.
         """
         if session is None:
             return await self._ask(question, None, asker, heard_in=heard_in, given=given)
@@ -184,7 +180,7 @@ class SessionRuns:
     async def resume(
         self, waiting: Waiting, decisions: Mapping[str, Decision], *, given: Given | None = None
     ) -> Reply:
-        """Go on with a run that waits. Raises BadSuspension, RunFailed."""
+        """Continue a run that waits. Raises BadSuspension, RunFailed."""
         session = waiting.session
         given = replace(given or Given(), history=waiting.history)
         resume = partial(
@@ -201,7 +197,7 @@ class SessionRuns:
             return await resume(heard_in=session)
 
     def uses_tools(self, asker: Asker | None = None, given: Given | None = None) -> bool:
-        """Whether a question of theirs would be asked with tools now."""
+        """Whether a question of this asker would be sent with tools now."""
         return self._engine.uses_tools(self._run("", (), None, asker, given))
 
     async def write(
@@ -212,9 +208,7 @@ class SessionRuns:
         asker: Asker | None = None,
         given: Given | None = None,
     ) -> Reply:
-        """One answer to a whole transcript, without tools or session: JSON that should fit the
-        schema. Raises RunFailed.
-        """
+        """One answer without tools or session: JSON for the schema. Raises RunFailed."""
         alone = None if given is None else replace(given, on_delta=None)
         run = self._run(self._ids.trace(), transcript, None, asker, alone)
         words = replace(run.words, empty=run.words.empty_json)
@@ -286,9 +280,7 @@ def reply_of(
     session: str | None,
     asked: tuple[Message, ...],
 ) -> Reply:
-    """The reply to what was `asked`, in a run that ended, or waits. Raises RunFailed for one that
-    failed, from what made it fail.
-    """
+    """The reply to `asked`. Raises RunFailed, from the original error, for a failed run."""
     unheard = (*state.steering, *state.follow_ups)
     if isinstance(ended, SuspendedRun):
         *history, question = asked

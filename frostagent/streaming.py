@@ -1,4 +1,4 @@
-"""A run that is told as it goes on: what `Agent.stream` gives."""
+"""Streams of run events: what `Agent.stream` returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BETWEEN_ANSWERS = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[T]):
-    """The run ended, or waits for an approval: the last event, with what `Agent.run` returns."""
+    """The last event: the run ended or waits for an approval. `reply` is as from `Agent.run`."""
 
     reply: Reply[T]
 
@@ -29,14 +29,14 @@ class Finished(Generic[T]):
 StreamEvent: TypeAlias = (
     TextDelta | ReasoningDelta | TextDiscarded | ToolStarted | ToolFinished | Finished[T]
 )
-"""What a stream tells, in order: the text of an answer, its calls, the next answer, and the end."""
+"""In order: the text of an answer, its calls, the next answer, and the end."""
 
 Streamed: TypeAlias = Callable[[Callable[[StreamEvent[Any]], None]], Awaitable[Reply[T]]]
-"""A run that tells its events to a function."""
+"""Runs a question, sending events to a function."""
 
 
 class AgentStream(Generic[T]):
-    """The events of one run, while `async with` is in its block:
+    """The events of one run, inside an `async with` block:
 
         async with agent.stream("How is the weather?") as stream:
             async for event in stream:
@@ -48,25 +48,23 @@ class AgentStream(Generic[T]):
                     case Finished(reply=reply):
                         print(reply.usage)
 
-    Each event is given once, none is lost, and they wait for who reads them: read either these,
-    or `text()`. Leaving the block before the end cancels the run and its request to the model. The
-    errors of `Agent.run` are raised where the stream is read, behind the events before them.
+    Each event is delivered once and queued until read: iterate over either these or `text()`.
+    Leaving the block early cancels the run and its request to the model. The errors of `Agent.run`
+    are raised here, after the events before them.
 
-    The text since the last call (`ToolStarted`), or since a `TextDiscarded`, makes up one answer;
-    that of the last one is the text of the reply.
+    The text since the last call (`ToolStarted`) or `TextDiscarded` makes up one answer; the last
+    answer is the text of the reply.
     """
 
     def __init__(self, run: Streamed[T], *, ends_with_text: bool = True) -> None:
-        """`ends_with_text`: the last text is that of the reply, whatever the model was heard to
-        say.
-        """
+        """`ends_with_text`: the last text equals the reply's, whatever the model streamed."""
         self._run = run
         self._ends_with_text = ends_with_text
         self._events: asyncio.Queue[StreamEvent[T] | None] = asyncio.Queue()
         self._tasks = asyncio.TaskGroup()
         self._task: asyncio.Task[Reply[T] | Exception] | None = None
         self._is_read = False  # to its end
-        self._text = ""  # of the answer under way
+        self._text = ""  # of the current answer
 
     async def __aenter__(self) -> Self:
         """Begin the run. Raises RuntimeError if it has begun."""
@@ -103,15 +101,15 @@ class AgentStream(Generic[T]):
         raise StopAsyncIteration
 
     async def text(self) -> AsyncIterator[str]:
-        """The text as the model writes it, piece by piece; also what it says before a call, with a
-        blank line behind.
+        """The text as the model writes it, piece by piece. Text before a call is included, followed
+        by a blank line.
 
-        A piece that was given cannot be taken back. If an attempt fails in the middle, the next one
-        goes on if it begins with the same words; else a blank line stands between them. The exact
-        text of the reply is `(await stream.result()).text`.
+        Pieces cannot be taken back. If an attempt fails in the middle, the next one continues if it
+        begins with the same words; otherwise a blank line separates them. The exact text of the
+        reply is `(await stream.result()).text`.
         """
-        given = ""  # of the answer under way
-        again: str | None = None  # what was given of an attempt that is made once more
+        given = ""  # of the current answer
+        again: str | None = None  # what an aborted attempt has delivered
         is_apart = False
         async for event in self:
             match event:
@@ -133,8 +131,8 @@ class AgentStream(Generic[T]):
                     pass
 
     async def result(self) -> Reply[T]:
-        """The reply, once the run has ended; also behind the block, if it had ended in it. Raises
-        what `Agent.run` raises, RuntimeError if the block was left before.
+        """The reply, once the run has ended; also after the block, if it ended in it. Raises what
+        `Agent.run` raises, and RuntimeError if the block was left early.
         """
         task = self._entered()
         await asyncio.wait({task})
@@ -151,13 +149,13 @@ class AgentStream(Generic[T]):
         return self._task
 
     async def _follow(self) -> Reply[T] | Exception:
-        """The reply, or the error that whoever reads is to get."""
+        """The reply, or the error to raise in the reader."""
         try:
             reply = await self._run(self._tell)
             if self._ends_with_text and reply.waiting is None:
                 self._settle(reply.text)
             self._tell(Finished(reply))
-        except Exception as error:  # noqa: BLE001  # it is raised where the stream is read
+        except Exception as error:  # noqa: BLE001  # raised where the stream is read
             return error
         else:
             return reply
@@ -175,7 +173,7 @@ class AgentStream(Generic[T]):
         self._events.put_nowait(event)
 
     def _settle(self, text: str) -> None:
-        """Tell what of the reply was not told, as where the engine speaks in place of the model."""
+        """Send the rest of the reply's text, as when the engine answers for the model."""
         if self._text.endswith(text) and (text or not self._text):
             return
         if not text.startswith(self._text):

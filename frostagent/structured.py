@@ -1,6 +1,4 @@
-"""An answer as a value: what the model is asked for, how its words are read, and the one chance to
-mend them.
-"""
+"""Structured answers: the prompt for a value, how it is parsed, and one chance to correct it."""
 
 from __future__ import annotations
 
@@ -42,20 +40,19 @@ MEND = (
 )
 
 FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
-SHOWN = 80  # characters of a wrong value that are told
+SHOWN = 80  # characters of a wrong value that an error message quotes
 CHOICES = frozenset({"anyOf", "oneOf", "enum", "const", "not"})
 DEFINITIONS = ("$defs", "definitions", "$schema", "$id")
-"""Words of a schema that stay at its root, since references lead there."""
+"""Keywords that stay at the root of a schema, because references point there."""
 
 
-WRAPPED = "answer"  # the property of an answer that is no object
+WRAPPED = "answer"  # the property of an answer that is not an object
 
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[T]):
-    """A form to be filled in. `schema` is that of an object, as services want it: a value of
-    another kind is its only property if it `is_wrapped`. `check` gives the typed value, or raises
-    _Misfit.
+    """A schema to fill in, always of an object, as vendors require. Another kind of value is its
+    only property (`is_wrapped`). `check` returns the typed value, or raises _Misfit.
     """
 
     schema: Mapping[str, Any]
@@ -64,7 +61,6 @@ class Form(Generic[T]):
 
     @property
     def text(self) -> str:
-        """The schema as a model reads it."""
         return json.dumps(self.schema, ensure_ascii=False)
 
     def read(self, text: str) -> T:
@@ -81,7 +77,7 @@ class Form(Generic[T]):
             return self.check(value[WRAPPED])
         except _Misfit as misfit:
             with contextlib.suppress(_Misfit):
-                return self.check(value)  # not wrapped, but of such a form itself
+                return self.check(value)  # not wrapped, but the value itself has this form
             raise _Misfit(*map(_within_answer, misfit.problems)) from None
 
 
@@ -95,9 +91,7 @@ class _Misfit(Exception):
 
 
 def form_of(schema: TypeForm[T] | Mapping[str, Any]) -> Form[Any]:
-    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType for a
-    schema that is none.
-    """
+    """The form of a type that pydantic knows, or of a JSON schema. Raises UnsuitableType."""
     if isinstance(schema, Mapping):
         whole = dict(schema)
         validator = validator_of(whole, "the schema of the answer")
@@ -124,9 +118,7 @@ def _form(schema: dict[str, Any], check: Callable[[Any], T]) -> Form[T]:
 async def fill_in(
     form: Form[T], found: Reply, transcript: tuple[Message, ...], write: Write
 ) -> Structured[T]:
-    """Ask for the value that was found, once more if it does not fit. Raises UnfitAnswer, and what
-    `write` raises.
-    """
+    """Ask for the value, and once more if it does not fit. Raises UnfitAnswer."""
     asked = with_notice(transcript, ASK.format(schema=form.text))
     reply = await write(asked)
     return await _mended(form, _added(found, reply), asked, reply, write)
@@ -135,9 +127,8 @@ async def fill_in(
 async def fill_in_at_once(
     form: Form[T], question: tuple[Message, ...], write: Write
 ) -> Structured[T]:
-    """Ask the question and for its value in one request, once more if it does not fit. An answer
-    in words is what was found: the value is asked for as after a run with tools. Raises the same
-    as `fill_in`.
+    """Ask the question and request its value at once. If the answer is prose, ask for the value as
+    after a run with tools. Raises as `fill_in` does.
     """
     asked = with_notice(question, ASK_AT_ONCE.format(schema=form.text))
     reply = await write(asked)
@@ -151,7 +142,7 @@ async def fill_in_at_once(
 async def _mended(
     form: Form[T], found: Reply, asked: tuple[Message, ...], reply: Reply, write: Write
 ) -> Structured[T]:
-    """The value in the reply to what was `asked`, which is sent back once if it does not fit."""
+    """The value in `reply`, which is sent back once if it does not fit."""
     try:
         value = form.read(reply.text)
         return Structured(value=value, reply=found.with_output(value))
@@ -163,15 +154,13 @@ async def _mended(
 
 
 def _added(found: Reply, reply: Reply) -> Reply:
-    """What was found, with the words of a later reply and the cost of both."""
+    """The first reply with the text of a later one, and the cost of both."""
     usage, steps = found.usage + reply.usage, found.steps + reply.steps
     return replace(found, output=reply.text, text=reply.text, usage=usage, steps=steps)
 
 
 def find_json(text: str) -> Any:
-    """The JSON value in the words of a model: all of them, what stands in a fence, or what begins
-    with a bracket.
-    """
+    """The JSON in an answer: the whole text, a code fence, or first to last bracket."""
     for candidate in _candidates(text):
         try:
             return loads(candidate)

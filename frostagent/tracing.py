@@ -1,7 +1,7 @@
-"""Observers of runs that other programs read: OpenTelemetry spans, counters, lines of JSON.
+"""Observers of runs for other programs: OpenTelemetry spans, counters, lines of JSON.
 
-An agent makes spans by itself if somebody has set a tracer provider; the others are its `observer`,
-or given to `Agent.subscribe`:
+If a tracer provider is set, an agent makes spans by itself. Pass the others as `observer`, or to
+`Agent.subscribe`:
 
     metrics = Metrics()
     agent = Agent(model=model, tools=[get_weather], observer=metrics)
@@ -55,25 +55,25 @@ logger = logging.getLogger(__name__)
 
 Line: TypeAlias = dict[str, Any]
 
-MAX_OPEN = 10_000  # runs at a time: far more than there ever are
-MAX_ENDED = 1000  # runs whose answers are on their way
+MAX_OPEN = 10_000  # active runs; far more than there ever are
+MAX_ENDED = 1000  # runs whose answers are being delivered
 
 
 @dataclass(slots=True)
 class OpenRun:
-    """A run that goes on: its span, and the context of the spans inside it."""
+    """An active run: its span, and the context for the spans inside it."""
 
     span: Span
     inside: Context
 
 
 class SpanObserver:
-    """Runs as OpenTelemetry spans: `run`, and in it a `chat` for each answer of a model and a
+    """Runs as OpenTelemetry spans: `run` contains a `chat` for each answer of a model and a
     `tool.execute` for each call, with the times of its body.
 
-    `provider` is whose spans they are, that of the process if it is left out. Without an SDK that
-    somebody set up it does nothing. Names and attributes are those of the GenAI conventions, and
-    `genai.tool.name` besides. What people and models said is in no span.
+    `provider` defaults to that of the process. Without a configured SDK this does nothing. Names
+    and attributes follow the GenAI conventions, plus `genai.tool.name`. Spans never contain what
+    people or models said.
     """
 
     def __init__(
@@ -83,17 +83,17 @@ class SpanObserver:
         self._provided = provider is not None
         self._tracer: Tracer = get_tracer("frostagent", tracer_provider=provider)
         self._runs: dict[str, OpenRun] = {}
-        self._ended = LRUCache[str, Context](MAX_ENDED)  # inside of whose spans more may be told
+        self._ended = LRUCache[str, Context](MAX_ENDED)  # contexts for spans that come after a run
 
     def notice(self, event: RunEvent) -> None:
-        """Take a fact of a run."""
+        """Record one event."""
         match event:
             case RunStarted() | RunContinued():
                 self._open(event)
-            case ToolFinished(run_id=""):  # a call by name, in no run
+            case ToolFinished(run_id=""):  # a call by name, outside of runs
                 if self._is_set_up():
                     self._called(Context(), event)
-            case _ if not self._runs:  # nobody looks
+            case _ if not self._runs:  # no span is open
                 pass
             case StepFinished() if run := self._runs.get(event.run_id):
                 self._answered(run, event)
@@ -112,14 +112,14 @@ class SpanObserver:
                 pass
 
     def tell_later(self, run_id: str, name: str, outcome: str, *, error: str = "") -> None:
-        """Add a span to a run that is over, as long as it is among the latest."""
+        """Add a span to a run that has ended, if it is recent enough."""
         if (inside := self._ended.get(run_id)) is None:
             return
         about = {"frostagent.run": run_id, "frostagent.outcome": outcome}
         self._span(name, inside, about, self._clock.now(), 0.0, error=error)
 
     def forget(self, run_id: str) -> None:
-        """Nothing more will be told of this run."""
+        """Expect no more spans for this run."""
         self._ended.pop(run_id, None)
 
     def _open(self, event: RunStarted | RunContinued) -> None:
@@ -138,11 +138,11 @@ class SpanObserver:
         span = self._tracer.start_span(
             "run", around, attributes=about, start_time=_nanoseconds(self._clock.now())
         )
-        if span.is_recording():  # else nobody looks, and there is nothing more to do
+        if span.is_recording():  # else the span is not sampled
             self._runs[event.run_id] = OpenRun(span, set_span_in_context(span, Context()))
 
     def _is_set_up(self) -> bool:
-        """Whether spans go anywhere (yet)."""
+        """Whether spans are exported (yet)."""
         return self._provided or not isinstance(get_tracer_provider(), ProxyTracerProvider)
 
     def _answered(self, run: OpenRun, event: StepFinished) -> None:
@@ -217,15 +217,15 @@ def _nanoseconds(seconds: float) -> int:
     return int(seconds * 1e9)
 
 
-# --- counters -----------------------------------------------------------------------------------
+# --- counters -------------------------------------------------------------------------------------
 
 
 class Metrics:
-    """Counts what runs do: plain numbers, for whatever collects them. Fits `Observer`.
+    """Counts what runs do, as plain numbers. Fits `Observer`.
 
-    `runs` are by outcome ("waiting" for one that was suspended), `calls` by tool and code ("ok" or
-    a TOOL_... word), `seconds` those of tool bodies by tool. `requests` and the tokens are those of
-    all models, subagents' included; `unreported` requests are those whose tokens no vendor told.
+    `runs` are by outcome ("waiting" if suspended), `calls` by tool and code ("ok" or a TOOL_...
+    word), `seconds` in tool bodies by tool. `requests` and tokens cover all models, including
+    subagents'; `unreported` requests are those without token counts from the vendor.
     """
 
     def __init__(self) -> None:
@@ -239,7 +239,6 @@ class Metrics:
         self.cached_tokens = 0
 
     def notice(self, event: RunEvent) -> None:
-        """Count an event."""
         match event:
             case StepFinished(completion=completion):
                 self.requests += 1
@@ -261,7 +260,7 @@ class Metrics:
 
     @property
     def tool_errors(self) -> Counter[str]:
-        """How many calls failed, by tool."""
+        """Failed calls by tool."""
         failed: Counter[str] = Counter()
         for (name, code), number in self.calls.items():
             if code != "ok":
@@ -269,7 +268,7 @@ class Metrics:
         return failed
 
     def snapshot(self) -> dict[str, Any]:
-        """All numbers as JSON has them; a call is `tool/code`."""
+        """All numbers as JSON; a call is `tool/code`."""
         return {
             "runs": dict(self.runs),
             "requests": self.requests,
@@ -285,14 +284,14 @@ class Metrics:
         }
 
 
-# --- lines of JSON ------------------------------------------------------------------------------
+# --- lines of JSON --------------------------------------------------------------------------------
 
 
 class JsonLines:
     """Writes each event as a line of JSON to an open text file. Fits `Observer`.
 
-    Without `content`, arguments, results and texts are null. It writes at once and does not close
-    the file; a line that cannot be written is told to the log, and lost.
+    Without `content`, arguments, results and texts are null. Lines are flushed at once, and the
+    file is not closed. A line that cannot be written is logged and lost.
     """
 
     def __init__(self, file: TextIO, *, content: bool = False, clock: Clock | None = None) -> None:
@@ -301,7 +300,6 @@ class JsonLines:
         self._clock = clock or SystemClock()
 
     def notice(self, event: RunEvent) -> None:
-        """Write an event."""
         line = line_of(event, self._clock.now(), content=self._content)
         if line is None:
             return
@@ -313,10 +311,9 @@ class JsonLines:
 
 
 def line_of(event: RunEvent, at: float, *, content: bool) -> Line | None:
-    """The event as a line, told at `at` (seconds since 1970); None for one that has no line. The
-    end of a call has the time its body ended, and `began`.
-
-    Without `content` arguments, results and texts are null, and of a failed call its code is told.
+    """The event as a line with the time `at` (seconds since 1970); None for an event without a
+    line. A finished call has the time its body ended, and `began`. Without `content`, arguments,
+    results and texts are null, and a failed call has only its code.
     """
     about = _about(event, content=content)
     if about is None:
@@ -329,7 +326,7 @@ def line_of(event: RunEvent, at: float, *, content: bool) -> Line | None:
 
 
 def stamp(at: float) -> str:
-    """A moment in UTC, as 2026-01-31T12:00:00.000Z."""
+    """A time in UTC, as 2026-01-31T12:00:00.000Z."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -360,7 +357,7 @@ def _about(event: RunEvent, *, content: bool) -> tuple[str, str, Line] | None:
 
 
 def ended(code: str) -> str:
-    """The action that stands for the end of a call with this code."""
+    """The action that marks the end of a call with this code."""
     return "execute_cancelled" if code == ToolCancelled.code else "execute_end"
 
 
@@ -419,7 +416,7 @@ def _of_outcome(outcome: Outcome, *, content: bool) -> Line:
 
 
 def tokens(usage: Usage | None) -> Line:
-    """The tokens it took; nulls where nobody knows."""
+    """The tokens used; null if unknown."""
     if usage is None:
         return {"prompt": None, "completion": None, "cached": None, "cost": None}
     return {
@@ -431,7 +428,7 @@ def tokens(usage: Usage | None) -> Line:
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:
-    """The arguments of a call as JSON has them; its raw text where that is no object."""
+    """The arguments of a call as JSON; its raw text if they are not an object."""
     try:
         value = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

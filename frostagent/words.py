@@ -1,5 +1,5 @@
-"""The library's own words, in one table: what it says to people, and what it tells models of calls
-and of the end of a run. The table is English; give another to say it otherwise:
+"""The library's texts in one table: those for people, and those that models read about calls and
+about the end of a run. English by default; to replace them:
 
     use_words(Words(no_conclusion="Ich komme zu keinem Ergebnis."))
 """
@@ -13,26 +13,27 @@ from string import Formatter
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Words:
-    """Every text under its name, with the values it is filled with in braces.
+    """Every text by name, with placeholders in braces.
 
-    A text may be a subclass of `str` whose `format` gives more than one language; what it gives is
-    passed on as it is, and changed by its `each(change)`. Raises ValueError for a text with other
-    values than the one it stands for.
+        use_words(Words(empty="Your answer was empty. Say something."))
+
+    A text may be a subclass of `str` whose `format` returns several languages; the result is passed
+    on unchanged, and edited only through its `each(change)`. Raises ValueError for a text with
+    other placeholders than the default.
     """
 
-    # --- to people, instead of an answer, or while they wait
+    # --- for people, in place of an answer or while they wait
     no_conclusion: str = (
         "I looked into it in several steps and came to no conclusion, so I stop here. Could you "
         "ask for something more specific?"
     )
     still_working: str = "{name} is still at it, please wait a little longer."
     fallbacks: tuple[str, ...] = ()
-    """What people read of the program itself instead of an answer: a model that says one of these
-    back has not answered."""
+    """Texts that the program sends in place of an answer. Repeating one is not an answer."""
     run_marks: tuple[str, ...] = ()
-    """How a fallback may end that names its run, as in ` (run {run})`."""
+    """Endings of fallbacks that name their run, as in ` (run {run})`."""
 
-    # --- to a model, in place of its next question
+    # --- for a model, in place of its next question
     last_step: str = (
         "You have no tool calls left. Do not call any tool: answer now, in words, from what you "
         "have found so far, and say what is still missing."
@@ -47,9 +48,9 @@ class Words:
         "the message was sent",
         "the message has been sent",
     )
-    """What a model says that has sent its answer by a tool: no answer of its own."""
+    """What a model says after it has sent its answer with a tool. Not an answer."""
 
-    # --- to a model, about calls
+    # --- for a model, about calls
     picture: str = "[picture {number}]"
     known: str = (
         "(You had called this before, with the same arguments: this is what it gave. "
@@ -97,7 +98,7 @@ class Words:
     )
     nobody_to_ask: str = "a subagent cannot wait for somebody's word. Do without it"
 
-    # --- to people, why a tool cannot be used
+    # --- for people, why a tool cannot be used
     needs: str = "needs {needs}"
     requires: str = "requires {requires} (not configured)"
     needs_and_requires: str = "needs {needs} and requires {requires} (not configured)"
@@ -105,7 +106,7 @@ class Words:
     not_available: str = "is not available"
     cannot_say: str = "cannot say whether it is available ({error})"
 
-    # --- to whoever runs the program, about models
+    # --- for the operator, about models
     key_refused: str = (
         "Key {number} of the model {name} is refused; another key, or a model that stands in, is "
         "asked instead. Please look after the key and its balance ({kind}: {reason})"
@@ -143,20 +144,19 @@ def _values(text: str) -> set[str]:
 
 
 ENGLISH = Words()
-_in_force = [ENGLISH]  # one for a process: errors are made where no agent is known
+_in_force = [ENGLISH]  # one per process: some errors are made without access to an agent
 
 
 def use_words(words: Words) -> None:
-    """Let this be the table of the process, from the next run on."""
+    """Use this table in the whole process, from the next run on."""
     _in_force[0] = words
 
 
 def words_in_force() -> Words:
-    """The table of the process."""
     return _in_force[0]
 
 
 def changed(text: str, change: Callable[[str], str]) -> str:
-    """The text after a change, in each of the languages that it brings."""
+    """The text after a change, in each of its languages."""
     each: Callable[[Callable[[str], str]], str] | None = getattr(text, "each", None)
     return change(text) if each is None else each(change)

@@ -1,8 +1,7 @@
-"""The tools: one module (or package) each, found by being here. A module's `Tool` objects are its
-tools.
+"""The tools, one module or package each. All `Tool` objects of a module in this folder are found.
 
-`bot/runtime/tool_discovery.py` looks here and into the operator's own folder, and reports what is
-broken; `discover` is for those who want what the bot itself comes with, and raises.
+`bot/runtime/tool_discovery.py` also searches the operator's folder, and reports broken modules.
+`discover` returns only the built-in tools, and raises.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from frostagent.types.tools import Tool
 
 
 def discover() -> tuple[Tool, ...]:
-    """Every tool of every module in this folder, sorted by name; not of what begins with `_`."""
+    """Every tool of this folder, sorted by name, except in modules that begin with `_`."""
     found: dict[int, Tool] = {}
     for module in pkgutil.iter_modules(__path__):
         if module.name.startswith("_"):

@@ -1,6 +1,4 @@
-"""Group actions that admins may have done, each once an owner of the bot has said yes: off
-without TOOLS_GROUP=1.
-"""
+"""Group actions for admins, each approved by an owner of the bot. Needs TOOLS_GROUP=1."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from frostagent.text.visible_text import visible_text
 from frostagent.types.errors import InvalidArguments
 from frostagent.types.tools import ToolContext, tool
 
-MONTH = 30 * 86_400 - 60  # seconds: QQ mutes nobody for longer
-MAX_CARD = 60  # bytes that QQ takes
+MONTH = 30 * 86_400 - 60  # seconds: QQ's limit for mutes
+MAX_CARD = 60  # bytes that QQ accepts
 SUBMITTED = (
     "submitted: the OneBot server does not say whether QQ did it. Say that, not that it is done"
 )
@@ -70,12 +68,12 @@ async def pin_message(context: ToolContext) -> str:
 
 
 async def do(context: ToolContext, act: GroupAct) -> str:
-    """Do it. Raises what the chair raises, Suspend before it was allowed."""
+    """Perform the action. Raises what the chair raises, Suspend before an approval."""
     return "done" if await context.port(Chair).act(context, act) else SUBMITTED
 
 
 def person(who: str, context: ToolContext) -> int:
-    """The account behind a number of this group; nobody else's. Raises InvalidArguments."""
+    """The account with this number in this group. Raises InvalidArguments."""
     user_id = find_person(who, context.port(Members), place_of(context))
     if user_id is None:
         problem = f"who: nobody has the number {who[:40]!r} here; see the names, as #2"
@@ -84,9 +82,7 @@ def person(who: str, context: ToolContext) -> int:
 
 
 def quoted(context: ToolContext) -> str:
-    """The id of the message that the question quotes. Raises InvalidArguments where it quotes
-    none.
-    """
+    """The id of the message that the question quotes. Raises InvalidArguments if none."""
     if not (message_id := context.port(Topic).message_id):
         raise InvalidArguments(NOTHING_QUOTED, fields=(NOTHING_QUOTED,))
     return message_id

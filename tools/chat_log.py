@@ -1,4 +1,4 @@
-"""The tool `chat_log`: what was said here before, further back than the prompt tells."""
+"""The tool `chat_log`: what was said here before the lines that the prompt contains."""
 
 from __future__ import annotations
 

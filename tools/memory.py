@@ -1,4 +1,4 @@
-"""`memory`: facts that are kept for longer than the conversation."""
+"""`memory`: facts that outlast the conversation."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ async def memory(
             answer = await notebook.listed(context, about=about)
         case _:
             answer = await notebook.forget(context, text)
-    # What it was asked with goes when that is recalled, from the call, too; and so do facts.
+    # A recall of the question also removes what was asked, and the facts, from this call.
     sources = tuple(dict.fromkeys((*context.asked, *answer.sources)))
     return ToolResult(answer.text, sources=sources, kept=answer.kept)

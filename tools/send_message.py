@@ -1,8 +1,7 @@
-"""`send_message`: says something now, in the middle of a run.
+"""`send_message`: sends a message during a run.
 
-Small models write its arguments nearly as the schema says. What can mean one thing only is taken:
-null is a field left out, one part is a list of it, and a text that is JSON of either is what it
-says. Anything else is an error.
+Small models write its arguments almost as the schema says. Unambiguous variants are accepted: null
+for an omitted field, one part for a list of it, and JSON text of either. Anything else is an error.
 """
 
 from __future__ import annotations
@@ -35,15 +34,13 @@ from frostagent.types.speech import (
 )
 from frostagent.types.tools import ToolContext, tool
 
-MAX_MEDIA = 9  # a person would not send more at once either
+MAX_MEDIA = 9  # a person would not send more at once
 
-# Characters of all sources of one call: a frame of 50 MiB (onebot.md 1.2) less room for the
-# rest of the message. Base64 makes four of three, so that is 37 MiB of files.
+# Characters of all sources in one call: a frame of 50 MiB (onebot.md 1.2) minus the rest of the
+# message. Base64 turns three bytes into four characters, so that is 37 MiB of files.
 MAX_SOURCES = 50 * 2**20 - 2**19
 
-FETCHING = (
-    120  # seconds for the media of one call, so that enough of the call's time is left to send them
-)
+FETCHING = 120  # seconds for the media of one call, which leaves enough time to send them
 
 NOT_AGAIN = (
     "not sent, since {why}: people have it. Go on, and end with what is new, or with an empty "
@@ -90,9 +87,7 @@ class MessagePart(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def mend(cls, fields: Any) -> Any:
-        """The fields that have a value; `text` is what parts of words are called elsewhere, and so
-        by many models here.
-        """
+        """The fields with a value; type `text`, the usual name elsewhere, becomes `plain`."""
         if not isinstance(fields, dict):
             return fields
         given = {name: value for name, value in fields.items() if value is not None}
@@ -100,7 +95,7 @@ class MessagePart(BaseModel):
 
     @model_validator(mode="after")
     def has_what_its_type_needs(self) -> MessagePart:
-        """Raises ValueError naming the missing field."""
+        """Raises ValueError with the missing field."""
         needed = REQUIRED[self.type]
         if needed and not any(getattr(self, name).strip() for name in needed):
             raise ValueError(f"type {self.type} needs {' or '.join(needed)}")
@@ -114,14 +109,12 @@ class MessagePart(BaseModel):
 
     @property
     def mentions_all(self) -> bool:
-        """Whether it mentions everybody; only this word does, no number."""
+        """Whether it mentions everyone; only the word "all" does."""
         return self.mention_user_id.strip().lower() == "all"
 
 
 def read_messages(value: object) -> object:
-    """The parts as a list, where they came as one part, as JSON in a text, or as null. Raises
-    ValueError.
-    """
+    """The parts as a list, also from one part, JSON text or null. Raises ValueError."""
     if isinstance(value, str):
         try:
             value = loads(value)
@@ -137,12 +130,12 @@ def read_messages(value: object) -> object:
 
 
 def read_session(value: object) -> object:
-    """Null is no other session."""
+    """Null means this session."""
     return "" if value is None else value
 
 
 def read_last(value: object) -> object:
-    """Null is not the last."""
+    """Null means not the last."""
     return False if value is None else value
 
 
@@ -198,14 +191,12 @@ async def send_message(
         told = NOT_AGAIN.format(why=repeated)
     else:
         told = tell(receipts)
-    # Whoever asked has heard nothing of what was said elsewhere.
+    # The asker does not see what was sent elsewhere.
     return ToolResult(told, terminate=last and not session.strip())
 
 
 async def read_parts(messages: list[MessagePart], context: ToolContext) -> tuple[SendSegment, ...]:
-    """The parts as the segments to send, in order. Raises InvalidArguments, also for media too
-    large together.
-    """
+    """The parts as segments. Raises InvalidArguments, also for too large media in total."""
     segments: list[SendSegment] = []
     size = 0
     for index, part in enumerate(messages):
@@ -222,9 +213,7 @@ async def read_parts(messages: list[MessagePart], context: ToolContext) -> tuple
 
 
 async def read_part(part: MessagePart, index: int, context: ToolContext) -> SendSegment:
-    """A part as the segment to send. Raises InvalidArguments for a path or url that may not be
-    sent, and for somebody who is not there.
-    """
+    """A part as a segment. Raises InvalidArguments for a bad path, URL or person."""
     match part.type:
         case "plain":
             return Text(part.text)
@@ -246,7 +235,7 @@ async def read_part(part: MessagePart, index: int, context: ToolContext) -> Send
 
 
 def tell(receipts: tuple[Receipt, ...]) -> str:
-    """The outcome of the message, in words for the model. Raises ToolFailed when QQ refused it."""
+    """The outcome as text for the model. Raises ToolFailed if QQ refused the message."""
     ids: list[str] = []
     for number, receipt in enumerate(receipts, 1):
         match receipt:

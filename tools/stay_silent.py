@@ -1,4 +1,4 @@
-"""`stay_silent`: ends the run without a word, where nobody wants one."""
+"""`stay_silent`: ends the run without a message, if no answer is wanted."""
 
 from __future__ import annotations
 

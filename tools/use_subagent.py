@@ -1,10 +1,10 @@
-"""`use_subagent`: asks a named subagent, such as Coder. Much code in its answer goes to the chat at
-once, as files.
+"""`use_subagent`: asks a named subagent, such as Coder. Long code in its answer is sent to the chat
+as files.
 
-A file segment is what every OneBot server takes, in groups and in private (`onebot.md` 4.4),
-and what QQ shows with its name; in base64, whatever MEDIA_SEND says: nobody else needs this file.
-Where QQ refuses it the model says it in words, as it says short code. Whatever was sent, the model
-reads the whole answer: the next question may be about it.
+Every OneBot server accepts a file segment, in groups and in private (`onebot.md` 4.4), and QQ shows
+its name. Files are in base64, whatever MEDIA_SEND says, because they are not needed later. If QQ
+refuses a file, the model gives the code as text. It reads the whole answer in any case: the next
+question may be about it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from frostagent.types.results import ToolResult
 from frostagent.types.speech import Attachment, Confirmed, Drafted, Queued, Refused, Unknown
 from frostagent.types.tools import ToolContext, tool
 
-MUCH = 1500  # characters of code that nobody wants to read in a chat
-SNIPPET = 3  # lines of code that belong to the words around them, as a command to type does
-MAX_FILES = 5  # of one answer: more are one file with all of it
-WHOLE = 7000  # characters of an answer that reach the model unshortened
+MUCH = 1500  # characters of code that are too much for a chat
+SNIPPET = 3  # lines of code that belong to the text around them, such as a command
+MAX_FILES = 5  # per answer: more become one file with the whole answer
+WHOLE = 7000  # characters of an answer that reach the model uncut
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})\s*([^`\n]*)")
 NAME = re.compile(r"([\w-][\w.-]{0,60}\.([A-Za-z][A-Za-z0-9]{0,7}))(?![\w./\\-])")
@@ -48,7 +48,7 @@ ENDINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """A fenced block: what stands behind the fence, its code, and the last line before it."""
+    """A fenced block: the text after the fence, the code, and the last line before it."""
 
     info: str
     code: str
@@ -91,7 +91,7 @@ async def use_subagent(context: ToolContext, subagent_name: str, content: str) -
 
 
 async def send(speaker: Speaker, files: Sequence[CodeFile]) -> str:
-    """Send the files to the chat; how that went, for the model."""
+    """Send the files to the chat; returns the outcome as text for the model."""
     attachments = tuple(Attachment("file", source_of(file), file.name) for file in files)
     try:
         receipts = await speaker.say(attachments)
@@ -129,18 +129,15 @@ async def send(speaker: Speaker, files: Sequence[CodeFile]) -> str:
 
 
 def source_of(file: CodeFile) -> str:
-    """The file as it goes over the wire."""
     return "base64://" + base64.b64encode(file.text.encode("utf-8", "replace")).decode("ascii")
 
 
-# --- what of an answer becomes a file -------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def files_in(answer: str, name: str) -> tuple[CodeFile, ...]:
-    """The files of what is too much to be read in a chat: long code, several pieces of it, or an
-    answer longer than the model reads.
-
-    `name` is whose answer it is.
+    """The files for an answer that is too long for a chat: long code, several pieces, or more than
+    the model reads. `name` is the subagent's.
     """
     blocks = [block for block in blocks_of(answer) if block.code.count("\n") > SNIPPET]
     if len(blocks) > 1 or sum(len(block.code) for block in blocks) > MUCH:
@@ -153,9 +150,7 @@ def files_in(answer: str, name: str) -> tuple[CodeFile, ...]:
 
 
 def blocks_of(text: str) -> Iterator[CodeBlock]:
-    """The fenced blocks of a Markdown text, as CommonMark reads them; one that is not closed goes
-    to the end.
-    """
+    """The fenced blocks of a Markdown text (CommonMark); an unclosed one runs to the end."""
     fence, info, before, last = "", "", "", ""
     code: list[str] = []
     for line in text.splitlines():
@@ -175,7 +170,7 @@ def blocks_of(text: str) -> Iterator[CodeBlock]:
 
 
 def named(blocks: Sequence[CodeBlock]) -> Iterator[CodeFile]:
-    """The blocks as files, no two of one name."""
+    """The blocks as files with unique names."""
     taken: set[str] = set()
     for block in blocks:
         name = name_of(block)
@@ -188,9 +183,7 @@ def named(blocks: Sequence[CodeBlock]) -> Iterator[CodeFile]:
 
 
 def name_of(block: CodeBlock) -> str:
-    """The file's name in the answer: behind the fence, in its first line if that is a remark, or
-    right before it.
-    """
+    """The file's name: after the fence, in a comment at the top, or before the block."""
     language, _, rest = block.info.partition(" ")
     first = block.code.partition("\n")[0].strip()
     remark = (
@@ -200,7 +193,7 @@ def name_of(block: CodeBlock) -> str:
     )
     for place in (rest, language.partition(":")[2], remark, block.before):
         for found in NAME.finditer(place):
-            if found[2].lower() in ENDINGS:  # else it is no file: numpy.array, example.com
+            if found[2].lower() in ENDINGS:  # else it is not a file: numpy.array, example.com
                 return found[1]
     word = re.split(r"[^\w+#]", language.lower(), maxsplit=1)[0]
     return f"code.{EXTENSIONS.get(word, 'txt')}"

@@ -1,6 +1,5 @@
-"""Which of a model's words are an answer of its own: without the frame of its prompt, no notice of
-ours said back, no mere receipt of what it sent, and not doubted, or doubted and nothing better
-said.
+"""Decides which text of the model is an answer: not the prompt's frame, not one of our own notices,
+not a receipt for a message it sent, and not doubted (or doubted, but no better one came).
 """
 
 from __future__ import annotations
@@ -25,9 +24,7 @@ LONGEST = 60  # characters
 
 
 def next_request_messages(run: Run, state: RunState, notice: str) -> tuple[Message, ...]:
-    """The messages of the next request; to a model that has said something back examples, too,
-    before the question: the prompt begins as it did.
-    """
+    """The messages of the next request; after a spoilt answer, with examples."""
     *before, question = run.transcript
     examples = run.examples if state.is_spoilt else ()
     return with_notice((*before, *examples, question, *state.messages), notice)
@@ -36,9 +33,10 @@ def next_request_messages(run: Run, state: RunState, notice: str) -> tuple[Messa
 def filter_answer(
     run: Run, state: RunState, message: AssistantMessage
 ) -> tuple[AssistantMessage, bool]:
-    """The message, tidied; without words that are silence, or only say a notice of ours or a call's
-    error back, or are doubted the first time, or a receipt to who has read what was sent. And
-    whether words were cut that were not meant as silence.
+    """The tidied message, and whether text was removed that was not meant as silence.
+
+    Removes text that is silence, that repeats one of our notices or a call's error, that is doubted
+    for the first time, or that is a receipt for a message the asker has read.
     """
     tidied = message if run.tidy is None else run.tidy(message)
     if run.silence is not None and run.silence(tidied.text, state.silence):
@@ -58,20 +56,20 @@ def filter_answer(
 
 
 def doubted_answer(run: Run, state: RunState) -> str:
-    """The answer that was doubted; none where something was said since."""
+    """The doubted answer; empty if a message was sent since."""
     return "" if run.was_heard() else state.doubted
 
 
 def fallback_answer(run: Run, state: RunState, *, spoilt: bool) -> str:
-    """The answer that was doubted, once more was asked for and no words came (`spoilt`: none were
-    left); none where that is silence by choice.
+    """The doubted answer, once a retry has brought no text (`spoilt`: all of it was removed); empty
+    if the model may stay silent.
     """
     is_asked_again = state.is_spoilt and not run.may_end_empty(spoilt=spoilt)
     return doubted_answer(run, state) if is_asked_again else ""
 
 
 def failed_outcome(run: Run, state: RunState, error: str) -> Outcome:
-    """Ended by the error, or with what was doubted: that is better than no answer."""
+    """The outcome of an error, or the doubted answer, which is better than none."""
     if text := doubted_answer(run, state):
         state.messages.append(AssistantMessage(text))
         return state.outcome(Stop.ANSWERED, text)
@@ -79,7 +77,7 @@ def failed_outcome(run: Run, state: RunState, error: str) -> Outcome:
 
 
 def _is_said_back(ours: OwnWords, state: RunState, text: str) -> bool:
-    """Whether it only says what it was told: a notice of ours, or of a call that failed."""
+    """Whether the text only repeats one of our notices or a call's error."""
     if ours.told.has(text) or is_call_error(text) or is_told_call(text):
         return True
     errors = [one for one in state.messages if isinstance(one, ToolMessage) and one.is_error]
@@ -87,8 +85,8 @@ def _is_said_back(ours: OwnWords, state: RunState, text: str) -> bool:
 
 
 def _only_spoke_here(state: RunState) -> bool:
-    """Whether the latest calls sent to this chat, and nothing else: that a mail was sent, or
-    something to another chat, is news to who asked.
+    """Whether the latest calls only sent to this chat. A mail, or a message to another chat, would
+    be news to the asker.
     """
     said = (one.tool_calls for one in reversed(state.messages) if isinstance(one, AssistantMessage))
     return all(call.name == SEND and not _session(call) for call in next(said, ()))
@@ -102,35 +100,33 @@ def _session(call: ToolCall) -> bool:
     return isinstance(given, dict) and bool(given.get("session"))
 
 
-# --- what it was told ---------------------------------------------------------------------------
+# --- our own texts --------------------------------------------------------------------------------
 
 ECHO = 90.0  # percent
-LONG_ENOUGH = 8  # letters and digits: people greet in fewer, and are greeted back in the same words
-LETTERS = 3  # that say as much as a Chinese character: "Delivered." is an answer, and in our lines
+LONG_ENOUGH = 8  # letters and digits: shorter greetings are often returned verbatim
+LETTERS = 3  # worth as much as one Chinese character
 CJK = re.compile(r"[\u3400-\u9fff]")
 
 
 OUR_ERROR = re.compile(rf"\s*{ERROR}.*\[[A-Z]+(?:_[A-Z]+)+\]\s*", re.DOTALL)
-"""A failed call, in the words a model is told of it."""
+"""A failed call, as the model reads it."""
 
 
 class KnownTexts:
-    """What we told a model ourselves, to look for in what it says: made once for texts that are
-    always told, as each answer is looked at.
-    """
+    """Our own texts, prepared once for finding them in answers."""
 
     def __init__(self, *texts: str) -> None:
         self._texts = tuple(map(letters_only, texts))
         self._all = "\n".join(self._texts)
         self._longest = max(map(len, self._texts), default=0)
-        self._near: dict[int, tuple[str, ...]] = {}  # by the length of what is said
+        self._near: dict[int, tuple[str, ...]] = {}  # by the length of the answer
 
     def has(self, text: str) -> bool:
-        """Whether the text is nothing but a part of one of these, or nearly all of one."""
+        """Whether the text is only a part of one of these, or almost all of one."""
         words = letters_only(text)
         if words in self._all or is_similar_to_any(words, self._like(len(words)), least=ECHO):
             return len(words) + (LETTERS - 1) * len(CJK.findall(words)) >= LETTERS * LONG_ENOUGH
-        return False  # as nearly all are
+        return False  # the usual case
 
     def _like(self, length: int) -> tuple[str, ...]:
         if length > 2 * self._longest:
@@ -141,12 +137,12 @@ class KnownTexts:
 
 
 def is_call_error(text: str) -> bool:
-    """Whether it is what a model is told of a call that failed."""
+    """Whether the text is a failed call's result, as a model reads it."""
     return OUR_ERROR.fullmatch(text) is not None
 
 
 class OwnWords:
-    """What is looked for of a table in answers, made once."""
+    """What to look for in answers, prepared once for each `Words`."""
 
     def __init__(self, words: Words) -> None:
         self.told = KnownTexts(words.last_step, words.empty, words.no_conclusion, *words.fallbacks)
@@ -157,13 +153,11 @@ class OwnWords:
         self._mark = re.compile(f"(?:{'|'.join(ways)})$")
 
     def has_receipt(self, text: str) -> bool:
-        """Whether it only tells of a message that was sent, maybe with its id, in whatever
-        brackets.
-        """
+        """Whether the text is only a receipt for a sent message, with or without its id."""
         return len(text) <= LONGEST and letters_only(ID.sub("", text)) in self._receipts
 
     def without_run(self, text: str) -> str:
-        """A line without the id of its run."""
+        """The line without the id of its run."""
         return self._mark.sub("", text) if self._ends and text.endswith(self._ends) else text
 
 

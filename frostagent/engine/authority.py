@@ -1,4 +1,4 @@
-"""The authority of a run: the lowest of all whose words it has read. What that authority allows."""
+"""A run's authority, which decides what it may do: the lowest of all whose words it has read."""
 
 from __future__ import annotations
 
@@ -14,19 +14,16 @@ RANKS = (Audience.EVERYONE, Audience.GROUP_ADMIN, Audience.OWNER)
 
 
 def is_sufficient(authority: Audience, audience: Audience) -> bool:
-    """Whether this authority is enough for what is for that audience."""
     return RANKS.index(authority) >= RANKS.index(audience)
 
 
 def lowest_authority(authorities: Iterable[Audience]) -> Audience:
-    """The lowest of them; where there are none, nothing is in the way."""
+    """The lowest of them; without any, nothing is restricted."""
     return min(authorities, key=RANKS.index, default=Audience.OWNER)
 
 
 def lower_authority(asker: Asker, before: Iterable[Message], results: Iterable[Message]) -> Asker:
-    """The asker with no more authority than the results of their run have; it is known which tools
-    brought words from outside, in rounds before it, too.
-    """
+    """The asker at the lowest authority read so far, and with the tools that read outside text."""
     told = [one for one in results if isinstance(one, ToolMessage)]
     authority = lowest_authority((asker.authority, *(one.authority for one in told)))
     read = tuple(dict.fromkeys((*asker.read, *outside_tools((*before, *told)))))
@@ -36,18 +33,18 @@ def lower_authority(asker: Asker, before: Iterable[Message], results: Iterable[M
 
 
 def outside_tools(messages: Iterable[Message]) -> Iterator[str]:
-    """The tools that brought words from outside into these messages."""
+    """The tools that brought outside text into these messages."""
     return (one.name for one in messages if isinstance(one, ToolMessage) and one.tainted)
 
 
 def with_read(asker: Asker, names: Iterable[str]) -> Asker:
-    """The asker, led by words from outside that these brought."""
+    """The asker, influenced by outside text from these sources."""
     read = tuple(dict.fromkeys((*asker.read, *names)))
     return asker if read == asker.read else replace(asker, read=read)
 
 
 def may_call(asker: Asker, audience: Audience) -> bool:
-    """Whether the asker, and all whose words they pass on, may use what is for this audience."""
+    """Whether the asker, and everyone they quote, may use a tool for this audience."""
     if not is_sufficient(asker.authority, audience):
         return False
     match audience:
@@ -60,12 +57,11 @@ def may_call(asker: Asker, audience: Audience) -> bool:
 
 
 def must_be_confirmed(asker: Asker, audience: Audience, *, goes_beyond: bool = False) -> bool:
-    """Whether others were overheard before the question that such a tool is not for, or a tool
-    brought words from outside and this one is not for everybody, or `goes_beyond` the
-    conversation: an owner must allow the call.
+    """Whether an owner must approve the call: people overheard before the question may not use the
+    tool, or outside text was read and the tool is restricted or `goes_beyond` the conversation.
 
-    Nobody can help what others say, so it is not refused as it is where the asker himself passes
-    their words on.
+    The call is not refused, because askers cannot help what others say. It is refused if they quote
+    others.
     """
     if asker.read and (goes_beyond or audience is not Audience.EVERYONE):
         return True
@@ -73,9 +69,7 @@ def must_be_confirmed(asker: Asker, audience: Audience, *, goes_beyond: bool = F
 
 
 def in_one_line(text: str, limit: int) -> str:
-    """The text as one line of visible characters; of a long one the beginning and the end, and how
-    many characters it has.
-    """
+    """The text as one printable line; a long one is cut in the middle and gets its length."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     if len(line) <= limit:
         return line
@@ -84,7 +78,7 @@ def in_one_line(text: str, limit: int) -> str:
 
 
 def led_by(asker: Asker) -> Led:
-    """Whose words led there, beside their own."""
+    """The people and tools besides the asker that influenced the run."""
     people = asker.authority is not Audience.OWNER or asker.overheard is not Audience.OWNER
     names = tuple(in_one_line(name, 40) for name in asker.voices) if people else ()
     return Led(people, names, asker.read)

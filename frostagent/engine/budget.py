@@ -1,8 +1,7 @@
-"""How much one question may take, of the model and of the chat: counted over its run and all that
-runs inside it. Pure.
+"""The budget of one question, for its run and all runs inside it. Pure.
 
-Each run of the tree has a share. As long as it may go on it holds one request back for its last
-words, with the tokens that the latest one had: so nobody else can use up what it owes.
+Each run has a share. While it may continue, it reserves one request for its final answer, with the
+tokens of its latest request, so that no other run can use it up.
 """
 
 from __future__ import annotations
@@ -20,8 +19,11 @@ from frostagent.types.runs import Spent
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Requests to models, their tokens and messages that tools send, for one question; 0 is no
-    limit.
+    """Limits for one question; 0 means no limit.
+
+        Agent(model=model, usage_limits=Limits(requests=10, tokens=50_000))
+
+    `requests` and `tokens` are for models; `sends` are messages that tools send.
     """
 
     requests: int = 0
@@ -30,9 +32,7 @@ class Limits:
 
 
 class Room(Enum):
-    """The requests that a run has left: another may follow this one, this is the last, or none is
-    left.
-    """
+    """The requests a run has left: more after this one, this is the last, or none."""
 
     MORE = auto()
     LAST = auto()
@@ -44,7 +44,7 @@ NOTHING_SPENT = Spent()
 
 
 class Budget:
-    """The sums of one tree of runs. `held` are the tokens of the requests that its shares hold."""
+    """The totals of one tree of runs. `held` has the tokens that shares have reserved."""
 
     __slots__ = ("_is_out", "_requests", "_sends", "_tokens", "held", "limits")
 
@@ -54,9 +54,7 @@ class Budget:
         spent: Spent = NOTHING_SPENT,
         is_out: Callable[[], bool] | None = None,
     ) -> None:
-        """`spent` is what an earlier segment of it took; `is_out` says that there is no more for
-        it, whatever its limits.
-        """
+        """`spent` is from an earlier segment; `is_out` says that nothing is left in any case."""
         self.limits = limits
         self._is_out = is_out
         self.held: dict[object, float] = {}  # by the places of shares
@@ -64,38 +62,33 @@ class Budget:
 
     @property
     def spent(self) -> Spent:
-        """The sums so far."""
         return Spent(self._requests, self._tokens, self._sends)
 
     @property
     def requests_left(self) -> float:
-        """Requests that are neither made nor held."""
+        """Requests that are neither made nor reserved."""
         if self._is_out and self._is_out():
             return 0.0
         return (self.limits.requests or math.inf) - self._requests - len(self.held)
 
     @property
     def tokens_left(self) -> float:
-        """Tokens that are neither used nor held; those of a request under way are used, as many as
-        estimated.
-        """
+        """Tokens that are neither used nor reserved; a current request counts by its estimate."""
         return (self.limits.tokens or math.inf) - self._tokens - sum(self.held.values())
 
     @property
     def sends_left(self) -> float:
-        """Messages that may still be sent before the final words."""
+        """Messages that may still be sent before the final answer."""
         return max(0, (self.limits.sends or math.inf) - self._sends)
 
     def share(self) -> BudgetShare:
-        """The share of the outermost run: its last words are its due, whatever was spent."""
+        """The share of the outermost run, which may always give a final answer."""
         share = BudgetShare(self)
         self.held[share.place] = 0.0
         return share
 
     def part(self, tokens: float = 0.0) -> BudgetShare | None:
-        """The share of a run inside, whose first request has so many tokens; None where there is no
-        room for even that.
-        """
+        """The share of an inner run with a first request of that size; None if there is no room."""
         if self.requests_left < 1 or self.tokens_left < tokens:
             return None
         share = BudgetShare(self)
@@ -103,17 +96,16 @@ class Budget:
         return share
 
     def take(self, *, requests: int = 0, tokens: float = 0.0, sends: int = 0) -> None:
-        """Count this as spent."""
         self._requests += requests
         self._tokens += tokens
         self._sends += sends
 
 
 class BudgetShare(Struct, eq=False):
-    """The part of a budget that one run of the tree may use. Fits `Allowance`: attempts after a
-    first one that failed are counted, too. `lost` is the latest that was broken off; of a `step` of
-    a turn whoever broke it off counts that. Its `place` is what the budget knows it by:
-    both would hold each other otherwise, and wait for the cycle collector.
+    """One run's part of a budget. Fits `Allowance`: repeated attempts count, too.
+
+    `lost` is the latest aborted request; within a `step` of a turn, the caller that aborted it
+    counts it. `place` identifies the share in the budget without a reference cycle.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -124,7 +116,7 @@ class BudgetShare(Struct, eq=False):
     place: object = field(default_factory=object)
 
     def begin(self, tokens: float = 0.0) -> Room:
-        """Count a request of about so many tokens, if it may be made."""
+        """Count a request of about `tokens`, if it is allowed."""
         budget = self.budget
         due = budget.held.pop(self.place, None) is not None
         if due and budget.requests_left >= 2 and budget.tokens_left >= 2 * tokens:
@@ -139,11 +131,11 @@ class BudgetShare(Struct, eq=False):
 
     @property
     def is_first(self) -> bool:
-        """Whether the budget has counted no other request and no other attempt."""
+        """Whether this is the only request and attempt so far."""
         return self.budget.spent.requests <= 1
 
     def again(self) -> bool:
-        """Count one more attempt of the request under way; False where none may be made."""
+        """Count one more attempt of the current request. False if none is allowed."""
         budget = self.budget
         if budget.requests_left < 1 or budget.tokens_left < self.estimate:
             if budget.held.pop(self.place, None) is None:
@@ -153,32 +145,32 @@ class BudgetShare(Struct, eq=False):
         return True
 
     def record_broken_off(self, model: str, usage: Usage) -> bool:
-        """Keep what the request under way took of that model, which somebody broke off."""
+        """Keep the usage of the current request, which was aborted from outside."""
         self.lost = (model, usage)
         return self.step > 0
 
     def take_back(self) -> None:
-        """The request was not made."""
+        """Undo the count of a request that was not made."""
         self.budget.take(requests=-1)
         self.settle(0.0)
 
     def settle(self, tokens: float) -> None:
-        """The request took so many tokens."""
+        """Replace the estimate by the actual tokens."""
         self.budget.take(tokens=tokens - self.estimate)
         self.estimate = 0.0
 
     @property
     def is_over(self) -> bool:
-        """Whether it may ask nothing any more."""
+        """Whether no further request is allowed."""
         return self.place not in self.budget.held and self.is_short
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether anybody needs to know how long a request is."""
+        """Whether the size of requests matters."""
         return self.budget.limits.tokens > 0
 
     def close(self) -> None:
-        """The run is over: what it held is free."""
+        """End the run and release its reservation."""
         self.budget.held.pop(self.place, None)
 
     def _count(self, tokens: float) -> None:

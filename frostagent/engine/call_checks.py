@@ -1,6 +1,6 @@
-"""Whether a call may run: the checks it meets before its body, in order (`CallChecks`).
+"""The checks before a call's body, in order (`CallChecks`).
 
-A check lets the call go on, gives it its result, or raises the `ToolError` that refuses it.
+A check lets the call continue, sets its result, or raises the `ToolError` that refuses it.
 """
 
 from __future__ import annotations
@@ -49,25 +49,23 @@ class Quotas:
         self._calls: dict[str, deque[float]] = {}
 
     def take(self, name: str, rate: Rate, *, now: float) -> float:
-        """Count one call and return 0 if it may be made; else return the seconds until one may,
-        and count nothing.
-        """
+        """Count one call and return 0, or return the seconds until a call is allowed, uncounted."""
         calls = self._calls.setdefault(name, deque())
         begin = now - rate.seconds
         while calls and calls[0] <= begin:
             calls.popleft()
         if len(calls) >= rate.calls:
-            return calls[0] - begin  # compared and taken alike: never rounded to 0
+            return calls[0] - begin  # the same expression as in the comparison: never rounds to 0
         calls.append(now)
         return 0.0
 
 
 class CallChecks:
-    """The checks of the calls of a registry and its parts; tools of one name share a quota.
+    """The checks of a registry and its parts, with one quota for each tool name.
 
-    `deny` and `approve` name the tools that the operator forbids or wants approved, `configured`
-    what the operator has set up, for tools that require it. `mask` takes the secrets out of what
-    tools say was wrong. Raises TypeError for what is no hook.
+    `deny` and `approve` name tools that the operator forbids or wants approved, `configured` the
+    settings that are present. `mask` removes secrets from errors of tools. Raises TypeError for an
+    invalid hook.
     """
 
     def __init__(
@@ -103,9 +101,7 @@ class CallChecks:
         )
 
     async def check(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
-        """Ask one check after another, until the call has a result or all have let it go on. Raises
-        the error of the check that refuses it.
-        """
+        """Run the checks until one gives a result or raises its refusal, or all have passed."""
         for check in self._in_order:
             if (waited := check(state, tool, totals)) is not None:
                 await waited
@@ -119,7 +115,7 @@ class CallChecks:
             raise ToolUnavailable(f"{tool.name} cannot run here: it {lacks}. Do without it.")
 
     def lacks(self, tool: Tool, ports: Collection[type]) -> str:
-        """Why the tool cannot run at all; empty if it can."""
+        """What the tool needs and does not have; empty if nothing."""
         if not (tool.needs or tool.requires):
             return ""
         missing = [need.__name__ for need in tool.needs if need not in ports]
@@ -136,14 +132,14 @@ class CallChecks:
             raise InvalidArguments(state.context.words.closed.format(name=tool.name))
 
     def _read_arguments(self, state: CallState, tool: Tool, _: CallTotals) -> None:
-        """After a wait they are those that were approved, which a hook may have changed."""
+        """After a wait, use the approved arguments, which a hook may have changed."""
         if state.pending is not None and state.pending.arguments:
             state.checked = tool.validate(parse_arguments(state.pending.arguments))
         else:
             state.stage = CallStage.PREPARING
             state.checked = tool.read(state.call.arguments)
 
-    # --- others who have a say --------------------------------------------------------------------
+    # --- checks by users --------------------------------------------------------------------------
 
     async def _run_guards(self, state: CallState, tool: Tool, _: CallTotals) -> None:
         """Run the tool's own checks; a ValueError means wrong arguments."""
@@ -158,7 +154,7 @@ class CallChecks:
                 raise InvalidArguments(words, fields=(words,)) from wrong
 
     async def _ask_before_hooks(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
-        """Not again after a wait. Arguments that a hook changes are validated and checked again."""
+        """Skipped after a wait. Arguments changed by a hook are validated and checked again."""
         state.owes_after = True
         if state.pending is not None:
             return
@@ -208,11 +204,11 @@ class CallChecks:
 
     @property
     def named(self) -> frozenset[str]:
-        """The tools that the operator denies or wants approved, there or not."""
+        """The tools that the operator denies or wants approved, registered or not."""
         return self._denied | self._approved
 
     def _refuse_repeated(self, state: CallState, tool: Tool, totals: CallTotals) -> None:
-        """A second equal call gets the known result, a later one is refused (`Repeats`)."""
+        """A second equal call gets the first result; later ones are refused (`Repeats`)."""
         if not tool.is_guarded_from_repeats:
             return
         match totals.repeats.judge(call_key(tool.name, state.input)):
@@ -227,7 +223,7 @@ class CallChecks:
                 pass
 
     def _hold_back_in_shadow_mode(self, state: CallState, tool: Tool, _: CallTotals) -> None:
-        """In shadow mode nothing is done: owners and the model are told what would have been."""
+        """In shadow mode, report the call instead of running it."""
         context = state.context
         shadow = cast("ShadowMode | None", context.ports.get(ShadowMode))
         if shadow is None or not would_act(tool) or not shadow.holds_back(context.conversation):
@@ -254,24 +250,22 @@ class CallChecks:
             or self.permission(tool) is Permission.REQUIRE_APPROVAL
         )
 
-    # --- words from outside -----------------------------------------------------------------------
+    # --- text from outside ------------------------------------------------------------------------
 
     def beware(self) -> None:
-        """From now on results of tools count as words from outside, unless the tool declares them
-        trusted.
-        """
+        """From now on, results count as text from outside, unless the tool's are trusted."""
         self._wary = True
 
     def brings_outside_words(self, state: CallState) -> bool:
-        """Whether the result may contain words from outside."""
+        """Whether the result may contain text from outside."""
         if state.result is not None and state.result.tainted:
             return True
         return self._wary and state.ran and state.tool is not None and not state.tool.trusted_result
 
 
 def would_act(tool: Tool) -> bool:
-    """Whether the call itself changes something. Tools that only speak or ask subagents are left
-    out: shadow mode applies where those act.
+    """Whether the call itself changes something. Tools that send or ask subagents do not count:
+    shadow mode applies further down.
     """
     passes_on = tool.stays_here and not {Speaker, Subagents}.isdisjoint(tool.needs)
     return tool.may_have_happened and not passes_on

@@ -1,14 +1,13 @@
-"""The calls of one step: checked in call order, run side by side, finished in call order.
+"""Runs the calls of one step: checked in call order, run concurrently, finished in call order.
 
-    check    look up -> the checks of `CallChecks`, in order
-    run      approval, if needed -> the body with a deadline, once more if that does no harm
-    finish   after hooks -> the size -> the result
+    check    look up the tool -> the checks of `CallChecks`, in order
+    run      approval, if needed -> the body with a deadline, retried once if that is safe
+    finish   after hooks -> size limit -> the result
 
-Whatever goes wrong with a call becomes its error result; only a cancellation from outside gets out.
+Every failure of a call becomes its error result; only a cancellation from outside is raised.
 
-Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, whatever happens, also
-when the run is cancelled in the middle. A call that must wait for approval (`Suspend`) gets its
-result once that is decided.
+Invariant: every `ToolCall` gets exactly one `ToolMessage`, in call order, even if the run is
+cancelled midway. A call that must wait for an approval (`Suspend`) gets it once that is decided.
 """
 
 from __future__ import annotations
@@ -60,18 +59,16 @@ from frostagent.types.traits import Execution
 
 logger = logging.getLogger(__name__)
 
-MAX_CALLS = 16  # of one step that are run, where nothing else is set: more is a model gone wild
+MAX_CALLS = 16  # default limit for one step; more means a runaway model
 AT_ONCE = 8
-RETRY_AFTER = 0.5  # seconds until a transient failure is tried once more
-LAST_HOOKS = 0.5  # seconds that the after hooks of what was cancelled have together: a stop waits
+RETRY_AFTER = 0.5  # seconds before a transient failure is retried
+LAST_HOOKS = 0.5  # seconds for all after hooks of a cancelled step, which delay a stop
 
 LOST = "nobody knows what became of the call. Do not repeat it."
 
 
 class Batch:
-    """The calls of one step and what has come of them so far; whole as soon as it has run, also
-    when cancelled.
-    """
+    """The calls of one step and their results; complete after `run`, even if cancelled."""
 
     def __init__(self, calls: Sequence[ToolCall]) -> None:
         self.calls = tuple(calls)
@@ -81,17 +78,15 @@ class Batch:
         self._denied: dict[int, ToolError] = {}
 
     def keep(self, index: int, answer: ToolMessage | PendingCall) -> None:
-        """Take a result from an earlier segment of the run, or note that the call waits for
-        approval.
-        """
+        """Keep a result from an earlier segment, or mark the call as waiting for approval."""
         self._answers[index] = answer
 
     def allow(self, index: int, pending: PendingCall) -> None:
-        """Let a call be run that has waited for approval."""
+        """Let a call run that has waited for approval."""
         self._waited[index] = pending
 
     def deny(self, index: int, error: ToolError, pending: PendingCall | None = None) -> None:
-        """Refuse the call, which may have waited for approval; its after hooks are asked then."""
+        """Refuse the call. If it has waited for approval, its after hooks run."""
         self._denied[index] = error
         if pending is not None:
             self._waited[index] = pending
@@ -101,7 +96,7 @@ class Batch:
         return self._waited.get(index)
 
     def denied(self, index: int) -> ToolError | None:
-        """Why the call must not be run, if that is decided already."""
+        """Why the call must not be run, if already decided."""
         return self._denied.get(index)
 
     def finish(self, index: int, executed: Executed) -> None:
@@ -109,11 +104,10 @@ class Batch:
         self._finished[index] = executed
 
     def open(self) -> tuple[int, ...]:
-        """The calls that have no result and do not wait: they are to be run or refused."""
+        """The calls to run or refuse: without a result, and not waiting."""
         return tuple(index for index in range(len(self.calls)) if index not in self._answers)
 
     def waiting(self) -> tuple[int, ...]:
-        """The calls that wait for approval."""
         return tuple(
             index
             for index in sorted(self._answers)
@@ -132,25 +126,24 @@ class Batch:
         return results if len(results) == len(self.calls) else None
 
     def is_terminal(self) -> bool:
-        """Whether every call was finished in this segment, and every tool wants the run to end."""
+        """Whether every call finished in this segment, and every tool wants the run to end."""
         return len(self._finished) == len(self.calls) and all(
             each.terminate for each in self._finished.values()
         )
 
     def finished(self) -> tuple[tuple[ToolCall, Executed], ...]:
-        """The calls that were finished in this segment of the run, in call order."""
+        """The calls that finished in this segment, in call order."""
         return tuple((self.calls[index], self._finished[index]) for index in sorted(self._finished))
 
 
 class CallExecutor:
-    """Runs the calls of a step, at most `max_calls` of them, `at_once` side by side. `execution`
-    applies to every step; a tool can declare its own. `on_result` gets each call and its output as
-    the model reads it, as soon as no hook can rewrite it. `on_error` gets what a call raised, and
-    may say what the model is told instead.
+    """Runs a step's calls: at most `max_calls` in total, `at_once` concurrently.
 
-    `recorded` is awaited before a call that may change something: after a crash in the middle of it
-    the process knows that the call had begun, unless the journal could not be written, which the
-    operator is told.
+    `execution` applies to every step; a tool can declare its own. `on_result` gets each call and
+    its output as the model reads it, as soon as no hook can change it. `on_error` gets an exception
+    and may return another text for the model. `recorded` is awaited before a call that may change
+    something, so that the journal knows after a crash that the call had begun (unless it could not
+    be written, which the operator learns).
     """
 
     def __init__(
@@ -178,11 +171,11 @@ class CallExecutor:
     async def run(
         self, batch: Batch, contexts: Sequence[ToolContext], totals: CallTotals | None = None
     ) -> None:
-        """Run the open calls; `contexts` has one for each call of the batch.
+        """Run the open calls. `contexts` has one for each call of the batch.
 
-        Calls beyond `max_calls` are refused. If this is cancelled, the calls are as well, and each
-        has its result afterwards, also those that wait for approval. If a hook stops the run, calls
-        that have not run, and those that wait, are refused.
+        Calls beyond `max_calls` are refused. On cancellation, every call still gets a result,
+        including waiting ones. If a hook stops the run, calls that have not run and waiting ones
+        are refused.
         """
         totals = totals or CallTotals()
         states = {
@@ -234,8 +227,8 @@ class CallExecutor:
             self._tell(state)
 
     async def _check(self, state: CallState, totals: CallTotals) -> None:
-        """Afterwards the call has a result, or may be run. After hooks are asked in either case if
-        the call has waited for approval.
+        """Give the call a result, or clear it to run. After a wait for approval, after hooks run in
+        either case.
         """
         state.owes_after = state.pending is not None
         try:
@@ -254,7 +247,7 @@ class CallExecutor:
                 for index in group:
                     if not (
                         states[index].needs_approval or states[index].context.allowed
-                    ):  # what people decide by itself
+                    ):  # approvals are decided independently
                         states[index].refuse(ToolDenied(text))
             await self._run_together(batch, group, states)
         for index in batch.open():
@@ -262,9 +255,7 @@ class CallExecutor:
                 self._break_off(states[index], "the tool cancelled itself.")
 
     def _groups(self, todo: Iterable[int], states: Mapping[int, CallState]) -> Iterator[list[int]]:
-        """The calls that may run side by side. A call with effects runs alone: after all before it,
-        and before all after it.
-        """
+        """Groups of calls that may run concurrently, in order; one with effects is alone."""
         tools = {index: tool for index in todo if (tool := states[index].tool) is not None}
         in_turn = Execution.SEQUENTIAL in {
             self._execution,
@@ -283,9 +274,7 @@ class CallExecutor:
             yield group
 
     def _barrier(self, batch: Batch, *, before: int) -> str:
-        """The name of a call with effects that waits for approval, before which no later call may
-        run; empty if there is none.
-        """
+        """A waiting call with effects: later calls must not run before it. Empty if none."""
         names = (batch.calls[index].name for index in batch.waiting() if index < before)
         return next(
             (
@@ -310,8 +299,8 @@ class CallExecutor:
                 tasks.create_task(one(index))
 
     async def _run_call(self, batch: Batch, index: int, state: CallState) -> None:
-        """Ask for approval if it is needed, then run the body; neither if there is a result
-        already. A call that must wait is kept as pending.
+        """Ask for approval if needed, then run the body, unless there is a result. A call that must
+        wait becomes pending.
         """
         if state.result is not None or state.tool is None or state.checked is None:
             self._tell(state)
@@ -345,11 +334,7 @@ class CallExecutor:
             self._tell(state)
 
     async def _ask_approver(self, state: CallState, tool: Tool) -> None:
-        """Ask the run's `Approver` about the call.
-
-        Raises ToolDenied for a no, or where there is nobody to ask; Suspend where the answer comes
-        later.
-        """
+        """Ask the run's `Approver`. Raises ToolDenied for a no or without one, else Suspend."""
         context = state.context
         approver = cast("Approver | None", context.ports.get(Approver))
         if approver is None:
@@ -380,7 +365,7 @@ class CallExecutor:
                 assert_never(other)
 
     def _refuse_changed(self, state: CallState, tool: Tool) -> None:
-        """Raise ToolDenied if the call was allowed, and its tool is another one by now."""
+        """Raises ToolDenied if the tool has changed since the call was approved."""
         if not state.context.allowed:
             return
         asked = tool.revision if state.pending is None else state.pending.revision
@@ -389,9 +374,7 @@ class CallExecutor:
             raise ToolDenied(state.context.words.tool_changed.format(name=tool.name))
 
     async def _run_until_deadline(self, state: CallState, tool: Tool, checked: Checked) -> object:
-        """The tool's answer, or what it makes of its own failure. Raises ToolTimeout, and whatever
-        the tool raises.
-        """
+        """The tool's answer, or that of `recover`. Raises ToolTimeout, and as the tool does."""
         if tool.wants_context:
             state.context = replace(state.context, deadline=self._clock.monotonic() + tool.timeout)
         deadline = asyncio.timeout(tool.timeout)
@@ -414,7 +397,7 @@ class CallExecutor:
             raise ToolTimeout(f"{tool.name} timed out after {tool.timeout:g} s. {advice}") from late
 
     async def _try(self, state: CallState, tool: Tool, checked: Checked) -> object:
-        """The body, once more where a transient failure does no harm."""
+        """Run the body, and once more after a transient failure if that is safe."""
         try:
             return await run_body(tool, state.context, dict(checked.arguments))
         except (ToolFailed, ConnectionError, TimeoutError) as error:
@@ -424,7 +407,7 @@ class CallExecutor:
         return await run_body(tool, state.context, dict(checked.arguments))
 
     def _measure(self, state: CallState, began: float) -> None:
-        """Note the seconds of its body, and of its wait until that, or until it was refused."""
+        """Set the seconds of the body, and of the wait before it or before its refusal."""
         ended = self._clock.monotonic()
         state.seconds = ended - began if state.ran else 0.0
         if state.ran:
@@ -433,7 +416,7 @@ class CallExecutor:
         state.waited = state.earlier + (began if state.ran else ended) - state.started
 
     def _pending(self, state: CallState, asked: Suspend) -> PendingCall:
-        """The wait of a call, as data."""
+        """The waiting call, as data."""
         call, context = state.call, state.context
         arguments = json.dumps(state.input)
         digest = digest_call(
@@ -450,7 +433,7 @@ class CallExecutor:
     # --- cancel -----------------------------------------------------------------------------------
 
     def _break_off(self, state: CallState, what: str) -> None:
-        """Refuse a call that was cancelled; if its body was under way, its effect is unknown."""
+        """Refuse a cancelled call. If its body was running, its effect is unknown."""
         if not state.ran:
             self._measure(state, 0.0)
         doubtful = state.ran and state.tool is not None and state.tool.may_have_happened
@@ -464,9 +447,7 @@ class CallExecutor:
         contexts: Sequence[ToolContext],
         totals: CallTotals,
     ) -> None:
-        """Give each call without a result one: those that wait were never done, the effect of those
-        under way is unknown.
-        """
+        """Give every call a result; the effect of running calls is unknown."""
         words = contexts[0].words
         self._refuse_waiting(batch, states, contexts, words.not_done)
         for index in batch.open():
@@ -510,9 +491,7 @@ class CallExecutor:
     # --- finish -----------------------------------------------------------------------------------
 
     async def _finish(self, batch: Batch, index: int, state: CallState, totals: CallTotals) -> None:
-        """Ask the after hooks, then make the result the model reads. For repeats the tool's own
-        result is kept, as it was before the hooks.
-        """
+        """Run the after hooks, then make the model's result. `Repeats` keeps the tool's own one."""
         if state.tool is not None:
             _count(state, state.tool, totals)
         self._word_failure(state)
@@ -521,7 +500,7 @@ class CallExecutor:
         self._tell(state)
 
     def _word_failure(self, state: CallState) -> None:
-        """Ask `on_error`, once, what the model is told of what was raised."""
+        """Let `on_error` change the text of a failure, once."""
         result = state.result
         if state.is_worded or state.exception is None or result is None or not result.is_error:
             return
@@ -530,7 +509,7 @@ class CallExecutor:
             state.result = worded_failure(replace(result, content=words), result.code)
 
     def _tell(self, state: CallState) -> None:
-        """Tell `on_result`, once, as soon as there is a result that no hook can rewrite."""
+        """Call `on_result`, once, as soon as no hook can change the result."""
         self._word_failure(state)
         if self._on_result is None or state.is_told or state.result is None:
             return
@@ -540,7 +519,7 @@ class CallExecutor:
         self._on_result(state.call, readable(told_with_images(state.result), MAX_RESULT))
 
     def _executed(self, state: CallState, totals: CallTotals) -> Executed:
-        """Give the result the form the model reads, and count its size against that of the run."""
+        """The result in the model's form, cut to the run's remaining size limit."""
         result = state.result or ToolResult()
         most = min(MAX_RESULT, max(LEAST_RESULT, totals.left))
         content = readable(told_with_images(result), most)
@@ -573,7 +552,7 @@ class CallExecutor:
 
 
 async def ask_after_hooks(hooks: Sequence[Hook], state: CallState, totals: CallTotals) -> None:
-    """Ask the after hooks, once, if the before hooks were asked; if one breaks, the call fails."""
+    """Run the after hooks, once, if the before hooks ran. If one raises, the call fails."""
     if not state.owes_after:
         return
     state.owes_after = False
@@ -615,9 +594,7 @@ async def ask_after_hooks(hooks: Sequence[Hook], state: CallState, totals: CallT
 
 
 def keep_authority(rewritten: ToolResult, result: ToolResult) -> ToolResult:
-    """A hook's result with no more authority than the result it replaces, with its sources and
-    taint; and what was only for this run is kept out of the history as before.
-    """
+    """A hook's result with the authority, sources, taint and `kept` text of the one it replaces."""
     return replace(
         rewritten,
         sources=tuple(dict.fromkeys((*rewritten.sources, *result.sources))),
@@ -641,7 +618,7 @@ def _count(state: CallState, tool: Tool, totals: CallTotals) -> None:
 
 
 def _lost(call: ToolCall) -> ToolMessage:
-    """The result of a call that has none because something went wrong in the executor."""
+    """The result of a call that lost its own to an error in the executor."""
     return ToolMessage(
         call.id,
         call.name,

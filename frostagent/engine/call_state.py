@@ -1,11 +1,10 @@
-"""A call on its way through `call_executor`: what is known of it, and what it leaves behind; and
-the calls of its run so far, since models go round in circles (`Repeats`).
+"""The state of one call in `call_executor`, and the calls of a run so far (`Repeats`), because
+models repeat themselves.
 
-Repeated are calls of the same tool with the same arguments in different steps, as long as nothing
-was written and nobody said anything in between: the second gets the result there already is, the
-third an error, the fourth ends the run with a last answer. A call that failed may be tried a second
-time. A tool that was called with wrong arguments three times in a row is closed for the rest of the
-run.
+Calls of one tool with the same arguments in different steps are repeats, unless something was
+written or people spoke in between. The second call gets the first result, the third an error, and
+the fourth ends the run with a final answer. A failed call may be tried again once. A tool called
+with wrong arguments three times in a row is closed for the rest of the run.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ class RepeatedCall:
 
 @dataclass(frozen=True, slots=True)
 class TooManyRepeats:
-    """A call made for the third time or later. `is_last` says that the run must come to its end."""
+    """A call made for the third time or later. `is_last` means that the run must end."""
 
     times: int
     is_last: bool
 
 
 def call_key(name: str, arguments: Mapping[str, Any]) -> Key:
-    """The key that equal calls share: the layout and order of the arguments do not matter."""
+    """The same key for equal calls, whatever the layout and order of the arguments."""
     return name, json.dumps(arguments, sort_keys=True, default=str)
 
 
 class Repeats:
-    """The calls of a run so far. Those of a step count once the step is over: `next_step`."""
+    """The calls of a run so far. A step's calls count after `next_step`."""
 
     def __init__(self) -> None:
         self._times: dict[Key, int] = {}
@@ -63,7 +62,7 @@ class Repeats:
         self._wrong: dict[str, int] = {}
 
     def judge(self, key: Key) -> RepeatedCall | TooManyRepeats | None:
-        """Judge a call before it is run; None where it is to be run."""
+        """Judge a call before it is run; None means run it."""
         times = self._times.get(key, 0) + 1
         self._now.setdefault(key, None)
         if times > 2:
@@ -72,11 +71,11 @@ class Repeats:
         return None if known is None else RepeatedCall(known)
 
     def keep(self, key: Key, result: ToolResult) -> None:
-        """Keep the result of a call, which may be given again."""
+        """Keep a result for a repeated call."""
         self._now[key] = result
 
     def next_step(self) -> None:
-        """Count the calls of the step that is over."""
+        """Count the calls of the finished step."""
         for key, result in self._now.items():
             self._times[key] = self._times.get(key, 0) + 1
             if result is not None:
@@ -84,32 +83,30 @@ class Repeats:
         self._now.clear()
 
     def forget(self) -> None:
-        """Forget all calls: something was written or said, so results may be otherwise now."""
+        """Forget all calls: something was written or said, so results may differ now."""
         self._times.clear()
         self._results.clear()
         self._now.clear()
 
     def took(self, name: str, *, fits: bool) -> None:
-        """Note whether the arguments of a call fitted its tool."""
         if fits:
             self._wrong.pop(name, None)
         else:
             self._wrong[name] = self._wrong.get(name, 0) + 1
 
     def is_closed(self, name: str) -> bool:
-        """Whether the tool was called with wrong arguments too many times in a row."""
         return self._wrong.get(name, 0) >= MAX_WRONG
 
 
 MAX_RESULT = 8000  # characters of one result that reach the model
 MAX_RESULTS = 64_000  # characters of all results of a run
-LEAST_RESULT = 200  # characters that every result has, whatever was there before
+LEAST_RESULT = 200  # characters that every result may have
 
-OK = "ok"  # the code of what did not fail
+OK = "ok"  # the code of a call that did not fail
 
 
 class CallStage(StrEnum):
-    """The stage a call is at, as people and models read it where it breaks."""
+    """The stage of a call, as shown to people and models when it fails."""
 
     PREPARING = "the preparation of its arguments"
     CHECKING = "its own check"
@@ -121,13 +118,8 @@ class CallStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """One finished call: its result, and its stable code ("ok" or a TOOL_... word).
-
-    `seconds` is how long its body ran, 0 where it never did; `waited` how long it waited before
-    that, or until it was refused. `details` are for people only; `terminate` is the tool's wish
-    that the run ends here; `arguments` are those it was run with, None where it never came to that,
-    and `coerced` what was mended in them. Its body ran from `began` to `ended`, in seconds since
-    1970. `exception` is what was raised.
+    """A finished call: its result and stable code ("ok" or a TOOL_... word). The other fields are
+    those of `ToolFinished`. `terminate` means that the tool wants the run to end.
     """
 
     message: ToolMessage
@@ -143,7 +135,6 @@ class Executed:
     exception: BaseException | None = field(default=None, compare=False)
 
     def event(self, run_id: str, step: int, call: ToolCall, response_id: str) -> ToolFinished:
-        """The event that tells of it."""
         return ToolFinished(
             run_id=run_id,
             step=step,
@@ -163,11 +154,10 @@ class Executed:
 
 
 class CallTotals(msgspec.Struct):
-    """The sums over the calls of one run so far. `left` is how many characters its results may
-    still have.
+    """Totals over a run's calls so far. `left` is the remaining size of results, in characters.
 
-    `is_over` says that the run must come to its end: it goes round in circles. `stop` is a hook's
-    wish that it ends.
+    `is_over` means that the run must end, because it repeats itself. `stop` is a hook's request to
+    end it.
     """
 
     repeats: Repeats = msgspec.field(default_factory=Repeats)
@@ -178,13 +168,12 @@ class CallTotals(msgspec.Struct):
 
 @dataclass(slots=True)
 class CallState:
-    """A call on its way. `pending` is what it had waited for, in an earlier segment of its run.
-    `owes_after`: its before hooks were asked, so its after hooks will be.
+    """One call in progress. `pending` is what it waited for in an earlier segment.
 
-    `started` is on the clock's monotonic scale; `earlier` is how long it had waited in earlier
-    segments of its run, part of `waited`; `began` and `ended` are those of its body, in seconds
-    since 1970. `exception` was raised, by it or to refuse it. `is_told`: whoever wants to know of
-    results as they come knows of its own. `is_worded`: what is told of its failure was settled.
+    `owes_after` means that its before hooks ran, so its after hooks must. `started` is on the
+    monotonic clock; `earlier` is the wait in earlier segments, in seconds, part of `waited`;
+    `began` and `ended` are of the body, in seconds since 1970. `exception` was raised by the call
+    or to refuse it. `is_told`: `on_result` was called. `is_worded`: `on_error` was consulted.
     """
 
     call: ToolCall
@@ -209,24 +198,24 @@ class CallState:
 
     @property
     def code(self) -> str:
-        """The stable word its result stands for; `ok` also while it has none."""
+        """The stable word for its result; `ok` while there is none."""
         return OK if self.result is None else self.result.code or OK
 
     def refuse(self, error: ToolError, cause: BaseException | None = None) -> None:
-        """This failure is its result; `cause` was raised, if it is not the failure itself."""
+        """Make this failure the result. `cause` is the original exception, if different."""
         self.exception = cause or error
         self.result = ToolResult(error.told, details=error.details, is_error=True, code=error.code)
 
     @property
     def may_change_something(self) -> bool:
-        """Whether its body is still to come, and is not known to be harmless."""
+        """Whether the body is still to run and is not known to be harmless."""
         return (
             self.result is None and self.tool is not None and not self.tool.side_effects.is_harmless
         )
 
     @property
     def input(self) -> Mapping[str, Any]:
-        """The arguments as far as they are known, as JSON has them."""
+        """The arguments as JSON, as far as they are known."""
         if self.checked is not None:
             return self.checked.plain
         try:
@@ -236,9 +225,7 @@ class CallState:
 
 
 def metadata_of(context: ToolContext) -> Metadata:
-    """The ids that lead a reader from a call to its step, its run and the model's answer that made
-    it.
-    """
+    """The ids that lead from a call to its step, its run and the model's answer."""
     return {
         "run": context.run_id,
         "step": context.step,
@@ -250,10 +237,8 @@ def metadata_of(context: ToolContext) -> Metadata:
 
 
 def worded_failure(result: ToolResult, code: str = OK) -> ToolResult:
-    """A failure that a tool or a hook tells, in the words every failure has; anything else as it
-    is.
-
-    `code` is that of the failure it stands for; where there was none, the tool has failed.
+    """A tool's or hook's failure in the common form; other results unchanged. `code` is that of the
+    failure it replaces, if any.
     """
     if not result.is_error:
         return result
@@ -267,34 +252,25 @@ def worded_failure(result: ToolResult, code: str = OK) -> ToolResult:
 
 
 def failure_ending(code: str) -> str:
-    """How every failure ends."""
     return f" [{code}]"
 
 
 def with_left_out(result: ToolResult, checked: Checked) -> ToolResult:
-    """The result with a line on what was left out of the arguments, so that the model knows it had
-    no effect.
-
-    A failure still ends in its code.
-    """
+    """The result with a line on dropped arguments, so that the model knows they had no effect."""
     end = failure_ending(result.code) if result.is_error else ""
     notice = f"(Left out, no such parameter: {', '.join(checked.unknown)}.)"
     return replace(result, content=f"{result.content.removesuffix(end)}\n{notice}{end}")
 
 
 def told_with_images(result: ToolResult) -> str:
-    """The text of a result, with a line for each picture that it does not name: a model that sees
-    gets them after it, in this order.
-    """
+    """The text of a result, with a line for each picture it does not name, in order."""
     names = map(name_of_picture, range(1, len(result.images) + 1))
     return "\n".join([result.content, *(name for name in names if name not in result.content)])
 
 
 def readable(text: str, limit: int) -> str:
-    """Text that any vendor and store can take: not too long, without half surrogates (they have no
-    UTF-8).
-
-    Nor with what nobody sees: escapes for terminals, marks that turn letters round, controls.
+    """Text that every vendor and store accepts: limited in length, without lone surrogates and
+    invisible characters.
     """
     short = shorten(visible_text(text), limit)
     return (

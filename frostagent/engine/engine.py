@@ -1,13 +1,12 @@
-"""The run: step until words.
+"""The run loop: steps until the model answers in words.
 
-A step is one model request and its tool calls. State goes in, run events and an outcome come out;
-nothing here knows of prompts, of delivery or of stored history.
+A step is one model request and its tool calls. Input is state; output is run events and an outcome.
+Prompts, delivery and stored history are elsewhere.
 
-Invariant: `RunState.messages` is a valid transcript at every moment anyone can look at it: an
-assistant message with calls is added together with one result for each call, also when the run is
-cancelled in the middle. A step with a call that waits for approval is not part of it: it
-lives in the `SuspendedRun` until it is whole. What people say meanwhile (`RunState.steer`,
-`follow_up`) comes after a whole step, never between a call and its result.
+Invariant: `RunState.messages` is a valid transcript at any time: an assistant message with calls is
+added together with one result for each, even on cancellation. A step with a waiting call is not
+part of it; it stays in the `SuspendedRun` until complete. Messages from people meanwhile
+(`RunState.steer`, `follow_up`) come after a whole step.
 """
 
 from __future__ import annotations
@@ -62,17 +61,18 @@ __all__ = ["Engine", "OnLimit", "Run", "RunState"]
 
 CUT_OFF = "…"
 MAX_STEPS = 12
-DEADLINE = 300.0  # seconds for a run (a resumed one: from then on): a person is waiting
+DEADLINE = 300.0  # seconds for a run, or for a resumed segment: a person is waiting
 
 OnLimit: TypeAlias = Literal["answer", "error"]
+"""At the step limit: request a final answer without tools, or fail."""
 
 
 class Engine:
-    """Lets the model speak and call tools until it answers in words, or a limit is reached.
+    """Runs the model and its tool calls until it answers in words, or a limit is reached.
 
-    At `max_steps` (0 is the default) the model must answer in words, or the run fails: `on_limit`.
-    `executor` is how the calls of a step are run, plainly where it is None; hooks are those of the
-    toolset. The observer is told of all calls of a step together, in their order.
+    At `max_steps` (0 is the default), the model must answer in words, or the run fails
+    (`on_limit`). `executor` runs the calls of a step; hooks are those of the toolset. The observer
+    gets all calls of a step together, in order.
     """
 
     def __init__(
@@ -99,9 +99,8 @@ class Engine:
         self._on_limit = on_limit
 
     async def run(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
-        """Run to the end, or until a call waits for approval; every failure is an outcome.
-
-        Only a cancellation gets out, and leaves `state` valid.
+        """Run to the end, or until a call waits for approval. Every failure is an outcome; only a
+        cancellation is raised, and leaves `state` valid.
         """
         self._observer.notice(
             RunStarted(run_id=run.id, conversation=run.conversation, asker=run.asker)
@@ -111,16 +110,16 @@ class Engine:
     async def resume(
         self, run: Run, suspended: SuspendedRun, decisions: Mapping[str, Decision], state: RunState
     ) -> Outcome | SuspendedRun:
-        """Go on with a suspended run, as `run` does; `decisions` are by call id, `state` is set to
-        where it stood.
+        """Continue a suspended run, as `run` does. `decisions` are by call id; `state` is
+        overwritten.
 
-        `run` has the id, conversation and asker it had; its asker's authority and its ports are
-        today's. What is allowed is run now, denied or expired calls are told so, and what is left
-        undecided is waited for further: the model goes on only when nothing waits. Raises
-        BadSuspension, before anything was told, changed or run.
+        `run` must have the same id, conversation and asker; the asker's authority and the ports are
+        the current ones. Allowed calls run now, denied or expired ones get an error, undecided ones
+        wait further: the model continues only when no call waits. Raises BadSuspension before any
+        effect.
 
-        Whoever calls this has first written down that the run is resumed: an equal state resumes as
-        often as one asks.
+        The caller must first record that the run is resumed: the same state can be resumed any
+        number of times.
         """
         verify(
             suspended,
@@ -164,14 +163,12 @@ class Engine:
         return ended
 
     def uses_tools(self, run: Run) -> bool:
-        """Whether the run's first request would offer tools, or it fails as one that it cannot do
-        without is away.
-        """
+        """Whether the first request would offer tools, or fail for a missing critical one."""
         tools = self._toolset
         return bool(tools.definitions(run.ports, run.terms)) or tools.lost(run.ports) is not None
 
     def reads_untrusted_descriptions(self, run: Run) -> bool:
-        """Whether descriptions that are words from outside are in the run's requests."""
+        """Whether the run's requests contain tool descriptions from outside."""
         return bool(self._toolset.untrusted_servers(run.ports, run.terms))
 
     async def _steps(self, run: Run, state: RunState) -> Outcome | SuspendedRun:
@@ -248,8 +245,8 @@ class Engine:
     async def _ask(
         self, run: Run, state: RunState, model: ChatModel, request: ModelRequest
     ) -> tuple[StepFinished, bool] | None:
-        """The model's answer, tidied before anybody is told; and whether nothing was left of
-        its words then. None where it was broken off, or refused, to be asked anew.
+        """The model's answer, filtered before any event, and whether filtering left no text. None
+        if the request must be repeated (aborted or refused).
         """
         state.steps += 1
         started = self._clock.monotonic()
@@ -286,7 +283,7 @@ class Engine:
     async def _go_on(
         self, run: Run, state: RunState, suspended: SuspendedRun, decisions: Mapping[str, Decision]
     ) -> Outcome | SuspendedRun:
-        """Finish the step that was left, then the next ones."""
+        """Finish the suspended step, then continue."""
         ended = await self._calls.resume(run, state, suspended, decisions)
         return ended or await self._steps(run, state)
 
@@ -301,15 +298,13 @@ class Engine:
 
 
 def completion_words(completion: Completion) -> str:
-    """The model's words for people: its text, or its refusal; marked where the output limit cut it
-    off.
-    """
+    """The model's text for people, or its refusal; marked if the output limit cut it off."""
     text = (completion.message.text or completion.refusal).strip()
     return text + CUT_OFF if text and completion.finish is FinishReason.LENGTH else text
 
 
 def request_tokens(request: ModelRequest, completion: Completion) -> float:
-    """The tokens of a request and its answer; estimated where the vendor does not say."""
+    """The tokens of a request and its answer; estimated if the vendor reports none."""
     if usage := completion.usage:
         return usage.prompt + usage.completion
     return estimate(request) + estimate_message(completion.message)
@@ -318,9 +313,7 @@ def request_tokens(request: ModelRequest, completion: Completion) -> float:
 async def ask_before_request(
     hooks: Sequence[Hook], request: ModelRequest, model: ChatModel, metadata: Metadata
 ) -> tuple[ModelRequest, ChatModel]:
-    """The request and the model as the hooks want them, each seeing what those before it made of
-    them.
-    """
+    """The request and the model after all hooks, each seeing the changes of those before it."""
     for hook in hooks:
         if hook.before_request is None:
             continue
@@ -335,9 +328,7 @@ async def ask_before_request(
 
 
 def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
-    """Whether the run's share has room for a request, which is counted; the last it has room for is
-    for words alone.
-    """
+    """Whether the share has room for a request, which is counted. The last one is without tools."""
     share, tokens = run.share, 0.0
     if share.counts_tokens:
         tokens = estimate(run.request((*run.transcript, *state.messages), tools))
@@ -349,11 +340,11 @@ def may_request(run: Run, state: RunState, tools: tuple[ToolSpec, ...]) -> bool:
 async def complete(
     run: Run, state: RunState, model: ChatModel, request: ModelRequest
 ) -> Completion | None:
-    """The model's answer; None where the request was broken off for what was said meanwhile, or was
-    refused: then it was no step. In a chat whatever is broken off is counted.
+    """The model's answer. None if the request was aborted for new messages, or refused, in which
+    case it is not a step. In a chat, aborted requests are counted.
 
-    Raises DaySpent if the last words, which are owed, are refused as well: who refuses everything
-    would be asked for ever.
+    Raises DaySpent if the final answer, which is always allowed, is refused as well: otherwise the
+    run would never end.
     """
     scope = asyncio.timeout(None)
     if run.inbox is not None:

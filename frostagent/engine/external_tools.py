@@ -1,9 +1,8 @@
-"""Tools that are no typed functions of ours: JSON schemas from outside, and objects that say all
-about themselves.
+"""Tools from JSON schemas and from self-describing objects.
 
-Their schemas may be anything JSON Schema allows; what a vendor cannot read of one is the model
-adapter's business. Their arguments are mended by the types the schema names, filled with its
-defaults, and validated by `jsonschema` (`json_schemas.py`).
+Schemas may use all of JSON Schema; the model adapter simplifies them for vendors. Arguments are
+repaired by the schema's types, filled with its defaults, and validated by `jsonschema`
+(`json_schemas.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from frostagent.types.traits import ToolType
 
 LONGEST_NAME = 64
 SPELT = re.compile(r"[A-Za-z][A-Za-z0-9_.:/ -]*")
-"""Names that differ from ours in case and separators only."""
+"""Names that differ from ours only in case and separators."""
 
 FORMS = (
     "give a Tool, a typed function or another callable, or an object with name, description, "
@@ -44,12 +43,10 @@ FORMS = (
 
 
 def our_name(foreign: str) -> str:
-    """A foreign name in our alphabet: `getWeather` and `get-weather` are `get_weather`. Ours stay
-    as they are.
+    """A foreign name in our alphabet: `getWeather` and `get-weather` become `get_weather`.
 
-    What would lose letters, or is too long, ends in a short digest of the whole, so that it stays
-    one of its own. `Tool.origin` keeps the foreign name, which is the way back. Raises ValueError
-    where there is no name.
+    A name that would lose letters, or is too long, ends in a short digest, to stay unique.
+    `Tool.origin` keeps the foreign name. Raises ValueError for an empty one.
     """
     if NAME.fullmatch(foreign):
         return foreign
@@ -71,11 +68,12 @@ def foreign_tool(
     execute: Callable[..., Any] | None,
     **declared: Unpack[ForeignDeclarations],
 ) -> Tool:
-    """A tool from its JSON schema. `execute` gets its arguments as `pass_arguments` says;
-    `declared` is as in `@tool`.
+    """A tool from a JSON schema. `execute` gets its arguments as `pass_arguments` describes.
 
-    Raises UnsuitableType for a schema that is none or not one of an object, ValueError as `@tool`
-    does.
+        foreign_tool("add", "Adds two numbers.", {"properties": {"a": {}, "b": {}}}, add)
+
+    `declared` is as in `@tool`. Raises UnsuitableType unless the schema is valid and of an object,
+    ValueError as `@tool` does.
     """
     from frostagent.engine.json_schemas import check_by_schema, validator_of  # noqa: PLC0415  # three megabytes that most do without
 
@@ -99,13 +97,14 @@ def foreign_tool(
 
 
 def class_tool(source: object, **declared: Unpack[ForeignDeclarations]) -> Tool:
-    """A tool from an object with `name`, `description`, `parameters` (or `schema`) and `execute`;
-    `available` may be.
+    """A tool from an object with `name`, `description`, `parameters` (or `schema`) and `execute`.
 
-    Each may be an attribute or a method without parameters. As in seeds/004, `definition()` may
-    give the first three, as the model reads them, and `info()` what people read of the tool: its
-    `description` is the summary, its `type` the type. `execute` may be a coroutine function, or
-    None for a tool that is never offered. Raises UnsuitableType, ValueError.
+        Agent(model=model, tools=[class_tool(Weather(), side_effects="read")])
+
+    Each may be an attribute or a method without parameters; so may `available`. Alternatively,
+    `definition()` returns the first three, and `info()` texts for people: `description` becomes the
+    summary, `type` the type. `execute` may be a coroutine function, or None for a tool that is
+    never offered. Raises UnsuitableType, ValueError.
     """
     info, definition = _read(source, "info"), _read(source, "definition")
 
@@ -138,9 +137,7 @@ def class_tool(source: object, **declared: Unpack[ForeignDeclarations]) -> Tool:
 
 
 def as_tool(source: object) -> Tool:
-    """A tool as it is, of something typed that can be called, or of an object that says all about
-    itself. Raises as `@tool` does.
-    """
+    """The `Tool`, or one made from a callable or a self-describing object. Raises as `@tool`."""
     match source:
         case Tool(is_method=True):
             raise UnsuitableType(
@@ -158,14 +155,12 @@ def as_tool(source: object) -> Tool:
 
 
 def _says_nothing(source: object) -> bool:
-    """Whether a callable object is none that describes a tool."""
+    """Whether a callable object does not describe a tool."""
     return not any(hasattr(source, name) for name in ("execute", "definition", "info"))
 
 
 def _execute_of(source: object, name: str) -> Callable[..., Any] | None:
-    """The callable that runs the tool; None only where the object says that it has none. Raises
-    UnsuitableType.
-    """
+    """The callable that runs the tool; None if the object has None. Raises UnsuitableType."""
     members = [member for member in dir(source) if not member.startswith("_")]
     if "execute" not in members:
         near = difflib.get_close_matches("execute", members, n=1)
@@ -186,13 +181,13 @@ def _execute_of(source: object, name: str) -> Callable[..., Any] | None:
 
 
 def _word(value: object) -> str:
-    """A type of tool as people read it: a word of ours where it is one, else as it is."""
+    """A tool's type for people: a `ToolType` if it is one, else unchanged."""
     word = str(getattr(value, "value", value) or "").strip()
     return ToolType(word) if word in set(ToolType) else word
 
 
 def _read(place: object, name: str) -> Any:
-    """An attribute, a member of a mapping, or what a method of that name gives."""
+    """An attribute, a member of a mapping, or the value a method of that name returns."""
     value = place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)
     if (
         callable(value)
@@ -209,10 +204,8 @@ def _read(place: object, name: str) -> Any:
 
 
 def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The schema of an object, with what others leave out as self-evident, and no reference at its
-    top.
-
-    Raises UnsuitableType.
+    """The schema of an object, with omitted defaults and without a reference at its top. Raises
+    UnsuitableType.
     """
     given = deepcopy(dict(parameters))
     if given.keys().isdisjoint(("properties", "required")):
@@ -226,7 +219,7 @@ def whole_schema(parameters: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def takes_raw_input(schema: Mapping[str, Any]) -> bool:
-    """Whether a tool's one parameter is a text called `input` (seeds/002)."""
+    """Whether the only parameter is a text called `input`."""
     properties = schema["properties"]
     return list(properties) == [INPUT] and properties[INPUT].get("type") == "string"
 
@@ -237,12 +230,11 @@ def takes_raw_input(schema: Mapping[str, Any]) -> bool:
 def pass_arguments(
     execute: Callable[..., Any], schema: Mapping[str, Any]
 ) -> tuple[Callable[..., Any], bool]:
-    """The body as our tools have one, called by name, and whether it wants the context.
+    """The body, called with keyword arguments, and whether it wants the context.
 
-    After a `ToolContext`, if it takes one, `execute` gets: its arguments by name where its
-    parameters are the schema's; else, as its only parameter, the text `input` of a tool that takes
-    nothing else, the arguments as JSON where it is annotated as `str`, the arguments as a dict
-    otherwise. Raises UnsuitableType where nothing of that fits.
+    After an optional `ToolContext`, `execute` gets its arguments by name if its parameters are the
+    schema's. Otherwise it gets, as its only parameter: the text, for a tool with just `input`; the
+    arguments as JSON, if annotated as `str`; else a dict. Raises UnsuitableType if nothing fits.
     """
     parameters = list(inspect.signature(execute).parameters.values())
     hints = _hints(execute)
@@ -270,7 +262,7 @@ def _hints(execute: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(execute)
     except (NameError, TypeError):
-        return {}  # annotations that nobody can resolve say nothing
+        return {}  # unresolvable annotations say nothing
 
 
 def _adapt(

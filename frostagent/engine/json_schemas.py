@@ -1,6 +1,4 @@
-"""JSON schemas from outside: whether they are any, and the arguments they fit. Imported where there
-is a tool of such a schema.
-"""
+"""Validates external JSON schemas, and arguments against them. Imported only if needed."""
 
 from __future__ import annotations
 
@@ -22,15 +20,13 @@ from frostagent.types.errors import InvalidArguments
 from frostagent.types.schema import UnsuitableType
 
 LAST = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
-"""A `$` of a pattern; before it what is none: an escaped character, a class."""
+"""A `$` in a pattern, after skipping escaped characters and character classes."""
 
-SHOWN = 80  # characters of a wrong value that are told
+SHOWN = 80  # characters of a wrong value that an error message quotes
 
 
 def validator_of(schema: dict[str, Any], name: str) -> Validator:
-    """The checker of arguments by the schema, which fetches nothing. Raises UnsuitableType for one
-    that is none.
-    """
+    """A validator that fetches nothing. Raises UnsuitableType for an invalid schema."""
     kind = validator_for(schema, default=validator_for({}))
     try:
         kind.check_schema(schema)
@@ -45,12 +41,12 @@ def validator_of(schema: dict[str, Any], name: str) -> Validator:
         raise UnsuitableType(
             f"{name}: the schema refers to {error.ref}, which is not in it"
         ) from None
-    extended: Callable[..., Callable[..., Validator]] = extend  # it has no types of its own
+    extended: Callable[..., Callable[..., Validator]] = extend  # `extend` has no types of its own
     return extended(kind, {"pattern": _check_pattern})(schema, registry=Registry())
 
 
 def _look_up_references(schema: Resource[Any]) -> None:
-    """Raises Unresolvable for a reference that leads out of the schema, or nowhere."""
+    """Raises Unresolvable for a reference that leads outside of the schema, or nowhere."""
     known: Registry[Any] = Registry()
     nodes = [(schema, known.resolver_with_root(schema))]
     while nodes:
@@ -65,9 +61,7 @@ def _look_up_references(schema: Resource[Any]) -> None:
 def _check_pattern(
     _: Validator, pattern: str, value: object, __: object
 ) -> Iterator[ValidationError]:
-    """`$` is the end of the text, as JSON Schema has it; in Python it is also what is before a last
-    line break.
-    """
+    """`$` matches only at the end of the text, as in JSON Schema, not before a final newline."""
     ended = LAST.sub(lambda found: r"\Z" if found[0] == "$" else found[0], pattern)
     if isinstance(value, str) and not re.search(ended, value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
@@ -76,9 +70,7 @@ def _check_pattern(
 def check_by_schema(
     validator: Validator, schema: Mapping[str, Any], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """The arguments with the schema's defaults where they were left out. Raises InvalidArguments, a
-    line for each.
-    """
+    """The arguments with the schema's defaults. Raises InvalidArguments."""
     filled: dict[str, Any] = fill_defaults(given, schema, schema)
     errors = sorted(
         validator.iter_errors(filled), key=lambda error: [str(part) for part in error.absolute_path]
@@ -90,10 +82,8 @@ def check_by_schema(
 
 
 def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
-    """A copy with the defaults of the schema put in, at any depth, where an object or a list is
-    there to hold them.
-
-    `root` is the whole schema, into which references lead.
+    """A copy with the schema's defaults, at any depth within existing objects and lists. `root` is
+    the schema that references point into.
     """
     if not isinstance(schema, Mapping):
         return value
@@ -117,15 +107,13 @@ def fill_defaults(value: Any, schema: object, root: Mapping[str, Any]) -> Any:
 
 
 def describe(error: ValidationError, *, root: str = "arguments") -> Iterator[str]:
-    """Each problem as `path: what is wrong`, as our own tools tell it; `root` is what the whole
-    value is called.
-    """
+    """Each problem as `path: problem`, as for our own tools. `root` names the whole value."""
     path = ".".join(map(str, error.absolute_path))
     match error.validator:
         case "required":
             name = error.message.removesuffix(" is a required property").strip(
                 "'\""
-            )  # told on its own for each name
+            )  # each name is reported separately
             yield f"{path}.{name}: required" if path else f"{name}: required"
         case "anyOf" | "oneOf" if error.context:
             closest = best_match(error.context)

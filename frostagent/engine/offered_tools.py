@@ -1,9 +1,9 @@
-"""Which tools a request holds: never more than MOST_SCHEMAS with those of servers, nor more than
-MOST_CHARACTERS of these.
+"""Chooses the tools of a request: at most MOST_SCHEMAS including those of servers, whose text is at
+most MOST_CHARACTERS.
 
-If there are more, whole servers are left out and named in the description of `use_tools`, with a
-line for each tool. A call of it brings the tools of a server for the rest of the run: which servers
-a run has opened stands in its own messages, so that it is known after a wait as well.
+Beyond that, whole servers are only named in the description of `use_tools`, with one line for each
+tool. A call of it brings a server's tools for the rest of the run. The opened servers are read from
+the run's own messages, so they survive a wait.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from frostagent.types.tools import Tool
 
 MOST_SCHEMAS: Final = 40
 MOST_CHARACTERS: Final = 120_000  # of names, descriptions and schemas: some 30,000 tokens
-MOST_NAMED: Final = 60  # tools of a server that is only named
-LONGEST_LINE: Final = 80  # characters about such a tool
+MOST_NAMED: Final = 60  # tools listed of a server that is only named
+LONGEST_LINE: Final = 80  # characters on each of them
 USE_TOOLS: Final = "use_tools"
 
 
 def servers_of(tools: Iterable[Tool]) -> dict[str, list[Tool]]:
-    """The tools of each server."""
     found: dict[str, list[Tool]] = {}
     for tool in tools:
         if tool.server:
@@ -35,12 +34,11 @@ def servers_of(tools: Iterable[Tool]) -> dict[str, list[Tool]]:
 def choose_tools(
     tools: Sequence[Tool], opened: Sequence[str]
 ) -> tuple[Sequence[Tool], Mapping[str, Sequence[Tool]]]:
-    """The tools whose schemas a request holds, in the order given, and by server those that are
-    only named.
+    """The tools in a request, in the order given, and by server the tools that are only named.
 
-    Those of no server are always held. Then come the servers that were opened, the latest first,
-    then the others in the order of their names, each whole or not at all; only of an opened one
-    that alone is too large a part is held.
+    Tools of no server are always included. Then come opened servers, the latest first, then the
+    others by name, each whole or not at all; only an opened server that is too large on its own is
+    included in part.
     """
     by_server = servers_of(tools)
     own = [tool for tool in tools if not tool.server]
@@ -78,12 +76,12 @@ def _prefix(tools: Sequence[Tool], room: int, characters: int) -> int:
 
 
 def _size(tool: Tool) -> int:
-    """The characters of what a request says of it."""
+    """The characters a tool takes in a request."""
     return len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.parameters)))
 
 
 def describe_servers(description: str, named: Mapping[str, Sequence[Tool]]) -> str:
-    """The description of `use_tools`, with the servers and tools that it can bring."""
+    """The description of `use_tools`, with the servers and tools it can bring."""
     lines = [description]
     for server, tools in sorted(named.items()):
         lines.append(f"server {server}:")
@@ -94,12 +92,11 @@ def describe_servers(description: str, named: Mapping[str, Sequence[Tool]]) -> s
 
 
 def first_line(tool: Tool) -> str:
-    """What the tool is for, in a line."""
     return one_line(tool.description.strip().partition("\n")[0], LONGEST_LINE)
 
 
 def opened_servers(messages: Iterable[Message]) -> tuple[str, ...]:
-    """The servers whose tools a run has asked for, in order."""
+    """The servers whose tools a run has requested, in order."""
     calls = (
         call
         for message in messages

@@ -1,4 +1,4 @@
-"""The registry of tools: which there are, and which can be used now."""
+"""The registry of tools, and which of them can be used now."""
 
 from __future__ import annotations
 
@@ -25,32 +25,28 @@ EVERYWHERE = Terms()
 
 
 class Registry:
-    """Tools by name, and the checks of their calls; a part of it goes by the same rules and
-    quotas.
-    """
+    """Tools by name, and the checks of their calls. A part shares rules and quotas."""
 
     def __init__(self, tools: Iterable[object], *, checks: CallChecks) -> None:
-        """Raises TypeError for what is no tool, ConfigError for two tools of one name."""
+        """Raises TypeError for an invalid tool, ConfigError for two tools of one name."""
         self._tools: dict[str, Tool] = {}
-        self._offered: tuple[Tool, ...] = ()  # those the operator does not deny
-        # of them, those that lack nothing and are allowed; by the ports and the terms of a run
+        self._offered: tuple[Tool, ...] = ()  # tools that the operator does not deny
+        # those of them that lack nothing and are allowed, by a run's ports and terms
         self._allowed: dict[Hashable, tuple[Tool, ...]] = {}
         self._definitions: dict[Hashable, tuple[ToolSpec, ...]] = {}
         self.version = 0  # rises with each change
         self._has_untrusted = False
-        # tools of which the log knows that something they require is not configured
+        # tools already logged as lacking configuration
         self._missed: set[str] = set()
-        self._at_hand: frozenset[type] | None = None  # the capabilities its agents have
+        self._at_hand: frozenset[type] | None = None  # the capabilities of its agents
         self.checks = checks
-        self.hooks = checks.hooks  # of the calls and, in an engine, of its requests and steps
+        self.hooks = checks.hooks  # for calls and, in an engine, for requests and steps
         for tool in tools:
             self.register(tool)
 
     def register(self, source: object, *, replace: bool = False) -> None:
-        """Add a tool, whole or not at all.
-
-        Raises ConfigError for a second tool of one name, unless it replaces it on purpose,
-        TypeError (UnsuitableType) or ValueError for what cannot be one.
+        """Add a tool. Raises ConfigError for a second tool of one name, unless it replaces it on
+        purpose; TypeError (UnsuitableType) or ValueError for an invalid one. Nothing is added then.
         """
         tool = as_tool(source)
         if tool.name in self._tools and not (replace or tool.replaces):
@@ -65,16 +61,14 @@ class Registry:
         self._changed()
 
     def replace(self, source: object) -> None:
-        """Put a tool in the place of the one of its name. Raises KeyError if there is none, else as
-        `register` does.
-        """
+        """Replace the tool of the same name. Raises KeyError, else as `register` does."""
         tool = as_tool(source)
         if tool.name not in self._tools:
             raise KeyError(tool.name)
         self.register(tool, replace=True)
 
     def remove(self, name: str) -> Tool:
-        """Take a tool out, and return it: it is offered and called no more. Raises KeyError."""
+        """Remove and return a tool. Raises KeyError."""
         tool = self._tools.pop(name)
         self._changed()
         return tool
@@ -97,7 +91,6 @@ class Registry:
         return self._tools[name]
 
     def _changed(self) -> None:
-        """Work out anew what is offered."""
         self.version += 1
         self._offered = tuple(
             tool
@@ -109,11 +102,10 @@ class Registry:
         self._definitions.clear()
 
     def get(self, name: str) -> Tool | None:
-        """The tool of this name, if there is one."""
         return self._tools.get(name)
 
     def look_up(self, name: str) -> Tool:
-        """The tool a model calls so. Raises ToolNotFound, in words for the model."""
+        """The tool with the name a model used. Raises ToolNotFound, with a text for the model."""
         if tool := self._tools.get(name):
             return tool
         names = sorted(self._tools)
@@ -128,15 +120,15 @@ class Registry:
         return tuple(self._tools[name] for name in sorted(self._tools))
 
     def part(self, names: Collection[str]) -> Registry:
-        """The tools of these names, by the same rules and quotas."""
+        """A registry of these tools, with the same rules and quotas."""
         return Registry((tool for tool in self.list() if tool.name in names), checks=self.checks)
 
     def permission_of(self, tool: Tool) -> Permission:
-        """The operator's word on this tool, else what it declares."""
+        """What the operator set for this tool, else what it declares."""
         return self.checks.permission(tool)
 
     def unknown_names(self) -> tuple[str, ...]:
-        """The names the operator denies or wants approved that no tool has, sorted."""
+        """Names the operator denies or wants approved that no tool has, sorted."""
         return tuple(sorted(self.checks.named.difference(self._tools)))
 
     def definitions(
@@ -145,11 +137,11 @@ class Registry:
         terms: Terms = EVERYWHERE,
         opened: tuple[str, ...] = (),
     ) -> tuple[ToolSpec, ...]:
-        """The definitions for the model: the tools that can be used with these ports now, are not
-        denied, and that somebody there may have called. Tools of servers for which there is no room
-        are only named, by `use_tools`; those of `opened` servers come first.
+        """The definitions for the model: tools that can be used with these ports now and that
+        someone in the conversation may call. Server tools without room are only named, by
+        `use_tools`; `opened` servers come first.
 
-        The same object for the same tools, so that adapters may remember how they wrote it.
+        Returns the same object for the same tools, so that adapters can cache their own form.
         """
         audiences = tuple(terms.audiences.items())
         there = tuple(ports), terms.denied, terms.highest, audiences, terms.withheld
@@ -187,16 +179,14 @@ class Registry:
     def untrusted_servers(
         self, ports: Collection[type] = (), terms: Terms = EVERYWHERE
     ) -> tuple[str, ...]:
-        """The servers whose descriptions are in requests with these ports on these terms, in full
-        or in a line, and are words from outside.
-        """
+        """The servers whose untrusted descriptions such requests contain."""
         if not self._has_untrusted:
             return ()
         tools = self.usable(ports, terms)
         return tuple(dict.fromkeys(tool.server for tool in tools if tool.untrusted_description))
 
     def _allowed_with(self, ports: Collection[type], terms: Terms) -> tuple[Tool, ...]:
-        """The tools that are there on these terms as long as they are available, by name."""
+        """The tools allowed on these terms, available or not, by name."""
         return tuple(
             tool
             for tool in sorted(self._offered, key=lambda tool: tool.name)
@@ -208,14 +198,12 @@ class Registry:
         )
 
     def all_definitions(self) -> tuple[ToolSpec, ...]:
-        """Every tool as a model would see it, whether it can be used or not, sorted by name; of
-        those of servers as many as a request holds.
-        """
+        """Every tool as a model would see it, by name; server tools up to the limit."""
         return self._specs(self.list(), ())
 
     def check_availability(self, ports: Collection[type] | None = None) -> tuple[ToolStatus, ...]:
-        """Whether each tool can be used now, sorted by name. Without `ports` it is judged with the
-        capabilities of its agents; of tools that no agent has, needs count as met.
+        """Whether each tool can be used now, sorted by name. Without `ports`, by the capabilities
+        of its agents; with no agent, needs count as met.
         """
         statuses = []
         at_hand = self._at_hand if ports is None else ports
@@ -225,9 +213,7 @@ class Registry:
         return tuple(statuses)
 
     def serve(self, agent: str, ports: Collection[type]) -> None:
-        """An agent has these tools from now on, and these capabilities for them. The log is warned,
-        once, of tools that it cannot use.
-        """
+        """Register an agent's capabilities. Warns once of each tool that it cannot use."""
         self._at_hand = (self._at_hand or frozenset()).union(ports)
         missed = {
             tool.name: reason
@@ -240,18 +226,14 @@ class Registry:
         self._missed.update(missed)
 
     def lost(self, ports: Collection[type] = ()) -> ToolStatus | None:
-        """The first critical tool that cannot be used with these ports now; what the operator
-        denies is not missed.
-        """
+        """The first critical tool that cannot be used; denied ones do not count."""
         for tool in self._offered:
             if tool.critical and (reason := self._why_not(tool, ports)):
                 return ToolStatus(tool.name, tool.type, tool.about, available=False, reason=reason)
         return None
 
     def _tell_of_missed(self) -> None:
-        """Tell the log, once for each, what is not offered since something it requires is not
-        configured.
-        """
+        """Log, once for each, the tools that lack required configuration."""
         for tool in self._offered:
             if tool.name not in self._missed and (reason := self.checks.lacks(tool, tool.needs)):
                 self._missed.add(tool.name)

@@ -1,5 +1,5 @@
-"""A run from outside: what it is asked, what it has done so far, what people say into it meanwhile;
-and its transcript made whole, each call followed by its one result, wherever the run broke off.
+"""A run from outside: its question, its progress, and messages added meanwhile. Also repairs
+transcripts, so that each call is followed by exactly one result.
 """
 
 from __future__ import annotations
@@ -36,44 +36,41 @@ from frostagent.words import Words, words_in_force
 
 
 def drain(queue: deque[UserMessage]) -> UserMessage | None:
-    """All that waits in the queue as one message, since two in a row are one to most models; None
-    if nothing does.
-    """
+    """All queued messages as one; None if there are none."""
     if not queue:
         return None
     return joined([queue.popleft() for _ in range(len(queue))])
 
 
-MAX_ANEW = 2  # times a request is broken off for what is said meanwhile
-MAX_OVERTAKEN = 2  # times final words are not said for what was said meanwhile
+MAX_ANEW = 2  # times a request is aborted for new messages
+MAX_OVERTAKEN = 2  # times a final answer is withheld for new messages
 
 
 class Inbox(Protocol):
-    """The lines people say into a run that is answered at its end, in a chat."""
+    """The messages that people add to a running answer in a chat."""
 
     async def read(self, run: Run, state: RunState) -> Run:
-        """Take in what was said so far, before the model reads it; the run as it is asked then."""
+        """Read new messages before the model does. Returns the run for the next request."""
         ...
 
     def record_broken_off(self, model: str, usage: Usage, step: int) -> None:
-        """Count a request that was broken off at this step."""
+        """Count a request that was aborted at this step."""
         ...
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to the engine. `transcript` is everything the model gets to read before its
-    first step, of which some is `counted`; `asked` are the messages of its asker's that it answers.
+    """One question to the engine. `transcript` is all that the model reads before its first step,
+    with token counts in `counted`.
 
-    `heard` says whether the asker has already been told something: then an empty ending is fine.
-    `tidy` makes of what the model said what may be said and kept. `share` is what of its
-    question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
-    an end, too. With an `inbox` whatever steers it is read before its final words are said.
-    `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
-    `terms` say which tools are offered and run there. `leaner` makes it what its next request may
-    be. `words` are the library's own. An answer that it `doubts`, or of which nothing is left, is
-    asked for once more, with the `examples` before the question. Words that are `silence`, given
-    what was taken for it before, are as good as none. `on_delta` is told each answer while it
-    comes. The answer should fit `answer_schema`, if there is one.
+    `asked` has the ids of the asker's messages it answers. `heard` says whether a message was
+    already sent to the asker: an empty ending is fine then. `may_be_silent` allows an empty answer
+    because the bot was not clearly addressed. `tidy` edits the model's message for sending and
+    storing. `share` is the run's part of the budget. With an `inbox`, new messages are read before
+    a final answer. `model` replaces the engine's own, and `temperature` the default; `terms` say
+    which tools are offered. `leaner` adapts the run before each request. An answer that `doubts`
+    rejects, or of which nothing is left, is requested once more, with `examples` before the
+    question. Text that `silence` accepts (given the earlier such text) counts as no answer.
+    `on_delta` receives each answer as it streams in; `answer_schema` is what the answer should fit.
     """
 
     id: str
@@ -111,29 +108,28 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def may_end_empty(self, *, spoilt: bool) -> bool:
-        """Whether it may end without words; `spoilt` are such that had to be cut."""
+        """Whether the run may end without text. `spoilt` means that text was removed."""
         return self.was_heard() or (self.may_be_silent and not spoilt)
 
     def was_heard(self) -> bool:
-        """Whether the asker has already been told something in this run."""
+        """Whether a message was already sent to the asker in this run."""
         return self.heard is not None and self.heard()
 
     def as_allowed_now(self) -> Run:
-        """The run as its next request may be made."""
+        """The run adapted for its next request."""
         return self if self.leaner is None else self.leaner(self)
 
 
 @dataclass(slots=True)
 class RunState:
-    """The progress of a run; owned by the caller, so that it is still there when the run is
-    cancelled.
+    """The progress of a run, owned by the caller, so that it survives a cancellation.
 
-    While it goes on, people may be let in: what they say is read after the next tool calls
-    (`steer`), or once the model is done (`follow_up`; what is steered too late is one, too). What
-    comes after its end stays in the queues. `request` is under way, and nothing was said or begun.
-    `model` was asked last, and offered the tools that are `shown`; None is the engine's own. Once
-    an answer was spoilt its like is asked for with examples; what was `doubted` is the answer where
-    no other comes, what was taken for `silence` is none. `cause` is what made it fail.
+    Messages added meanwhile are read after the next tool calls (`steer`) or once the model is done
+    (`follow_up`, and steering that came too late). Messages after the end stay in the queues.
+    `request` is the current request, as long as the run has added no messages. `model` is the model
+    asked last (None: the engine's own), `shown` the tools it was offered. `is_spoilt` asks for the
+    next answer with examples; `doubted` is the answer if no better one comes; `silence` is the text
+    taken for silence. `cause` is the error that made the run fail.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -154,35 +150,29 @@ class RunState:
     cause: BaseException | None = field(default=None, compare=False)
 
     def steer(self, message: UserMessage) -> None:
-        """Say something into the run: the model reads it with its next request, after the results
-        of its calls.
-        """
+        """Add a message, which the model reads with its next request, after its calls' results."""
         self.steering.append(message)
 
     def follow_up(self, message: UserMessage) -> None:
-        """Ask something more, once what is asked now is answered."""
+        """Queue a question for after the current answer."""
         self.follow_ups.append(message)
 
     def ask_anew(self, *, most: int = MAX_ANEW) -> None:
-        """Break off the request under way, as long as nothing was said or begun, so often at
-        most.
-        """
+        """Abort the current request, at most `most` times; not once the run has added messages."""
         if self.request is not None and self.anew < most:
             self.anew += 1
             self.request.reschedule(asyncio.get_running_loop().time())
             self.request = None
 
     def is_overtaken(self) -> bool:
-        """Whether something was said meanwhile, so that final words are not said; which is
-        counted.
-        """
+        """Whether new messages came, so that the final answer is withheld. Counts it."""
         if not self.steering or self.overtaken == MAX_OVERTAKEN:
             return False
         self.overtaken += 1
         return True
 
     def listen(self, *queues: deque[UserMessage]) -> bool:
-        """Take in what was said; whether there was anything. It changes what a call may give."""
+        """Add queued messages to the transcript; whether there were any. Repeats are forgotten."""
         said = [message for queue in queues if (message := drain(queue)) is not None]
         if said:
             if self.messages and isinstance(last := self.messages[-1], UserMessage):
@@ -194,15 +184,14 @@ class RunState:
         return bool(said)
 
     def forget_doubts(self) -> None:
-        """What was asked is not what it was: nothing that was answered before is an answer now."""
+        """Forget doubted answers: the question has changed."""
         self.is_spoilt, self.doubted = False, ""
 
     def restore(self, suspended: SuspendedRun) -> None:
-        """Stand where the run stood when it began to wait, with as much room for results as was
-        left.
+        """Restore the state from before the wait, with the remaining room for results.
 
-        Begun anew are the counting of repeats (something was done or said meanwhile) and the choice
-        of a model: hooks are asked before every request anyway.
+        Repeats are counted anew, because something was done or said meanwhile, and hooks choose the
+        model again.
         """
         self.messages[:] = suspended.messages
         self.usage, self.steps = suspended.usage, suspended.steps
@@ -214,7 +203,7 @@ class RunState:
     def outcome(
         self, stop: Stop, text: str = "", *, limit: bool = False, error: str = ""
     ) -> Outcome:
-        """How it ends, if it ends here."""
+        """The outcome if the run ends here."""
         return Outcome(
             stop, text, tuple(self.messages), self.usage, self.steps, limit=limit, error=error
         )
@@ -222,40 +211,34 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class NestedObserver:
-    """Takes the events of runs inside a run: each is passed on under the outer one's name, and what
-    they took is its own, too.
-    """
+    """Passes on events of inner runs as the outer run's children, and adds up their usage."""
 
     run: Run
     state: RunState
     observer: Observer
 
     def notice(self, event: RunEvent) -> None:
-        """Take in an event of an inner run."""
         if isinstance(event, StepFinished) and event.completion.usage is not None:
             self.state.usage += event.completion.usage
         self.observer.notice(replace(event, parent=event.parent or self.run.id))
 
 
-# --- transcripts made whole ---------------------------------------------------------------------
+# --- transcript repair ----------------------------------------------------------------------------
 
 INTERRUPTED = ToolUnavailable("unavailable — interrupted").told
 
 
 def close_interrupted(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """A transcript that broke off anywhere, made valid: a missing result is told as interrupted.
+    """Make an interrupted transcript valid: a missing result becomes "interrupted".
 
-    Results count only right after the message that made the calls (vendors use one id again in a
-    later step); all others, second ones and those under another name are dropped. What is valid
-    stays as it is.
+    Results count only right after the message with their calls (vendors reuse ids in later steps);
+    duplicates and those under another name are dropped. A valid transcript is unchanged.
     """
     return tuple(_whole(messages))
 
 
 def close_suspended(suspended: SuspendedRun) -> tuple[Message, ...]:
-    """All that a suspended run which never goes on adds to the transcript; what waited was not
-    done.
-    """
+    """The transcript of a suspended run that never continues; waiting calls were not run."""
     results = (answer for answer in suspended.answers if isinstance(answer, ToolMessage))
     return close_interrupted((*suspended.messages, suspended.message, *results))
 

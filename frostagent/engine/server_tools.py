@@ -1,4 +1,4 @@
-"""Tools of servers, kept in a registry as the server lists them."""
+"""Keeps the tools of servers in a registry, as the servers list them."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ class ToolServer(Protocol):
     def offered(self) -> tuple[Tool, ...]: ...
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Call this method after each change of its tools, as long as its object is there."""
+        """Call this method after each change of the tools. Its object is held weakly."""
         ...
 
     async def first_try(self) -> None:
-        """Return once it is connected, or could not be at the first try."""
+        """Return once the first attempt to connect has succeeded or failed."""
         ...
 
-    async def run(self) -> None:
-        """Stay connected until this is cancelled."""
-        ...
+    async def run(self) -> None: ...
 
 
 def is_server(source: object) -> TypeGuard[ToolServer]:
@@ -53,10 +51,10 @@ def is_server(source: object) -> TypeGuard[ToolServer]:
 
 
 class ServerTools:
-    """Keeps the tools of a server in a registry as the server lists them. `clashes` has a line for
-    each that is left out since the registry has another of its name. `changed` is called after each
-    change of the registry. It lasts as long as somebody holds it; several registries may have the
-    tools of one server.
+    """Mirrors a server's tools in a registry, as long as this object is referenced.
+
+    `clashes` has one line for each tool left out because its name is taken. `changed` is called
+    after each change of the registry. Several registries may share a server.
     """
 
     def __init__(
@@ -72,7 +70,7 @@ class ServerTools:
         self.update()
 
     def update(self) -> None:
-        """Take over the server's list."""
+        """Apply the server's current list."""
         if self._is_withdrawn:
             return
         registry, own, clashes = self._registry, set[str](), list[str]()
@@ -97,7 +95,7 @@ class ServerTools:
             self._changed()
 
     def withdraw(self) -> None:
-        """Take its tools out of the registry, for good."""
+        """Remove its tools from the registry, for good."""
         self._is_withdrawn = True
         for name in self._names:
             if name in self._registry:
@@ -107,7 +105,7 @@ class ServerTools:
 
 @asynccontextmanager
 async def connected(servers: Iterable[ToolServer]) -> AsyncIterator[None]:
-    """All servers, connected side by side while the block runs; it begins once each was tried."""
+    """Connect all servers concurrently; the block begins once each has been tried."""
     servers = tuple(servers)
     raised: Exception | None = None
     async with background(*(server.run() for server in servers)):
@@ -115,14 +113,14 @@ async def connected(servers: Iterable[ToolServer]) -> AsyncIterator[None]:
             await server.first_try()
         try:
             yield
-        except Exception as error:  # noqa: BLE001  # it is raised again, in no group
+        except Exception as error:  # noqa: BLE001  # raised again below, outside of a group
             raised = error
     if raised is not None:
         raise raised
 
 
 def use_tools(registry: Registry) -> Tool:
-    """The tool that brings the tools of a server. Its result is names, in our own alphabet."""
+    """The tool that brings the tools of a server. It returns only names, in our alphabet."""
 
     async def bring(context: ToolContext, server: str) -> str:
         by_server = servers_of(registry.usable(context.ports, context.terms))

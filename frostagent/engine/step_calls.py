@@ -1,6 +1,4 @@
-"""The calls of a step and what they mean for their run: how they enter its transcript, wait in a
-suspended run, or end it.
-"""
+"""The calls of a step and their effect on the run: transcript, suspension, or end."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ CUT_OFF = 'the arguments for "{name}" were cut off (output limit). Send fewer or
 
 
 class StepCalls:
-    """Runs the calls of one answer of the model, and tells the observer of them in call order."""
+    """Runs the calls of one answer, and reports them to the observer in call order."""
 
     def __init__(
         self, toolset: Registry, executor: CallExecutor, *, clock: Clock, observer: Observer
@@ -56,7 +54,7 @@ class StepCalls:
     async def run(
         self, run: Run, state: RunState, answer: StepFinished
     ) -> Outcome | SuspendedRun | None:
-        """Run the calls of an answer; None where the model is to be asked next."""
+        """Run the calls of an answer; None if the model is to be asked next."""
         message = answer.completion.message
         for call in message.tool_calls:
             started = ToolStarted(
@@ -81,7 +79,7 @@ class StepCalls:
     async def resume(
         self, run: Run, state: RunState, suspended: SuspendedRun, decisions: Mapping[str, Decision]
     ) -> Outcome | SuspendedRun | None:
-        """Finish the step that was left, as `run` does; `decisions` are by call id."""
+        """Finish the suspended step, as `run` does; `decisions` are by call id."""
         batch = Batch(suspended.message.tool_calls)
         for index, answer in enumerate(suspended.answers):
             match answer:
@@ -133,11 +131,11 @@ class StepCalls:
     def _settle(
         self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
     ) -> SuspendedRun | None:
-        """The one place where calls enter the transcript: with all their results, at once; not
-        while one waits.
+        """Add the calls with all results to the transcript, unless one waits. Nothing else adds
+        calls.
 
-        What was finished is told in either case: a wait can be long, and a result known now is not
-        lost in it.
+        Finished calls are reported in either case: a wait can be long, and must not lose their
+        results.
         """
         results = batch.results()
         if results is not None:
@@ -150,7 +148,7 @@ class StepCalls:
     async def _after(
         self, run: Run, state: RunState, message: AssistantMessage, batch: Batch, response_id: str
     ) -> Outcome | None:
-        """The end of the run, where the results of a whole step call for it; else None."""
+        """The run's outcome if the step's results end it; else None."""
         for call, executed in batch.finished():
             tool = self._toolset.get(call.name)
             if executed.code == ToolUnavailable.code and tool is not None and tool.critical:
@@ -172,7 +170,7 @@ class StepCalls:
         return None
 
     def _terminate(self, run: Run, state: RunState, results: tuple[ToolMessage, ...]) -> Outcome:
-        """The tools have said it all: to the asker, or else in their results."""
+        """End as all tools want: their results are the answer, unless a message was sent."""
         text = "" if run.was_heard() else "\n".join(result.content for result in results)
         if text:
             state.messages.append(AssistantMessage(text))
@@ -209,7 +207,7 @@ class StepCalls:
 
 
 async def ask_after_step(hooks: Sequence[Hook], event: StepEvent) -> StopRun | None:
-    """All hooks are asked; the first that wants the run to end is heard."""
+    """Run all hooks; the first StopRun counts."""
     answers = [
         await consult(hook.after_step, event) for hook in hooks if hook.after_step is not None
     ]
@@ -217,13 +215,13 @@ async def ask_after_step(hooks: Sequence[Hook], event: StepEvent) -> StopRun | N
 
 
 def asked_in(run: Run, state: RunState) -> tuple[str, ...]:
-    """The messages that a run answers, by their ids: its question's, and what steered it since."""
+    """The ids of the messages a run answers: its question's, and those that steered it."""
     said = (one.sources for one in state.messages if isinstance(one, UserMessage))
     return tuple(dict.fromkeys(chain(run.asked, *said)))
 
 
 def metadata_of_run(run: Run, step: int, response_id: str = "") -> Metadata:
-    """Where a hook is asked: the run, its step, and the model's answer."""
+    """The ids for a hook: the run, its step, and the model's answer."""
     return {
         "run": run.id,
         "step": step,

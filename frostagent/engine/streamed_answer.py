@@ -1,4 +1,4 @@
-"""One answer of the model while it comes: what was told of it, and what is still to be told."""
+"""One answer of the model while it streams in."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from frostagent.types.messages import (
 
 
 class StreamedAnswer:
-    """Passes on the deltas of one answer. What was told of its text, joined, is in the end the text
-    that the engine takes: of a model without deltas, or one that did not tell all, the rest is told
-    then, and what was told of a text that is not taken is discarded.
+    """Passes on the deltas of one answer, so that the joined text equals the final one: missing
+    text is sent at the end, and text that is not used is discarded.
     """
 
     def __init__(self, tell: OnDelta) -> None:
@@ -25,7 +24,7 @@ class StreamedAnswer:
         self._begun = False
 
     def hear(self, delta: Delta) -> None:
-        """Take a delta of the model's; a discard only where there is something to be discarded."""
+        """Pass on a delta; a discard only if something was sent."""
         match delta:
             case TextDelta(text=text):
                 self._text += text
@@ -40,13 +39,13 @@ class StreamedAnswer:
         self._tell(delta)
 
     def discard(self) -> None:
-        """The model is asked once more."""
+        """Discard what was sent: the request is repeated."""
         if self._begun:
             self._text, self._begun = "", False
             self._tell(TextDiscarded())
 
     def settle(self, text: str) -> None:
-        """The answer has ended: its text is this one."""
+        """End the answer with this text."""
         if not text.startswith(self._text):
             self.discard()
         if rest := text[len(self._text) :]:

@@ -1,10 +1,8 @@
-"""Named subagents a run may ask: each has a prompt, a model, tools of its own (none by default),
-and a budget.
+"""Named subagents, each with a prompt, a model, tools (none by default) and a budget.
 
-A subagent is a run inside the asking one, through the same engine: on the same asker's authority,
-in the same conversation, without history. What it takes is counted to the asking run, and it ends
-with that. It can wait for nobody's word, so a call that would need one is denied; and it can ask no
-other subagent.
+A subagent is a run inside the asking one, through the same engine: with the same asker's authority,
+in the same conversation, without history. Its usage counts towards the asking run, and it ends with
+that. It cannot wait for approvals (such calls are denied) or ask other subagents.
 """
 
 from __future__ import annotations
@@ -48,20 +46,18 @@ RULES = (
     "Nobody can answer questions of yours."
 )
 
-PATIENCE = 10.0  # seconds until the asker is told that it takes longer
+PATIENCE = 10.0  # seconds until the asker is asked to wait
 NOT_KEPT = "(facts from elsewhere were told here: ask once more to know them)"
-MARGIN = 30.0  # seconds the tool has beyond the deadline, so that our words about that arrive
+MARGIN = 30.0  # seconds beyond the deadline, so that our error text arrives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subagent:
-    """One of them. `runner` makes the engine that runs it and tells an observer; its steps and
-    deadline (seconds) are known there.
+    """A subagent. `runner` makes its engine, which knows its steps and deadline (seconds).
 
-    `speaks`: its tools may say things in the chat; `ports` are capabilities of their own.
-    `side_effects` of all its tools. `max_tokens`
-    are those of all its requests and answers together, 0 for no limit: beyond them it gets one last
-    request, without tools.
+    `speaks` lets its tools send to the chat; `ports` are its own capabilities. `side_effects`
+    covers all its tools. `max_tokens` limits its requests and answers together (0: no limit);
+    beyond it, one last request follows, without tools.
     """
 
     name: str
@@ -76,14 +72,14 @@ class Subagent:
 
 
 class NamedSubagents:
-    """The `Subagents` port. Names match whatever their case. Their runs are made `leaner` as those
-    of whoever asks.
+    """Implements the `Subagents` port. Names are case-insensitive. `leaner` adapts their runs, like
+    those of the asker.
     """
 
     def __init__(
         self, subagents: Sequence[Subagent] = (), *, clock: Clock, words: Words | None = None
     ) -> None:
-        """`words` are those of their runs; without them, of the runs that ask."""
+        """`words` replace those of the asking run."""
         self._clock = clock
         self._words = words
         self.leaner: Callable[[Run], Run] | None = None
@@ -91,7 +87,7 @@ class NamedSubagents:
         self.replace_all(subagents)
 
     def replace_all(self, subagents: Sequence[Subagent]) -> None:
-        """These are there from now on; who is at work goes on."""
+        """Replace all subagents; running ones continue."""
         self._by_name = {subagent.name.casefold(): subagent for subagent in subagents}
 
     @property
@@ -99,9 +95,7 @@ class NamedSubagents:
         return tuple(sorted(subagent.name for subagent in self._by_name.values()))
 
     def described_tool(self, tool: Tool) -> Tool:
-        """The tool that asks them, told who they are, with the time that the slowest of them
-        has.
-        """
+        """The tool with their names in its description, and the timeout of the slowest."""
         known = [self._by_name[key] for key in sorted(self._by_name)]
         who = "\n".join(f"- {each.name}: {each.description}" for each in known)
         effects = SideEffects.strictest([tool.side_effects, *(each.side_effects for each in known)])
@@ -110,9 +104,7 @@ class NamedSubagents:
         return replace(tool, description=description, timeout=timeout, side_effects=effects)
 
     async def ask(self, context: ToolContext, name: str, content: str) -> ToolResult:
-        """Its words, with a note where its budget cut them short. Raises InvalidArguments,
-        ToolFailed.
-        """
+        """The subagent's answer, with a note if cut short. Raises InvalidArguments, ToolFailed."""
         subagent = self._by_name.get(name.strip().casefold())
         if subagent is None:
             problem = f'subagent_name: there is no "{name[:64]}"; known: {", ".join(self.names)}'
@@ -156,7 +148,7 @@ class NamedSubagents:
         )
 
     async def _ask_for_patience(self, context: ToolContext, name: str) -> None:
-        """Tell the asker, once it takes long, that somebody is at it."""
+        """Notify the asker, after a while, that the subagent is still working."""
         await self._clock.sleep(PATIENCE)
         context.progress(f"{name} is still at it")
         speaker = cast("Speaker | None", context.ports.get(Speaker))
@@ -170,10 +162,8 @@ class NamedSubagents:
 
 @dataclass(slots=True)
 class SubagentObserver:
-    """Follows the run of a subagent: passes on what it tells, and ends it when its tokens are used
-    up.
-
-    `short`: why its answer is not all it would have been.
+    """Passes on a subagent's events, and ends its run at its token limit. `short` has the reasons
+    why its answer is incomplete.
     """
 
     max_tokens: int
@@ -183,7 +173,6 @@ class SubagentObserver:
     short: list[str] = field(default_factory=list)
 
     def notice(self, event: RunEvent) -> None:
-        """Take in an event of the run."""
         if self.tell is not None:
             self.tell(event)
         if isinstance(event, StepFinished):
@@ -207,14 +196,14 @@ class SubagentObserver:
 
 
 def budget_part(context: ToolContext, task: tuple[Message, ...]) -> BudgetShare | None:
-    """The share of the budget for a run inside this call; None where that has no room for it."""
+    """The budget share of a run inside this call; None if there is no room."""
     budget = context.share.budget if isinstance(context.share, BudgetShare) else Budget()
     return budget.part(estimate_messages(task) if budget.limits.tokens else 0.0)
 
 
 @asynccontextmanager
 async def run_alongside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    """Do this while the block runs, and no longer."""
+    """Run this while the block runs, then cancel it."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(work)
         try:
@@ -224,15 +213,13 @@ async def run_alongside(work: Coroutine[None, None, None]) -> AsyncIterator[None
 
 
 def ports_inside(ports: Mapping[type, object], *, speaks: bool) -> dict[type, object]:
-    """The ports of tools in a subagent's run: no other subagents, nobody to ask for a word, and the
-    chat only where it may speak there.
-    """
+    """The ports of a subagent's tools; the chat is among them only if it `speaks`."""
     kept_out = {Approver, Subagents} if speaks else {Approver, Subagents, Speaker}
     return {kind: port for kind, port in ports.items() if kind not in kept_out}
 
 
 async def run_to_the_end(engine: Engine, run: Run, state: RunState) -> Outcome:
-    """Run it; a call that would wait for approval is denied."""
+    """Run it, denying calls that would wait for approval."""
     ended = await engine.run(run, state)
     while isinstance(ended, SuspendedRun):
         denied: dict[str, Decision] = {
@@ -243,9 +230,7 @@ async def run_to_the_end(engine: Engine, run: Run, state: RunState) -> Outcome:
 
 
 def answer_of(subagent: Subagent, outcome: Outcome, watch: SubagentObserver) -> str:
-    """The words of the outcome, or what it has said until its end; a note on what is missing.
-    Raises ToolFailed.
-    """
+    """The outcome's text, or what was said before a failure, with a note. Raises ToolFailed."""
     name, short = subagent.name, list(watch.short)
     text = outcome.text.strip()
     kind = outcome.error.partition(":")[0]
@@ -264,11 +249,10 @@ def answer_of(subagent: Subagent, outcome: Outcome, watch: SubagentObserver) -> 
         raise ToolFailed(f"{name} did not answer within {subagent.deadline:g} s. Say so.")
     if not text and kind in {"empty", ""}:
         raise ToolFailed(f"{name} gave an empty answer. Answer yourself, or say so.")
-    if not text:  # the words behind the kind are a vendor's
+    if not text:  # the text after the kind is the vendor's
         raise ToolFailed(f"{name} could not be reached ({kind}). Say so, politely.")
     return f"{text}\n\n({name} stopped early: {'; '.join(short)}.)" if short else text
 
 
 def spoken_messages(outcome: Outcome) -> list[AssistantMessage]:
-    """The messages the model said on its way."""
     return [message for message in outcome.messages if isinstance(message, AssistantMessage)]

@@ -1,13 +1,12 @@
-"""The code of others as the engine runs it: the bodies of tools, whether they are available, what
-their errors mean; and hooks, checks and approvers, all of which must end when they are cancelled.
+"""Runs users' code: tool bodies, availability, hooks, checks and approvers. All must end when
+cancelled.
 
-Plain functions run in threads of their own, at most `MAX_THREADS` at once. Not in the loop's own
-executor: others need that (the resolver of names does), and a function that never returns would
-keep its place there, and hold up the end of the process.
+Plain functions run in threads of their own, at most `MAX_THREADS`, not in the loop's executor:
+others need that one (such as name resolution), and a function that never returns would occupy it
+and delay the exit of the process.
 
-Coroutines are driven by hand (`ForcedCancel`). `except:` in a loop is soon written, and then
-nothing ends it: neither a deadline nor a stop, and the questions behind it wait for ever. Such a
-coroutine is left where it stands.
+Coroutines are driven manually (`ForcedCancel`): an `except:` in a loop could ignore deadlines and
+stops forever, and block all later questions. Such a coroutine is abandoned.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ Answer = TypeVar("Answer")
 
 async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) -> object:
     """Run the body with checked arguments: a coroutine on the loop, a plain `def` in a thread. A
-    coroutine that does not end when it is cancelled is left as it stands.
+    coroutine that ignores cancellation is abandoned.
     """
     if tool.function is None:
         raise ToolUnavailable(f"{tool.name} has no body, so it cannot run. Do without it.")
@@ -60,7 +59,7 @@ async def run_body(tool: Tool, context: ToolContext, arguments: dict[str, Any]) 
 
 
 def unavailable_reason(tool: Tool) -> str:
-    """Why the tool cannot be used right now, by its own word; empty where it can. Never raises."""
+    """Why the tool says it cannot be used now; empty if it can. Never raises."""
     if tool.function is None:
         return words_in_force().no_body
     if tool.available is None:
@@ -74,7 +73,7 @@ def unavailable_reason(tool: Tool) -> str:
 
 
 def read_availability(answer: object) -> str:
-    """Why not, from what `available` answered: a bool, a text, or both (seeds/004)."""
+    """The reason in what `available` returned: a bool, a text, or both."""
     match answer:
         case (bool(is_there), str(reason)):
             return "" if is_there else reason or words_in_force().not_available
@@ -88,17 +87,17 @@ def read_availability(answer: object) -> str:
             return str(answer)
 
 
-LONGEST = 300  # characters of a tool's own words on what was wrong
+LONGEST = 300  # characters of a tool's error text
 
 Mask = Callable[[str], str]
 
 
 def record_failure(state: CallState, error: BaseException, *, mask: Mask = str) -> None:
-    """Make what was raised the result of the call. Raises again what is none of its business.
+    """Make an exception the call's result. Raises it again if it concerns the task itself.
 
-    A ToolError, and the ValueError of a tool's own code, are told in their words: that is how a
-    tool says what was wrong. Anything else is a bug, whose words are for the log. `mask` takes the
-    secrets out of what is told.
+    The text of a ToolError, or of a ValueError from the tool's code, goes to the model: tools
+    report errors that way. Anything else is a bug, and its text is only logged. `mask` removes
+    secrets.
     """
     isolate(error)
     told = _told(state, error, mask)
@@ -113,9 +112,7 @@ def record_failure(state: CallState, error: BaseException, *, mask: Mask = str) 
 
 
 def error_text(error: ValueError, mask: Mask = str) -> str:
-    """The tool's own words on what was wrong, on one line and without secrets; empty where it says
-    nothing.
-    """
+    """The tool's error text on one line, without secrets."""
     return mask(one_line(mask(str(error)), LONGEST))
 
 
@@ -153,23 +150,18 @@ def _told(state: CallState, error: BaseException, mask: Mask) -> ToolError:
 
 # --- plain functions, in threads ------------------------------------------------------------------
 
-MAX_THREADS = 64  # more than that many calls at once are calls that hang
+MAX_THREADS = 64  # more calls at once means that calls hang
 FULL = "too many calls are under way that have not come back. Do without it."
 
 
 class Threads:
-    """At most so many threads at once; one whose caller has gone still counts until its function
-    returns.
-    """
+    """Limits concurrent threads, including those whose caller is gone."""
 
     def __init__(self, most: int = MAX_THREADS) -> None:
         self._places = threading.BoundedSemaphore(most)
 
     async def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns, or raise what it does.
-
-        Raises ToolUnavailable where all threads are busy.
-        """
+        """Run the function in a thread. Raises ToolUnavailable if all threads are busy."""
         if not self._places.acquire(blocking=False):
             raise ToolUnavailable(FULL)
         loop = asyncio.get_running_loop()
@@ -181,18 +173,18 @@ class Threads:
             error: BaseException | None = None
             try:
                 result = context.run(function, *args, **kwargs)
-            except StopIteration as end:  # no future takes one
+            except StopIteration as end:  # a future cannot hold one
                 error = RuntimeError(f"the function raised {end!r}")
             except BROKEN as raised:
                 error = raised
             finally:
                 self._places.release()
-            with suppress(RuntimeError):  # the loop is closed, nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(settle, result, error)
 
         def settle(result: object, error: BaseException | None) -> None:
             if future.done():
-                return  # the call was given up
+                return  # the call was abandoned
             if error is None:
                 future.set_result(result)
             else:
@@ -200,7 +192,7 @@ class Threads:
 
         try:
             threading.Thread(target=work, daemon=True).start()
-        except RuntimeError as error:  # the system has no more of them
+        except RuntimeError as error:  # the system has no more threads
             self._places.release()
             raise ToolUnavailable(FULL) from error
         return await future
@@ -210,10 +202,7 @@ THREADS = Threads()
 
 
 class Progress:
-    """Where a call's partial results go while it runs. Once closed nothing is told any more.
-
-    A tool in a thread may use it too: what it tells is handed to the loop this was made in.
-    """
+    """Receives a call's partial results until closed. Thread-safe."""
 
     __slots__ = ("_loop", "_tell", "_thread")
 
@@ -233,19 +222,17 @@ class Progress:
             self._tell(partial_result)
 
     def close(self) -> None:
-        """The call is over: what comes late is ignored."""
+        """Ignore all later results."""
         self._tell = None
 
 
-# --- coroutines that have to let go ---------------------------------------------------------------
+# --- coroutines that must end ---------------------------------------------------------------------
 
-PATIENCE = 0.4  # seconds to clean up, and once as many for what goes on inside
+PATIENCE = 0.4  # seconds to clean up, and once more for calls inside
 
 
 async def await_settled(answer: MaybeAwaitable[T], *, name: str) -> T:
-    """What code of others has answered; where that is to be awaited, it has to let go. Raises what
-    it raises.
-    """
+    """Await the answer of users' code if it is awaitable, with forced cancellation."""
     return (
         await ForcedCancel(_awaited(answer), name=name) if inspect.isawaitable(answer) else answer
     )
@@ -258,7 +245,7 @@ async def _awaited(answer: Awaitable[T]) -> T:
 async def consult(
     hook: Callable[[Event], MaybeAwaitable[Answer | None]], event: Event
 ) -> Answer | None:
-    """The hook's answer; None where it breaks, since a run is never broken by one."""
+    """The hook's answer; None if it raises, because hooks never break a run."""
     try:
         return await await_settled(hook(event), name=f"a hook on {type(event).__name__}")
     except BROKEN as broken:
@@ -268,8 +255,8 @@ async def consult(
 
 
 class ForcedCancel(Generic[T]):
-    """Awaited, it is as if the body was awaited in its place, in the same task. Cancelled, the body
-    has `patience` seconds to end; then it is left undone, and whoever waits goes on.
+    """Awaits the body in the same task. On cancellation, the body has `patience` seconds to end;
+    then it is abandoned.
     """
 
     def __init__(
@@ -278,13 +265,12 @@ class ForcedCancel(Generic[T]):
         self._body = body
         self._name = name
         self._patience = patience
-        self.inside = 0  # others that go on in this one: of its subagent's calls
+        self.inside = 0  # nested ones, such as a subagent's calls
         self._alarm: asyncio.TimerHandle | None = None
-        self._cancelled = 0  # how often its task was, when it began
+        self._cancelled = 0  # the task's cancellations when it began
         self._is_over = False
 
     def __await__(self) -> Generator[Any, Any, T]:
-        """The body's result. Raises what it raises."""
         around, task = _around.get(), asyncio.current_task()
         self._cancelled = task.cancelling() if task else 0
         _around.set(self)
@@ -310,8 +296,8 @@ class ForcedCancel(Generic[T]):
             step = yield from self._next(awaited)
 
     def _next(self, awaited: Any) -> Generator[Any, Any, Callable[[], Any]]:
-        """The body's next step, once what it awaits is over. To wait for that by a future of our
-        own lets us go where that is a task which catches its cancellation.
+        """The body's next step, once what it awaits is done. Waiting through a future of our own
+        lets us leave even if the awaited task catches its cancellation.
         """
         is_future = _can_be_awaited(awaited)
         while True:
@@ -323,24 +309,24 @@ class ForcedCancel(Generic[T]):
             except GeneratorExit:
                 self._body.close()
                 raise
-            except BROKEN as error:  # what it waited for has raised it, or somebody cancels
+            except BROKEN as error:  # from what it awaited, or a cancellation
                 if isinstance(error, asyncio.CancelledError):
                     self._hurry()
                     if is_future and awaited.cancel():
-                        continue  # the body hears of it from what it awaits, as in any other task
+                        continue  # the body learns of it from what it awaits, as in any task
                 return partial(self._body.throw, error)
             return partial(self._body.send, None)
 
     def _hurry(self) -> None:
-        """Perhaps it is cancelled: its own time limits, and tasks that it waits for, look the same
-        at first. Raises CancelledError where its time is over.
+        """Start the alarm if the task was cancelled: timeouts and awaited tasks look the same at
+        first. Raises CancelledError once time is up.
         """
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("only what a task awaits can be cancelled")
         if self._is_over:
             self._leave()
-            task.uncancel()  # that was the alarm's
+            task.uncancel()  # the alarm's cancellation
             raise asyncio.CancelledError
         if self._alarm is None and task.cancelling() > self._cancelled:
             self._wait(task, again=True)
@@ -349,7 +335,7 @@ class ForcedCancel(Generic[T]):
         def ring() -> None:
             self._alarm = None
             if task.cancelling() <= self._cancelled:
-                return  # it has seen to that itself, as `asyncio.timeout` does
+                return  # handled by the body itself, as `asyncio.timeout` does
             if again and self.inside:
                 self._wait(task, again=False)
                 return
@@ -366,19 +352,19 @@ class ForcedCancel(Generic[T]):
         )
         try:
             self._body.close()
-        except BROKEN as error:  # not even now
+        except BROKEN as error:  # it still does not end
             logger.debug("%s does not end at all: %r", self._name, error)
 
 
 def _can_be_awaited(awaited: Any) -> bool:
-    """Whether it is a future that a task may await here; asyncio tells of all else itself."""
+    """Whether it is a future that a task may await here; asyncio reports all other cases."""
     if not asyncio.isfuture(awaited) or awaited is asyncio.current_task():
         return False
     return awaited.get_loop() is asyncio.get_running_loop()
 
 
 def _bell(awaited: asyncio.Future[Any]) -> Generator[Any, Any, None]:
-    """Wait until it is over, whatever comes of it."""
+    """Wait until it is done, without its result."""
     rung: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def ring(_: asyncio.Future[Any]) -> None:

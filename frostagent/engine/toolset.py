@@ -1,6 +1,4 @@
-"""The tools of a program: a registry made of plain settings, whose tools can be run by their
-names.
-"""
+"""A registry of tools with plain settings, whose tools can also be run by name."""
 
 from __future__ import annotations
 
@@ -37,21 +35,25 @@ ApprovalHandler: TypeAlias = (
     Callable[[ToolContext, str, Mapping[str, Any]], MaybeAwaitable[bool]]
     | Callable[[str, Mapping[str, Any]], MaybeAwaitable[bool]]
 )
+"""Approves a call by returning True; gets its context (optional), name and arguments."""
 
 
 Subscriber: TypeAlias = Callable[[RunEvent], None]
+"""Receives run events in order. Must not block."""
 
 
 class Toolset(Registry):
-    """The name-keyed registry of tools: each a `Tool`, a typed function, or an object that says all
-    about itself.
+    """Tools by name: each a `Tool`, a typed function, or a self-describing object.
 
-    `deny` and `approve` are the operator's word on tools, by name; `configured` the names of what
-    is configured, for tools that require it. `hooks` are those of the calls and, in an engine, of
-    its requests and steps. The `approver`, a function too, is asked about calls by name and in the
-    runs of agents. The `observer`, a function too, is told of calls by name; those of runs an
-    agent's is told of. `mask` takes secrets out of what tools say was wrong. Raises TypeError for
-    what is no tool, hook or approver, ConfigError for two tools of one name.
+        tools = Toolset([get_weather, delete_file], approve=["delete_file"])
+        result = await tools.execute("get_weather", {"city": "Beijing"})
+
+    `deny` and `approve` name tools that the operator forbids or wants approved; `configured` names
+    present settings, for tools that require them. `hooks` apply to calls and, in an engine, to
+    requests and steps. `approver` decides on calls by name and in agents' runs; `observer` receives
+    calls by name (an agent has its own for its runs). Both may be functions. `mask` removes secrets
+    from tools' errors. Raises TypeError for an invalid tool, hook or approver, ConfigError for two
+    tools of one name.
     """
 
     def __init__(
@@ -82,26 +84,23 @@ class Toolset(Registry):
 
     @property
     def approver(self) -> Approver | None:
-        """Who is asked about calls that need approval; None if nobody is."""
+        """The approver of calls that need one, or None."""
         return self._approver
 
     def beware(self) -> None:
-        """From now on, once a tool has brought words from outside, calls with effects beyond the
-        conversation need approval.
+        """Require approval for calls with effects beyond the conversation once a tool has read text
+        from outside.
         """
         self.checks.beware()
 
     def set_approval_handler(self, handler: ApprovalHandler) -> None:
-        """Let a function say whether a call may run: True, or no. It gets the call's context, its
-        name and arguments, or the last two where it takes no more. Raises TypeError for one that
-        takes neither.
+        """Let a function approve calls: only True allows. It gets the call's context, name and
+        arguments, or just the last two. Raises TypeError for another signature.
         """
         self._approver = FunctionApprover(handler)
 
     def get_executor(self, name: str) -> Callable[..., Awaitable[ToolResult]] | None:
-        """A function that runs the tool of this name: `execute` bound to it, never the bare body.
-        None where there is none.
-        """
+        """A function that runs this tool through `execute`; None if there is no such tool."""
         if name not in self._tools:
             return None
 
@@ -118,12 +117,13 @@ class Toolset(Registry):
         arguments: str | Mapping[str, object] = "",
         context: ToolContext | None = None,
     ) -> ToolResult:
-        """Run a tool by name as an engine would: the whole way, with hooks and permissions. Every
-        failure is a result.
+        """Run a tool by name, with all hooks and permissions. Every failure is a result.
 
-        The approver is the context's, else that of the toolset. Outside a run a call that would
-        have to wait for approval is denied. The result has the call's id, the context's or a new
-        one, and the tool's name; the observer is told of both ends of the call.
+            result = await tools.execute("get_weather", {"city": "Beijing"})
+
+        The approver is the context's, else the toolset's; a call that would have to wait is denied.
+        The result has the call's id (the context's or a new one) and the tool's name. The observer
+        receives start and end of the call.
         """
         context = context or ToolContext(
             run_id="",
@@ -189,25 +189,21 @@ class Toolset(Registry):
 
 
 def as_approver(approver: Approver | ApprovalHandler | None) -> Approver | None:
-    """An approver as it is, or made of a function. Raises TypeError for what is neither."""
+    """An approver, possibly made from a function. Raises TypeError for anything else."""
     if approver is None or callable(getattr(approver, "approve", None)):
         return cast("Approver | None", approver)
     return FunctionApprover(cast("ApprovalHandler", approver))
 
 
 def told_events(observer: Observer | Subscriber) -> Subscriber:
-    """The function to be told of runs: an observer's `notice`, or a function. Raises TypeError for
-    what is neither.
-    """
+    """The function of an observer, or the function itself. Raises TypeError."""
     notice: Any = getattr(observer, "notice", None) or observer
     refuse_coroutines(notice)
     return cast("Subscriber", notice)
 
 
 def refuse_coroutines(function: Callable[..., Any]) -> None:
-    """Raises TypeError for what is no function, or would have to be awaited: who only looks on,
-    nobody waits for.
-    """
+    """Raises TypeError for a coroutine function or a non-callable: observers are not awaited."""
     if not callable(function):
         raise TypeError(
             "whoever looks on is a function, or an object with notice, "
@@ -219,11 +215,11 @@ def refuse_coroutines(function: Callable[..., Any]) -> None:
 
 
 class FunctionApprover:
-    """An `Approver` from a function that answers True or False.
+    """An `Approver` from a function of context, name and arguments, or just the last two. Only True
+    allows.
 
-    It gets the call's context, the tool's name and the arguments, as in seeds/000; one of two
-    parameters the name and the arguments. A plain function runs in a thread, so that it may ask at
-    a terminal, and answers one call after the other. Raises TypeError for what takes neither.
+    A plain function runs in a thread, so that it may prompt at a terminal, and answers one call at
+    a time. Raises TypeError for another signature.
     """
 
     def __init__(self, handler: ApprovalHandler) -> None:
@@ -232,7 +228,6 @@ class FunctionApprover:
         self._turn = threading.Lock()
 
     async def approve(self, request: ApprovalRequest) -> Allow | Deny:
-        """Allowed by True and by nothing else."""
         given = (request.name, request.arguments)
         arguments = (request.context, *given) if self._wants_context else given
         if inspect.iscoroutinefunction(self._handler):
@@ -243,8 +238,8 @@ class FunctionApprover:
         return Allow() if answer is True else Deny("the approval handler said no")
 
     async def _ask_in_thread(self, arguments: tuple[Any, ...]) -> Any:
-        """One question at a time, also where nobody waits for the answer any more; then none is
-        begun.
+        """Ask one question at a time, even after an earlier caller has gone. A caller that has gone
+        is not asked for.
         """
         given_up = threading.Event()
 
@@ -259,9 +254,7 @@ class FunctionApprover:
 
 
 def wants_context(handler: Callable[..., Any]) -> bool:
-    """Whether an approval handler takes the call's context before name and arguments. Raises
-    TypeError.
-    """
+    """Whether the handler takes the context before name and arguments. Raises TypeError."""
     if not callable(handler):
         raise TypeError(
             f"an approver is an object with approve, or a function, not {type(handler).__name__}"

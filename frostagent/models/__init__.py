@@ -1,1 +1,1 @@
-"""Whom to ask, what it costs, and the client."""
+"""Model selection, prices, and the client."""

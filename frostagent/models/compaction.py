@@ -1,7 +1,6 @@
-"""Prompts made shorter: old tool results first, to their head and tail, then whole rounds. Pure and
-deterministic.
+"""Shortens prompts: first old tool results, to head and tail, then whole rounds. Pure.
 
-A cut is made before a user's message only, so a call is never parted from its result.
+Cuts are made only before a user message, so that a call keeps its result.
 """
 
 from __future__ import annotations
@@ -14,28 +13,27 @@ from frostagent.models.request_repairs import earlier_rounds, without_messages, 
 from frostagent.models.tokens import estimate, estimate_message
 from frostagent.types.messages import Message, ModelRequest, SystemMessage, ToolMessage, UserMessage
 
-LONG = 800  # characters: so long a result may be and stay as it is,
-HEAD, TAIL = 400, 200  # else this is left of it
-VERY_LONG = 200  # the same where even the question's own results are too much
+LONG = 800  # characters: shorter results are unchanged,
+HEAD, TAIL = 400, 200  # longer ones keep this much
+VERY_LONG = 200  # the same, if even the current question's results are too large
 SHORT_HEAD, SHORT_TAIL = 80, 40
 LEFT_OUT = "\n[{number} characters left out]\n"
 
-LARGEST_ANSWER = 4096  # tokens left to the answer, at most; of a small window its fourth part
-LEAST_HISTORY = 300.0  # tokens: the last answer, however small the window is
+LARGEST_ANSWER = 4096  # tokens reserved for the answer, at most; a quarter of a small window
+LEAST_HISTORY = 300.0  # tokens: at least the last answer, whatever the window
 
 
 def trim_tool_results(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The messages with their long tool results cut; the very same object where none is long."""
+    """The messages with long tool results cut; the same object if none is long."""
     light = tuple(map(_light, messages))
     return messages if light == messages else light
 
 
 def shrink_request(request: ModelRequest, *, to: float) -> ModelRequest | None:
-    """The request in as many estimated tokens, or as few as it takes; None where nothing can go, or
-    nothing has to.
+    """The request shrunk to `to` estimated tokens, or as far as possible. None if unchanged.
 
-    The results of earlier rounds are cut, then the oldest rounds go, then the results of the latest
-    question are cut, then its pictures go. What the system says and that question stay.
+    In order: results of earlier rounds are cut, the oldest rounds dropped, results of the latest
+    question cut, its pictures dropped. System messages and that question stay.
     """
     if estimate(request) <= to:
         return None
@@ -53,18 +51,18 @@ def shrink_request(request: ModelRequest, *, to: float) -> ModelRequest | None:
 
 
 def prompt_room(window: int) -> int:
-    """The tokens of a context window that a prompt may have."""
+    """The tokens of a context window that a prompt may use."""
     return window - min(LARGEST_ANSWER, window // 4)
 
 
 def history_room(most: float, *, window: int | None, scale: float, around: float) -> float:
-    """How many estimated tokens of a conversation are told again with each question.
+    """The estimated tokens of history to send with each question.
 
-    `most` is what the operator wants to pay for, in the model's own tokens: `scale` is how many it
-    counts where we estimate one. A model that counts fewer gets no more: before it has reported,
-    after each start, that is not known, and what was told would leave. A small window leaves less:
-    what is `around` it (in estimated tokens: the system's words, the tools) and the answer have
-    their place in it, and so has as much again for the question and its tools.
+    `most` is the operator's limit in the model's own tokens, `scale` the model's tokens per
+    estimated token. A scale below 1 gives no more room: it is unknown after a restart, and the
+    history would shrink then. A small window leaves less: what is `around` the history (system
+    messages and tools, in estimated tokens) and the answer must fit, and as much again for the
+    question and its tools.
     """
     paid = most / max(1.0, scale)
     if window is None:
@@ -85,7 +83,7 @@ def _tiny(message: Message) -> Message:
 
 
 def _cut(result: ToolMessage, longest: int, head: int, tail: int) -> ToolMessage:
-    """The result's beginning and end; it is shorter than `longest` then, so it is cut only once."""
+    """The result's head and tail; shorter than `longest`, so it is cut only once."""
     text = result.content
     if len(text) <= longest:
         return result

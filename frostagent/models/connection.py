@@ -1,4 +1,4 @@
-"""A model made of a url, a name and a key."""
+"""Makes a model from a URL, a name and a key."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ async def connect(
     dialect: str = "",
     timeouts: Timeouts | None = None,
 ) -> AsyncIterator[ChatModel]:
-    """A model behind any OpenAI-compatible API, while the block runs; busy servers are asked again.
+    """Connect to a model behind an OpenAI-compatible API. Failed requests are retried.
 
-    `base_url` as the vendor gives it, with or without /v1: where nothing is there, the other is
-    tried. `api_key` may be empty for a local server; `dialect` is found by itself if empty
-    (docs/models.md). Raises ConfigError where the url is none.
+        async with connect("https://api.deepseek.com", "deepseek-chat", key) as model:
+            reply = await Agent(model=model).chat("Hello!")
+
+    `base_url` may have /v1 or not: if nothing answers, the other form is tried. `api_key` may be
+    empty for a local server. An empty `dialect` is detected (docs/models.md). Raises ConfigError
+    for an invalid URL.
     """
     known = Known(InlineThoughts(model), AnswerFormats())
     async with _connected(
@@ -43,7 +46,7 @@ async def connect(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was learnt of a server; it outlives each connection."""
+    """What was learnt about a server; it outlives connections."""
 
     inline_thoughts: InlineThoughts
     answer_formats: AnswerFormats
@@ -80,8 +83,8 @@ async def _connected(
 
 
 class Endpoint:
-    """A model behind a url that connects when it is asked. Fits `ChatModel`: outside of `connected`
-    each request has a connection of its own.
+    """A model behind a URL that connects on demand. Fits `ChatModel`: outside of `connected`, each
+    request has its own connection.
     """
 
     def __init__(self, base_url: str, model: str, api_key: str = "") -> None:
@@ -91,7 +94,7 @@ class Endpoint:
         self._known = Known(InlineThoughts(model), AnswerFormats())
 
     def connected(self) -> AbstractAsyncContextManager[ChatModel]:
-        """The model, with connections that are kept while the block runs."""
+        """The model, with connections kept open during the block."""
         return _connected(
             self._base_url,
             self.name,

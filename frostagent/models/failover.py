@@ -1,9 +1,9 @@
-"""A ChatModel over ChatModels: who is asked next, and what each attempt cost.
+"""A ChatModel over other ChatModels: chooses whom to ask next, and counts each attempt.
 
-A client makes one attempt and classifies its error; `ErrorReactions` has one action for each class,
-and `PendingRequest` holds what was tried. No class can loop: each form of the request is tried
-once, an upstream fails only so often, and all waits share one patience. Somebody in a chat hears
-nothing meanwhile: whoever stalls is not asked again, and after a while nobody who failed is.
+A client makes one attempt and classifies its error. `ErrorReactions` has one action for each class,
+and `PendingRequest` records what was tried. No class can loop: each form of a request is tried
+once, an upstream fails a limited number of times, and all waits share one limit. Because a person
+is waiting, an upstream that stalls is not asked again, and after a while none that failed is.
 """
 
 from __future__ import annotations
@@ -68,20 +68,18 @@ from frostagent.words import changed, words_in_force
 
 logger = logging.getLogger(__name__)
 
-BRIEF = 1.5  # seconds; so long somebody is waited for although another could be asked
-# seconds; so long somebody who is well is waited for, where all who could be asked are not
+BRIEF = 1.5  # seconds worth waiting for an upstream although another is free
+# seconds to wait for a healthy upstream if all free ones are unhealthy
 LONG = 20.0
 
-MOST_IN_VAIN = 3  # requests in a row; from then on, until it answers one, each is made once
+MOST_IN_VAIN = 3  # rejected requests in a row after which no other forms are tried
 
 Change = Callable[[ModelRequest], ModelRequest | None]
-"""Makes a request that may be taken where the other was not, None where it cannot."""
+"""Returns a request that may be accepted instead, or None."""
 
 
 class RequestForm(Enum):
-    """A form of a request that a model may take after it rejected another one; each leaves more
-    out.
-    """
+    """Forms to try after a model rejected a request; each omits more."""
 
     WITHOUT_THESE_PICTURES = auto()
     WITHOUT_PICTURES = auto()
@@ -90,7 +88,7 @@ class RequestForm(Enum):
     QUESTION_ALONE = auto()
 
     def change(self, request: ModelRequest) -> ModelRequest | None:
-        """The request in this form, None if that changes nothing."""
+        """The request in this form; None if unchanged."""
         match self:
             case RequestForm.WITHOUT_THESE_PICTURES | RequestForm.WITHOUT_PICTURES:
                 return without_pictures(request)
@@ -105,9 +103,7 @@ class RequestForm(Enum):
 
 
 class Route(Struct, frozen=True):
-    """Whom to ask, by which key, and how long to wait before, in seconds; `trusted` if all is well
-    there.
-    """
+    """An upstream, a key, and the wait in seconds. `trusted` if both are healthy."""
 
     upstream: Upstream
     line: ModelLine
@@ -115,21 +111,18 @@ class Route(Struct, frozen=True):
     trusted: bool
 
     def hear(self, upstream_said: float, line_said: float) -> None:
-        """They answered, who had said until when not to be asked."""
+        """They answered: clear the waits that they had asked for."""
         self.upstream.hear(upstream_said)
         self.line.hear(line_said)
 
 
 class PendingRequest(Struct):
-    """One request on its way: what has become of it, and what was tried; `patience` is for all
-    waits, in seconds.
+    """One request in progress, and what was tried. `patience` limits all waits, in seconds.
 
-    `began` is when, by the monotonic clock; `stalls` counts those that were waited for in vain.
-    `too_long` are those who said that the request is: it is made shorter for them alone.
-    `current_forms` are those in which models that rejected the request are asked now, `rejected`
-    what they were sent before: the next model gets the request as it was. `doubted` are forms that
-    are tried for no better reason than that a server broke. `reported` are words of errors that
-    stand in the log.
+    `began` is on the monotonic clock; `stalls` counts stalled upstreams. `too_long` has upstreams
+    that need a shorter request. `current_forms` has the form for each upstream that rejected the
+    request, `rejected` what each was sent before; other upstreams get the original. `doubted` has
+    forms tried only because a server failed. `reported` has error texts already logged.
     """
 
     request: ModelRequest
@@ -153,9 +146,7 @@ class PendingRequest(Struct):
     reported: set[str] = set()
 
     def change(self, change: Change, *, times: int = 1) -> bool:
-        """Go on with another request; whether there is one, and it was not made so often
-        already.
-        """
+        """Replace the request, at most `times` times; whether it changed."""
         changed = change(self.request) if self.times_changed[change] < times else None
         if changed is None or changed == self.request:
             return False
@@ -164,9 +155,7 @@ class PendingRequest(Struct):
         return True
 
     def shorten(self, upstream: Upstream) -> bool:
-        """Have the request made shorter for that upstream; whether it can be, and was not
-        already.
-        """
+        """Shorten the request for that upstream, once; whether that is possible."""
         shorter = upstream.shrink(self.request)
         if upstream in self.too_long or shorter is None or shorter == self.request:
             return False
@@ -176,9 +165,8 @@ class PendingRequest(Struct):
     def try_next_form(
         self, upstream: Upstream, sent: ModelRequest, now: float, *forms: RequestForm
     ) -> bool:
-        """Have the upstream, which rejected what it was `sent`, asked in the next of these forms;
-        whether there is one that it did not reject yet. A model that rejects everything is not
-        asked for each form again and again.
+        """Use the next of these forms that the upstream has not rejected; whether there is one. An
+        upstream that rejects everything gets no more forms.
         """
         rejected, begun = self.rejected[upstream], self.current_forms.get(upstream)
         if begun is None and upstream.in_vain >= MOST_IN_VAIN:
@@ -200,15 +188,15 @@ class PendingRequest(Struct):
     def doubt(
         self, upstream: Upstream, sent: ModelRequest, now: float, *forms: RequestForm
     ) -> None:
-        """Have the upstream, which broke over what it was `sent`, asked in the next of these forms:
-        it may have broken for another reason, so an answer is no proof that the form helped.
+        """Try the next form after a server error. The cause may be another one, so an answer does
+        not prove that the form helped.
         """
         if self.try_next_form(upstream, sent, now, *forms):
             self.doubted[upstream] = self.current_forms[upstream]
 
     def remember(self, upstream: Upstream, now: float) -> RequestForm | None:
-        """That upstream answered: what helped is done at once from now on. The form it was asked
-        in, if there was one.
+        """Record that the upstream answered, and in which form, so that later requests start with
+        it. Returns the form, or None.
         """
         form, upstream.in_vain = self.current_forms.get(upstream), 0
         if form is None:
@@ -221,7 +209,7 @@ class PendingRequest(Struct):
         match form:
             case RequestForm.WITHOUT_THESE_PICTURES:
                 pictures = tuple(pictures_of(self.rejected[upstream][-1]))
-                until = math.inf if len(pictures) == 1 else now + BLIND  # of several one is broken
+                until = math.inf if len(pictures) == 1 else now + BLIND  # one of several is broken
                 upstream.refused_pictures.add(pictures, until)
             case RequestForm.WITHOUT_PICTURES:
                 upstream.refused_pictures.add_alike(pictures_of(self.rejected[upstream][-1]), now)
@@ -236,7 +224,7 @@ class PendingRequest(Struct):
         return form
 
     def _clear_suspicions(self, upstream: Upstream, now: float) -> None:
-        """It took the request as it is, so no form that would have changed it is needed."""
+        """Clear suspected forms: the upstream accepted the request without them."""
         if upstream.suspected:
             taken = self.request_for(upstream, now)
             for form in RequestForm:
@@ -244,7 +232,7 @@ class PendingRequest(Struct):
                     del upstream.suspected[form.name]
 
     def _remember_question(self, upstream: Upstream, now: float) -> None:
-        """What was left out may go wrong in other conversations, too, unless it is this one's."""
+        """Remember that calls and pictures fail in general, unless the history may be the cause."""
         if earlier := earlier_rounds(self.request):
             upstream.refused_beginnings.add(earlier)
             return
@@ -253,7 +241,7 @@ class PendingRequest(Struct):
             upstream.refused_pictures.add_alike(pictures_of(self.request), now)
 
     def clean(self) -> bool:
-        """After a content filter: once without pictures, then once without the earlier rounds."""
+        """After a content filter: retry without pictures, then without earlier rounds."""
         if self.change(without_pictures):
             return True
         spoilt = earlier_rounds(self.request)
@@ -263,16 +251,15 @@ class PendingRequest(Struct):
         return True
 
     def request_for(self, upstream: Upstream, now: float) -> ModelRequest:
-        """The request as that upstream takes it, for all we know."""
+        """The request in the form that upstream is known to accept."""
         shorter = upstream.shrink(self.request) if upstream in self.too_long else None
         request = upstream.fit(shorter or self.request, now)
         form = self.current_forms.get(upstream)
         return (form and form.change(request)) or request
 
     def choose(self, now: float) -> Route | None:
-        """Whom to ask now: the first who can be asked at once, else whoever can be asked soonest.
-
-        Who is not well is asked only where nobody who is can be waited for.
+        """The first route that is free, else the one free soonest. Unhealthy ones come only if no
+        healthy one is worth waiting for.
         """
         ways = [way for upstream in self.upstreams if (way := self._way(upstream, now))]
         if len(ways) < 2:
@@ -308,18 +295,18 @@ class PendingRequest(Struct):
         )
 
 
-ATTEMPTS = 4  # failures of one upstream, for one request
-SLOW = 20.0  # seconds; who fails after that is not asked again while there is another
-LONG_ENOUGH = 150.0  # seconds from the question on; whoever has failed is not asked again then
-STALLS = 3  # upstreams, for one request, that are waited for in vain
-# seconds; who asks for more has a clock of its own, or will be asked in vain once an hour
+ATTEMPTS = 4  # failures of one upstream for one request
+SLOW = 20.0  # seconds; an upstream that fails this slowly is retried last
+LONG_ENOUGH = 150.0  # seconds since the question after which failed upstreams are not retried
+STALLS = 3  # stalled upstreams for one request
+# seconds; a longer wait is a wrong clock, or costs one refused request an hour
 LONGEST_REST = 3600.0
-SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is the limit of something else
-CALLED_AGAIN = 2  # times that a model may repeat a tool call that could not be read
-BAD_PICTURE = "invalid_image"  # codes that begin so mean that picture, not pictures
-KIND_OF_PICTURE = "image_kind"  # and so that picture's format or size
-UNEXPLAINED = 500  # a status that some servers have for whatever is wrong, also with a request
-TRIED_AS_IT_IS = 2  # times, before a server that says no more than that is asked otherwise
+SMALLEST_WINDOW = 1024  # tokens; a smaller number in a refusal is another limit
+CALLED_AGAIN = 2  # retries for an unreadable tool call
+BAD_PICTURE = "invalid_image"  # prefix of codes for a broken picture
+KIND_OF_PICTURE = "image_kind"  # prefix of codes for an unsupported format or size
+UNEXPLAINED = 500  # a status that some servers use for any error, even in the request
+TRIED_AS_IT_IS = 2  # attempts before the request is changed for such a server
 OF_PICTURES = re.compile(
     r"image|picture|vision|\bmedia|\bmime|multi-?modal|图片|图像|多模态|视觉", re.IGNORECASE
 )
@@ -328,18 +315,16 @@ TOO_LARGE = 413
 ANY_CAUSE = (RequestForm.WITHOUT_PICTURES, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 HISTORY = (RequestForm.WITHOUT_OWN_FIELDS, RequestForm.CALLS_IN_WORDS, RequestForm.QUESTION_ALONE)
 
-MAX_REASON = 200  # characters of an error that somebody reads on a phone
+MAX_REASON = 200  # characters of an error shown to people
 
 
 def no_owner(line: str) -> None:
-    """There is no owner to tell, so the log has to do."""
+    """Without an owner to alert, log the line."""
     logger.warning("%s", text_for_log(line))
 
 
 class ErrorReactions:
-    """Changes the errand, or closes whoever is not to be asked again for it; `tell` reaches the
-    owner.
-    """
+    """Changes the request, or excludes upstreams from it. `tell` alerts the owner."""
 
     def __init__(
         self, *, clock: Clock, ids: Ids, tell: Callable[[str], None], attempts: int
@@ -358,9 +343,7 @@ class ErrorReactions:
         request: ModelRequest,
         seconds: float,
     ) -> None:
-        """The one action of each class (vendors.md section 7); where it leaves nothing to be done,
-        the next upstream.
-        """
+        """The action for each class of error (vendors.md section 7), else the next upstream."""
         upstream, line, now = way.upstream, way.line, self._clock.monotonic()
         going_on = True
         match error:
@@ -384,7 +367,7 @@ class ErrorReactions:
                 upstream.breaker.fail(now, at_once=seconds >= SLOW)
                 after = error.retry_after if isinstance(error, ModelOverloaded) else None
                 going_on = self._postpone(errand, upstream, upstream, after)
-                if error.code == EMPTY_ANSWER:  # the next model is asked first
+                if error.code == EMPTY_ANSWER:  # ask the next model first
                     errand.not_before[upstream] = max(errand.not_before[upstream], now + 2 * BRIEF)
                 if isinstance(error, ModelOverloaded):
                     self._doubt_request(errand, upstream, request, error)
@@ -431,7 +414,7 @@ class ErrorReactions:
         request: ModelRequest,
         error: ModelOverloaded,
     ) -> None:
-        """Some servers call themselves broken for what is wrong with a request."""
+        """Some servers report an error of their own for a problem with the request."""
         now = self._clock.monotonic()
         if error.status in {None, UNEXPLAINED} and OF_PICTURES.search(str(error)):
             errand.try_next_form(upstream, request, now, RequestForm.WITHOUT_PICTURES)
@@ -445,7 +428,7 @@ class ErrorReactions:
         busy: Upstream | ModelLine,
         after: float | None,
     ) -> bool:
-        """Come back later; False where that was done often or long enough."""
+        """Retry later. False after too many failures, or too long."""
         errand.failures[upstream] += 1
         failures, now = errand.failures[upstream], self._clock.monotonic()
         errand.not_before[busy] = now + 2.0 ** (failures - 1) * (0.75 + self._ids.jitter() / 2)
@@ -457,47 +440,46 @@ class ErrorReactions:
 
     def _report(self, errand: PendingRequest, way: Route, error: ModelError, line: str) -> None:
         if errand.choose(self._clock.monotonic()) is None:
-            return  # the error gets out, and whoever gets it tells the owner
+            return  # the error is raised, and its receiver alerts the owner
         name, number = way.upstream.name, way.upstream.lines.index(way.line) + 1
         reason = " ".join(str(error).split())[:MAX_REASON]
         told = line.format(name=name, number=number, kind=error.kind, reason=reason)
         self._tell(changed(told, Quoting))
 
 
-PATIENCE = 60.0  # seconds; a vendor that asks for more is not waited for: a person is
-ANSWER = 300  # tokens; what is reserved for an answer
+PATIENCE = 60.0  # seconds; a longer requested wait is not honoured, because a person is waiting
+ANSWER = 300  # tokens reserved for an answer
 
 
 class UsageMeter(Protocol):
-    """Counts requests, and what they take, for whoever pays for them."""
+    """Counts requests and their usage for billing."""
 
     async def reserve(
         self, model: str, estimate: Callable[[], Usage], allowance: Allowance | None = None
     ) -> int:
-        """Note what a request will take, before it is made; the number of the note, 0 where none
-        was made. Raises DaySpent where the request may not be made.
+        """Reserve a request's usage before it is sent. Returns the reservation's number, 0 for
+        none. Raises DaySpent.
         """
         ...
 
     def release(self, number: int) -> None:
-        """The request with this note took nothing."""
+        """Cancel a reservation: the request used nothing."""
         ...
 
     def charge(self, model: str, usage: Usage, allowance: Allowance | None = None) -> None:
-        """A request took this, and nobody gets its answer."""
+        """Charge for a request whose answer is discarded."""
         ...
 
     def count(self, attempt: Attempt) -> None:
-        """An attempt ended."""
+        """Count a finished attempt."""
         ...
 
 
 class Failover:
-    """Asks upstreams in order until one answers; every other end is one ModelError.
+    """Asks upstreams in order until one answers. Any other end is one ModelError.
 
-    Retry-After is honoured up to `patience` seconds, counted over all waits of one request; without
-    it the waits are about 1, 2, 4 s, and with it no shorter. An answer is only handed on whole, so
-    asking again never repeats anything said.
+    Retry-After is honoured up to `patience` seconds over all waits of a request; otherwise waits
+    are about 1, 2, 4 s. Answers are passed on whole, so retries repeat nothing.
     """
 
     def __init__(
@@ -512,11 +494,10 @@ class Failover:
         attempts: int = ATTEMPTS,
         patience: float = PATIENCE,
     ) -> None:
-        """`vision` are asked, in order, where the request has pictures; empty: the same as for any
-        other.
+        """`vision` upstreams are asked for requests with pictures; if empty, the usual ones are.
 
-        `tell` reaches the owner: what only they can mend, where the request could go on by another
-        way; else the error that gets out tells it. `meter` counts every attempt, and what it took.
+        `tell` alerts the owner to problems only they can fix, if the request continues elsewhere;
+        otherwise the raised error reports them. `meter` counts every attempt and its usage.
         """
         self._upstreams = tuple(upstreams)
         self._vision = tuple(vision)
@@ -528,26 +509,26 @@ class Failover:
 
     @property
     def name(self) -> str:
-        """Whom it asks first."""
+        """The name of the first upstream."""
         return self._upstreams[0].name
 
     @property
     def upstreams(self) -> tuple[Upstream, ...]:
-        """All it asks, in order; those for pictures last."""
+        """All upstreams, in order; those for pictures last."""
         return (*self._upstreams, *self._vision)
 
     def first(self, request: ModelRequest) -> Upstream:
-        """Who would be asked first."""
+        """The upstream that would be asked first."""
         return self._order(request)[0]
 
     def estimate(self, request: ModelRequest) -> tuple[str, Usage]:
-        """Who would be asked first, and what is reserved for that."""
+        """The upstream that would be asked first, and the usage to reserve."""
         upstream = self.first(request)
         fitting = upstream.fit(request, self._clock.monotonic())
         return upstream.name, upstream.reading(fitting, answer=ANSWER)
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whoever does. Raises the last ModelError; DaySpent at once."""
+        """Answer with any upstream. Raises the last ModelError; DaySpent at once."""
         errand = PendingRequest(
             self._spoilt.left_out_of(request),
             self._order(request),
@@ -568,16 +549,14 @@ class Failover:
         raise errand.error
 
     def _order(self, request: ModelRequest) -> tuple[Upstream, ...]:
-        """Whom to ask; last of all those whose answer to this was empty."""
+        """The upstreams in order; those that gave an empty answer come last."""
         asked = self._vision if self._vision and has_pictures(request) else self._upstreams
         if not request.passed_over:
             return asked
         return tuple(sorted(asked, key=lambda upstream: upstream.name in request.passed_over))
 
     async def _wait(self, errand: PendingRequest, way: Route) -> bool:
-        """Wait until that way is open; False where that would be too long. Nobody is refused
-        without being tried.
-        """
+        """Wait until the route is free; False if that is too long. The first try is made anyway."""
         if way.wait <= 0 or (errand.error is None and way.wait > self._patience):
             return True
         if errand.waited + way.wait > self._patience:
@@ -588,7 +567,7 @@ class Failover:
         return True
 
     async def _ask(self, errand: PendingRequest, way: Route) -> Completion | None:
-        """One attempt; None where there is to be another."""
+        """Make one attempt; None to try again."""
         upstream, line = way.upstream, way.line
         started = self._clock.monotonic()
         request = errand.request_for(upstream, started)
@@ -608,7 +587,7 @@ class Failover:
             )
             if (words := str(error)) not in errand.reported:
                 errand.reported.add(words)
-                # the vendor's words, who may repeat what people said
+                # the vendor's text may repeat what users said
                 logger.debug("%s: %s", upstream.name, words)
             errand.error = error
             seconds = self._clock.monotonic() - started
@@ -618,7 +597,7 @@ class Failover:
         upstream.breaker.succeed()
         line.breaker.succeed()
         if completion.finish is FinishReason.CONTENT_FILTER and errand.clean():
-            if completion.usage:  # nobody gets it
+            if completion.usage:  # the answer is discarded
                 self._charge(upstream.name, completion.usage, request.allowance)
             errand.error = ContentFiltered(completion.refusal or "the vendor filtered the answer")
             return None
@@ -635,7 +614,7 @@ class Failover:
         )
 
     async def _attempt(self, way: Route, request: ModelRequest) -> Completion:
-        """The answer, with what it cost; it is counted, whatever comes of it."""
+        """The answer with its cost. The attempt is counted in any case."""
         upstream = way.upstream
         estimate = partial(upstream.reading, request, answer=ANSWER)
         meter, reserved = self._meter, 0
@@ -674,7 +653,7 @@ class Failover:
                 meter.count(Attempt(upstream.name, outcome, seconds, completion, status))
 
     def _break_off(self, way: Route, request: ModelRequest, reserved: int) -> None:
-        """Count an attempt that somebody broke off, who may do that himself."""
+        """Count an attempt that was aborted from outside, unless the caller does."""
         name, usage = way.upstream.name, way.upstream.reading(request, reserved=reserved)
         if request.allowance is None or not request.allowance.record_broken_off(name, usage):
             self._charge(name, usage)
@@ -687,12 +666,10 @@ class Failover:
         if self._meter is not None:
             self._meter.charge(name, usage, allowance)
 
-    # --- beginnings that a vendor refuses ---------------------------------------------------------
+    # --- history that a vendor refuses ------------------------------------------------------------
 
     def _remember(self, errand: PendingRequest, completion: Completion) -> None:
-        """Note the rounds that the filter refused: they are left out from now on, else each step
-        is asked twice.
-        """
+        """From now on, omit the rounds that the filter refused, to avoid asking twice."""
         if errand.spoilt and completion.finish is not FinishReason.CONTENT_FILTER:
             logger.warning(
                 "%s: %d messages are left out, a content filter refuses them",

@@ -1,7 +1,7 @@
-"""The table of models (`models.toml`): context windows, what tokens cost, who sees pictures.
+"""The table of models (`models.toml`): context windows, token prices, vision.
 
-An operator's own rows (LLM_PRICES) come before ours. What is in neither has no window, no price and
-no eyes: nothing is guessed.
+An operator's rows (LLM_PRICES) take precedence. Nothing is guessed: an unlisted model has no
+window, no price and no vision.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MILLION = 1_000_000
 DOLLAR = "USD"
 
 EDITION = re.compile(r"(-(\d[\d-]*|latest|preview|exp))*")
-"""What may follow a model's name without making it another model."""
+"""What may follow a model's name without naming another model."""
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ModelRow(BaseModel):
-    """One model; its keys are explained at the head of `models.toml`."""
+    """One model. The keys are explained at the top of `models.toml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,20 +50,20 @@ class ModelRow(BaseModel):
         return self
 
     def names(self, model: str) -> bool:
-        """Whether this row is about a model of that name, whoever serves it."""
+        """Whether this row is for a model of that name, on any host."""
         found = model.lower().rsplit("/", 1)[-1].partition(":")[0]
         name = self.name.lower()
         return found.startswith(name) and EDITION.fullmatch(found[len(name) :]) is not None
 
     def holds_at(self, host: str) -> bool:
-        """Whether the prices are that host's."""
+        """Whether the prices apply to that host."""
         return not self.hosts or any(
             host == known or host.endswith("." + known) for known in self.hosts
         )
 
 
 class ModelTable(BaseModel):
-    """A file of rows; `rates` are units of a currency for one US dollar."""
+    """A file of rows. `rates` are units of a currency per US dollar."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -73,16 +73,14 @@ class ModelTable(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens; `cached` is for those of the prompt that came from the
-    vendor's cache.
-    """
+    """US dollars per million tokens. `cached` is for prompt tokens from the vendor's cache."""
 
     prompt: float
     cached: float
     completion: float
 
     def of(self, usage: Usage) -> float:
-        """The price of that many tokens, in US dollars."""
+        """The price of that usage in US dollars."""
         cached = min(usage.cached, usage.prompt)
         fresh = usage.prompt - cached
         return (
@@ -92,12 +90,12 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class KnownModels:
-    """The tables of models; the first that knows something wins."""
+    """The tables of models; the first with a value wins."""
 
     tables: tuple[ModelTable, ...] = ()
 
     def window(self, model: str) -> int | None:
-        """How many tokens the model takes, prompt and answer together; None where nobody knows."""
+        """The model's context window in tokens, prompt and answer together; None if unknown."""
         found = (
             row.context
             for table in self.tables
@@ -107,12 +105,12 @@ class KnownModels:
         return next(found, None)
 
     def sees(self, model: str) -> bool:
-        """Whether the model takes pictures; not where nobody knows."""
+        """Whether the model accepts pictures; False if unknown."""
         rows = (row for table in self.tables for row in table.model if row.names(model))
         return next((row.pictures for row in rows if row.pictures is not None), False)
 
     def price(self, model: str, host: str) -> Price | None:
-        """The price of the model at that host (a port may follow); None where nobody knows."""
+        """The model's price at that host (with or without a port); None if unknown."""
         host = host.lower().partition(":")[0]
         for table in self.tables:
             for row in table.model:
@@ -132,9 +130,7 @@ class KnownModels:
 
 
 def read_known(file: Path | None = None) -> KnownModels:
-    """The tables: the operator's file, if there is one, before ours. Raises ConfigError for a file
-    with a mistake.
-    """
+    """The operator's table, if any, before the built-in one. Raises ConfigError for a bad file."""
     ours = _built_in()
     return KnownModels((_read(file, ours.rates), ours) if file else (ours,))
 
@@ -145,7 +141,7 @@ def _built_in() -> ModelTable:
 
 
 def _read(file: Path, rates: Mapping[str, float]) -> ModelTable:
-    """A file; `rates` are those it may count on beside its own."""
+    """Read a file. `rates` are available in addition to its own."""
     mend = "Write its rows as docs/models.md describes them"
     try:
         table = ModelTable.model_validate(tomllib.loads(file.read_text("utf-8-sig")))
@@ -159,7 +155,7 @@ def _read(file: Path, rates: Mapping[str, float]) -> ModelTable:
         raise ConfigError(
             Problem("LLM_PRICES", f"{file} has a mistake at {place}: {first['msg']}", mend)
         ) from None
-    except ValueError as error:  # no TOML, or no UTF-8
+    except ValueError as error:  # not TOML, or not UTF-8
         raise ConfigError(Problem("LLM_PRICES", f"{file} is not TOML ({error})", mend)) from None
     known = {DOLLAR, *table.rates, *rates}
     for row in table.model:

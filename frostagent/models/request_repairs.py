@@ -1,6 +1,4 @@
-"""A request changed so that a model takes it after all; each gives None where there is nothing to
-change.
-"""
+"""Changes a request that a model refused. Each function returns None if nothing changes."""
 
 from __future__ import annotations
 
@@ -30,14 +28,13 @@ CALL_MADE = "You called the tool {name} with {arguments}"
 RESULT_READ = "{call}, and its result was:"
 TOLD_CALL = re.compile(r"You called the tool \S+ with \{")
 RESULT_QUOTE = "| "
-"""Begins each line of a result that is told as text: no line of it can pass for a person's."""
+"""Begins each line of a result written as text, so that none can pass for a user's."""
 
 
 def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ...]:
-    """The messages with a notice at their end; it is for one request only and never becomes
-    history.
+    """The messages with a notice at the end, for one request only.
 
-    It joins a user message that stands last: strict servers refuse two in a row
+    It is merged with a final user message: strict servers refuse two in a row
     (`docs/protocol/vendors.md` 6.4).
     """
     match messages[-1] if messages else None:
@@ -53,7 +50,7 @@ def with_notice(messages: tuple[Message, ...], notice: str) -> tuple[Message, ..
 def without_pictures(
     request: ModelRequest, is_refused: Callable[[str], bool] = lambda _: True
 ) -> ModelRequest | None:
-    """The request with words in the place of those pictures; None for one that is about them."""
+    """The request with text in place of those pictures; None for one about its pictures."""
     if request.about_pictures or not any(map(is_refused, pictures_of(request))):
         return None
     messages = tuple(_without_pictures(message, is_refused) for message in request.messages)
@@ -61,12 +58,11 @@ def without_pictures(
 
 
 def has_pictures(request: ModelRequest) -> bool:
-    """Whether any message shows a picture."""
     return any(True for _ in pictures_of(request))
 
 
 def pictures_of(request: ModelRequest) -> Iterator[str]:
-    """All pictures that the messages show, as data urls."""
+    """All pictures in the messages, as data URLs."""
     for message in request.messages:
         if isinstance(message, UserMessage | ToolMessage):
             yield from message.images
@@ -84,9 +80,7 @@ def _without_pictures(message: Message, is_refused: Callable[[str], bool]) -> Me
 
 
 def without_vendor_fields(request: ModelRequest) -> ModelRequest | None:
-    """The request without anything that belongs to one vendor: reasoning, and fields beside the
-    calls.
-    """
+    """The request without vendor-specific fields: reasoning, and extras of calls."""
     messages = tuple(map(_plain, request.messages))
     return None if messages == request.messages else replace(request, messages=messages)
 
@@ -99,11 +93,9 @@ def _plain(message: Message) -> Message:
 
 
 def calls_as_words(request: ModelRequest) -> ModelRequest | None:
-    """The request in the plainest form there is: people and the model speak in turn, and calls with
-    their results are told as text.
+    """The request in the plainest form: user and assistant alternate, calls and results are text.
 
-    They are told in a user message, also the calls: a model would repeat as text what its own
-    messages have as text.
+    Calls are described in user messages, because a model would imitate its own messages.
     """
     plainest: list[Message] = []
     calls: list[ToolCall] = []
@@ -130,7 +122,7 @@ def calls_as_words(request: ModelRequest) -> ModelRequest | None:
 
 
 def _tell(told: list[Message], message: Message) -> None:
-    """Add the message, to the last one if that is of the same role."""
+    """Add the message, merged with the last one if the role is the same."""
     match told[-1] if told else None, message:
         case UserMessage() as last, UserMessage():
             told[-1] = UserMessage(
@@ -160,12 +152,12 @@ def _made(call: ToolCall) -> str:
 
 
 def is_told_call(text: str) -> bool:
-    """Whether a model says back how it was told of a call."""
+    """Whether the text imitates how `calls_as_words` describes a call."""
     return TOLD_CALL.match(text.lstrip()) is not None
 
 
 def question_in_words(request: ModelRequest) -> ModelRequest | None:
-    """The latest question alone, in the plainest form, without pictures."""
+    """Only the latest question, in the plainest form, without pictures."""
     changed = latest_round(request) or request
     changed = without_pictures(changed) or changed
     changed = calls_as_words(changed) or changed
@@ -173,23 +165,22 @@ def question_in_words(request: ModelRequest) -> ModelRequest | None:
 
 
 def with_call_error(request: ModelRequest) -> ModelRequest:
-    """The request with a word on what was wrong with the call."""
+    """The request with a notice that the call was unreadable."""
     return replace(request, messages=with_notice(request.messages, CALL_AGAIN))
 
 
 def latest_round(request: ModelRequest) -> ModelRequest | None:
-    """The system's words and the latest question with what followed: the question is never part of
-    what goes.
+    """System messages and the latest question with what follows.
 
-    A user message that stands last behind a result may be a notice of ours on the question before
-    it, so there one more round stays.
+    A final user message after a result may be a notice on the previous question, so one more round
+    is kept then.
     """
     earlier = earlier_rounds(request)
     return without_messages(request, earlier) if earlier else None
 
 
 def earlier_rounds(request: ModelRequest) -> tuple[Message, ...]:
-    """The messages between the system's words and the latest question."""
+    """The messages between the system messages and the latest question."""
     messages, begin = request.messages, _beginning(request)
     questions = [
         index for index, message in enumerate(messages) if isinstance(message, UserMessage)
@@ -206,7 +197,7 @@ def earlier_rounds(request: ModelRequest) -> tuple[Message, ...]:
 
 
 def without_messages(request: ModelRequest, earlier: tuple[Message, ...]) -> ModelRequest:
-    """The request without these messages, which stand first behind the system's words."""
+    """The request without these messages, which directly follow the system messages."""
     begin = _beginning(request)
     messages = request.messages
     return replace(request, messages=(*messages[:begin], *messages[begin + len(earlier) :]))
@@ -215,9 +206,7 @@ def without_messages(request: ModelRequest, earlier: tuple[Message, ...]) -> Mod
 def request_beginnings(
     request: ModelRequest, lengths: Iterable[int]
 ) -> Iterable[tuple[Message, ...]]:
-    """The first so many messages behind the system's words, for each length that leaves a question
-    behind it.
-    """
+    """Prefixes of these lengths, after the system messages, if a question follows."""
     begin = _beginning(request)
     for length in lengths:
         end = begin + length
@@ -226,7 +215,7 @@ def request_beginnings(
 
 
 def _beginning(request: ModelRequest) -> int:
-    """The index of the first message that is not the system's."""
+    """The index of the first message that is not a system message."""
     messages = request.messages
     return next(
         (index for index, message in enumerate(messages) if not isinstance(message, SystemMessage)),

@@ -1,8 +1,7 @@
-"""How many tokens a request will be, without anybody's tokenizer: so much for each letter, digit
-and CJK character.
+"""Estimates tokens without a tokenizer: a weight for each letter, digit and CJK character.
 
-The figures fit what vendors counted in recorded exchanges (`test_tokens.py` says how well). How
-one model counts differently is learned from the usage it reports: `Scale`.
+The weights fit token counts in recorded exchanges (`test_tokens.py` measures how well). `Scale`
+learns a model's deviation from the usage it reports.
 """
 
 from __future__ import annotations
@@ -26,37 +25,34 @@ LETTER = 0.22
 DIGIT = 0.5
 SIGN = 0.45
 BLANK = 0.06
-CJK = 0.7  # about 1.5 characters a token (vendors.md section 8)
-OTHER = 0.9  # emoji are more, Cyrillic is less
+CJK = 0.7  # about 1.5 characters per token (vendors.md section 8)
+OTHER = 0.9  # emoji take more, Cyrillic takes less
 
-REQUEST = 3.0  # around everything
-MESSAGE = 4.0  # around each message
-CALL = 8.0  # around each tool call
-TOOL = 8.0  # around each tool
-TOOLS = 200.0  # what vendors tell a model about tools at all, 20 to 500
-PICTURE = 1000.0  # one of moderate size, as most vendors count it
+REQUEST = 3.0  # per request
+MESSAGE = 4.0  # per message
+CALL = 8.0  # per tool call
+TOOL = 8.0  # per tool
+TOOLS = 200.0  # vendors' own text about tools, 20 to 500
+PICTURE = 1000.0  # a picture of moderate size, for most vendors
 
-LEARNING = 0.3  # how much the latest usage counts against all before
-BOUNDS = (0.5, 3.0)  # a vendor that reports more or less than this counts something else
+LEARNING = 0.3  # weight of the latest usage
+BOUNDS = (0.5, 3.0)  # a vendor that reports more or less counts something else
 
 WEIGHTS: tuple[tuple[bytes, float], ...] = (
     (string.ascii_letters.encode(), LETTER),
-    (bytes(range(0x80, 0xC0)), 0.0),  # the further bytes of a character
+    (bytes(range(0x80, 0xC0)), 0.0),  # continuation bytes
     (bytes((*range(0xE3, 0xEE), 0xEF)), CJK),  # U+3000 to U+DFFF and the full-width forms
     (string.whitespace.encode(), BLANK),
     (string.digits.encode(), DIGIT),
     (bytes((*range(0xC2, 0xE3), 0xEE, *range(0xF0, 0xF5))), OTHER),
 )
-"""What a character counts, by its first byte in UTF-8, the most frequent first; all the rest are
-signs.
-"""
+"""The weight of a character by its first UTF-8 byte; all others are signs."""
 
 
 def estimate_text(text: str) -> float:
-    """The tokens of a text. Each character adds the same wherever it stands, so longer texts never
-    have fewer.
+    """The tokens of a text. A character's weight does not depend on its position.
 
-    Each kind is taken out of the text in turn: what it is shorter by is how many there were.
+    Each kind is removed from the text in turn; the difference in length is its count.
     """
     left = text.encode("utf-8", "surrogatepass")
     tokens, length = 0.0, len(left)
@@ -68,29 +64,23 @@ def estimate_text(text: str) -> float:
 
 
 def estimate(request: ModelRequest) -> float:
-    """The tokens of a request as an average model counts them; its reasoning is not counted: few
-    send it back.
-    """
+    """The tokens of a request for an average model, without reasoning, which is rarely sent."""
     rest, known = _without(request.counted, request.messages)
     return REQUEST + known + estimate_messages(rest) + _estimate_tools(request.tools)
 
 
 def _without(counted: Counted, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], float]:
-    """The messages whose tokens nobody knows yet, and the tokens of the others. Messages that are
-    the very same are found to be so in no time.
-    """
+    """The messages without a known count, and the others' tokens. Fast for identical ones."""
     begin, end = counted.place, counted.place + len(counted.messages)
-    if messages[begin:end] != counted.messages:  # somebody made others of them
+    if messages[begin:end] != counted.messages:  # the messages were changed
         return messages, 0.0
     return messages[:begin] + messages[end:], counted.tokens
 
 
 def estimate_messages(messages: Collection[Message]) -> float:
-    """The tokens of a part of a transcript. All it says is counted as one text: that takes the
-    least time.
-    """
+    """The tokens of part of a transcript. Its texts are counted as one, for speed."""
     tokens, texts = MESSAGE * len(messages), []
-    for message in messages:  # of a whole history: class patterns take twice the time
+    for message in messages:  # a whole history: class patterns take twice as long
         if isinstance(message, SystemMessage):
             tokens += _estimate_system(message.text)
             continue
@@ -105,12 +95,11 @@ def estimate_messages(messages: Collection[Message]) -> float:
 
 
 def estimate_message(message: Message) -> float:
-    """The tokens of one message of a transcript."""
     return estimate_messages((message,))
 
 
 def estimate_answer(message: AssistantMessage) -> float:
-    """The tokens a model wrote for this answer, its thoughts among them; 0 if it wrote nothing."""
+    """The tokens of an answer including its reasoning; 0 if it is empty."""
     thoughts = estimate_text(message.reasoning.text) if message.reasoning else 0.0
     said = estimate_message(message) if message.text or message.tool_calls else 0.0
     return thoughts + said
@@ -118,7 +107,7 @@ def estimate_answer(message: AssistantMessage) -> float:
 
 @lru_cache(maxsize=4096)
 def _estimate_system(text: str) -> float:
-    """A system prompt is long, and the same in every request of a conversation."""
+    """Cached: a system prompt is long, and repeated in every request."""
     return estimate_text(text)
 
 
@@ -134,9 +123,7 @@ def _estimate_tool(tool: ToolSpec) -> float:
 
 @dataclass(slots=True)
 class Scale:
-    """How many tokens one model counts where we estimate one, from what it reports; 1 until it has
-    reported.
-    """
+    """A model's tokens per estimated token, from reported usage; 1 until known."""
 
     factor: float = 1.0
     _known: bool = False
@@ -146,7 +133,7 @@ class Scale:
         return round(estimated * self.factor)
 
     def learn(self, estimated: float, reported: int) -> None:
-        """The model counted so many; the latest counts most, and 0 is no count."""
+        """Learn from a reported count. The latest weighs most; 0 is ignored."""
         if reported <= 0 or estimated <= 0:
             return
         low, high = BOUNDS

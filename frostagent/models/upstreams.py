@@ -1,6 +1,4 @@
-"""One model at one place, asked by one or more keys: how well it is, and what it has turned out not
-to take.
-"""
+"""The state of one model at one host, with one or more keys: its health and its limits."""
 
 from __future__ import annotations
 
@@ -30,13 +28,11 @@ NOTHING_TO_TRY = nullcontext()
 
 @dataclass(slots=True, kw_only=True)
 class Breaker:
-    """Opens after `threshold` failures in a row and rests; then one probe decides whether it closes
-    again.
+    """A circuit breaker: opens after `threshold` failures in a row, then lets one probe through.
 
-    `rest` is in seconds; it doubles with each opening in a row, up to `longest`. Times are the
-    clock's monotonic ones. Whoever asks does so within `asking`, and says `succeed` or `fail` if
-    that told anything; while it is not closed, all who ask are probes, also those who had nobody
-    else to ask.
+    `rest` is in seconds and doubles with each opening in a row, up to `longest`. Times are
+    monotonic. Requests run within `asking`, followed by `succeed` or `fail` if the outcome is
+    conclusive. While it is not closed, all requests are probes, even those without an alternative.
     """
 
     threshold: int = 3
@@ -48,15 +44,15 @@ class Breaker:
     _probes: int = 0
 
     def allows(self, now: float) -> bool:
-        """Whether it may be asked: closed, or its rest is over and nobody else is trying it."""
+        """Whether to ask: closed, or rested and without another probe."""
         return self._until is None or (now >= self._until and not self._probes)
 
     def left(self, now: float) -> float:
-        """How many seconds it still rests."""
+        """The remaining rest in seconds."""
         return 0.0 if self._until is None else max(0.0, self._until - now)
 
     def asking(self) -> AbstractContextManager[None]:
-        """Somebody asks; where it is not closed, that is a probe."""
+        """Mark a request; while not closed, it is a probe."""
         return NOTHING_TO_TRY if self._until is None else self._probing()
 
     @contextmanager
@@ -68,14 +64,12 @@ class Breaker:
             self._probes -= 1
 
     def succeed(self) -> None:
-        """It works: closed, and all is forgotten."""
+        """Close, and forget all failures."""
         self._failures = self._openings = 0
         self._until = None
 
     def fail(self, now: float, *, at_once: bool = False) -> None:
-        """It does not work; `at_once` opens it whatever came before. While it rests nothing is
-        news.
-        """
+        """Count a failure; `at_once` opens in any case. Ignored during a rest."""
         if self._until is not None and now < self._until:
             return
         self._failures += 1
@@ -85,53 +79,50 @@ class Breaker:
             self._failures = 0
 
 
-KEY_REST = 600.0  # seconds that a refused key is left alone while there is another way; then it is
-LONGEST_KEY_REST = 3600.0  # tried again, and rests longer each time, up to this
-BLIND = 3600.0  # seconds that a model is not shown pictures after it refused one
-TOOLLESS = 3600.0  # nor offered tools after it refused them: servers are started anew with others
-# seconds that a model is told earlier calls as text after only that was taken: people lose nothing
-# by it, and each time it is tried again costs a refused request in the middle of an answer.
+KEY_REST = 600.0  # seconds that a refused key rests while there is an alternative;
+LONGEST_KEY_REST = 3600.0  # doubles each time, up to this
+BLIND = 3600.0  # seconds without pictures after a model refused one
+TOOLLESS = 3600.0  # seconds without tools after a refusal; servers restart with other models
+# seconds that earlier calls are sent as text after only that was accepted. Users lose nothing, and
+# each retry costs a refused request in the middle of an answer.
 PLAIN_SPOKEN = 86_400.0
-SPOILT = 32  # beginnings of transcripts that are known to be refused, until a restart
-REFUSED_PICTURES = 128  # pictures that are known to be refused, until a restart
+SPOILT = 32  # refused beginnings of transcripts, kept until a restart
+REFUSED_PICTURES = 128  # refused pictures, kept until a restart
 KINDS_OF_PICTURES = 16
-# Gateways pass requests on to others: a window that a refusal named counts for so many seconds.
+# seconds that a window named in a refusal is believed: gateways route requests elsewhere.
 NARROW = 3600.0
-SUSPICION = 3600.0  # seconds in which a server that broke has to break again over the same
+SUSPICION = 3600.0  # seconds within which a server must fail again for the same reason
 
-# Answers of which one corrects our estimate: it costs more than most of what a message costs, and
-# all tell much the same.
+# One in this many answers corrects the estimate: the correction is costly, and most answers agree.
 TELLING = 8
 
 
 class _Busy:
-    """Who may say until when not to be asked: `busy_until`, in monotonic seconds."""
+    """Something that can ask for a pause: `busy_until`, in monotonic seconds."""
 
     def __init__(self) -> None:
         self.busy_until = 0.0
 
     def hear(self, said: float) -> None:
-        """It answered: any answer, also a refusal, is a newer word than what it had said when it
-        was asked.
-        """
-        if self.busy_until == said:  # else it was said meanwhile, to somebody else
+        """It answered, even with a refusal: clear the pause known when it was asked."""
+        if self.busy_until == said:  # else another request has set it meanwhile
             self.busy_until = 0.0
 
 
 class RefusedBeginnings:
-    """Beginnings of transcripts that were refused: they are left out of later requests, else each
-    step would be asked twice.
+    """Beginnings of transcripts that a vendor refused. Later requests omit them, to avoid asking
+    twice at each step.
     """
 
     def __init__(self) -> None:
         self._lengths: LRUCache[int, int] = LRUCache(SPOILT)
 
     def add(self, beginning: tuple[Message, ...]) -> None:
-        """Leave it out from now on."""
+        """Omit this from now on."""
         self._lengths[hash(beginning)] = len(beginning)
 
     def left_out_of(self, request: ModelRequest) -> ModelRequest:
-        """The request without the longest of them that it begins with."""
+        """The request without the longest known refused beginning."""
         if not self._lengths:
             return request
         lengths = sorted(set(self._lengths.values()), reverse=True)
@@ -142,8 +133,8 @@ class RefusedBeginnings:
 
 
 class RefusedPictures:
-    """Pictures that a model refused: broken ones until a restart; others for `BLIND` seconds, and
-    with them those of the same media type that are as large or larger.
+    """Pictures that a model refused: broken ones until a restart, others for `BLIND` seconds,
+    together with those of the same media type and at least that size.
     """
 
     def __init__(self) -> None:
@@ -151,14 +142,12 @@ class RefusedPictures:
         self._alike: LRUCache[str, tuple[int, float]] = LRUCache(KINDS_OF_PICTURES)
 
     def add(self, pictures: Iterable[str], until: float = math.inf) -> None:
-        """These are refused, and that says nothing of others."""
+        """Refuse only these pictures."""
         for picture in pictures:
             self._alone[hash(picture)] = until
 
     def add_alike(self, pictures: Iterable[str], now: float) -> None:
-        """These are refused, for all we know because of what they are; of several in one request
-        one of them may be the cause, or their number.
-        """
+        """Refuse these and, if it is only one, pictures like it."""
         refused = tuple(pictures)
         self.add(refused, now + BLIND)
         if len(refused) != 1:
@@ -168,7 +157,7 @@ class RefusedPictures:
         self._alike[media_type] = min(smallest, size) if now < until else size, now + BLIND
 
     def leave_out(self, request: ModelRequest, now: float) -> ModelRequest:
-        """The request without those it is known to be refused for."""
+        """The request without the pictures known to be refused."""
         if not self._alone and not self._alike:
             return request
 
@@ -186,7 +175,7 @@ def _media_type(picture: str) -> str:
 
 
 class ModelLine(_Busy):
-    """One key: the client that uses it, whether it was refused, and until when it is too busy."""
+    """One key: its client, its breaker, and until when it is busy."""
 
     def __init__(self, model: ChatModel) -> None:
         super().__init__()
@@ -195,16 +184,12 @@ class ModelLine(_Busy):
 
 
 class Upstream(_Busy):
-    """All we know of one model at one place; shared by everybody who asks it, so that all learn at
-    once.
-    """
+    """The state of one model at one host, shared by all requests."""
 
     def __init__(
         self, *models: ChatModel, window: int | None = None, price: Price | None = None
     ) -> None:
-        """One client for each key, in order. `window` is in tokens; it and `price` are None where
-        nobody knows.
-        """
+        """One client per key, in order. `window` is in tokens; None, like `price`, if unknown."""
         super().__init__()
         self._price = price
         self.lines = tuple(map(ModelLine, models))
@@ -214,32 +199,29 @@ class Upstream(_Busy):
         self._narrow_until = 0.0
         self.breaker = Breaker()
         self.scale = Scale()
-        self._counted = 0  # answers that said how many tokens they took
+        self._counted = 0  # answers that reported their tokens
         self._toolless_until = 0.0
         self._blind_until = 0.0
         self._vendorless_until = 0.0
         self._plain_until = 0.0
-        self.in_vain = 0  # requests in a row that it rejected in every form
-        self.suspected: dict[str, float] = {}  # forms that may have helped a broken server; when
+        self.in_vain = 0  # requests in a row that were rejected in every form
+        self.suspected: dict[str, float] = {}  # forms that may have helped, and when
         self.refused_pictures = RefusedPictures()
         self.refused_beginnings = RefusedBeginnings()
 
     @property
     def is_priced(self) -> bool:
-        """Whether its price is known."""
         return self._price is not None
 
     def cooldown(self, now: float) -> float:
-        """For how many more seconds it is left alone: itself, or every key of it; 0 where it is
-        asked.
-        """
+        """The seconds until it, or one of its keys, may be asked; 0 if now."""
         keys = min(max(line.breaker.left(now), line.busy_until - now) for line in self.lines)
         return max(self.breaker.left(now), self.busy_until - now, keys, 0.0)
 
     def fit(self, request: ModelRequest, now: float) -> ModelRequest:
-        """The request without what this model is known not to take, and no longer than its window.
+        """The request without what the model is known to refuse, and within its window.
 
-        Some servers say nothing of what is too long, and leave out its beginning.
+        Some servers silently drop the beginning of a prompt that is too long.
         """
         if now >= self._narrow_until:
             self.window = self._known_window
@@ -252,16 +234,14 @@ class Upstream(_Busy):
             request = self.refused_pictures.leave_out(request, now)
         if self.window is not None:
             request = compaction.shrink_request(request, to=self._room(self.window)) or request
-        if now < self._plain_until:  # last: only results that are no text yet can be shortened
+        if now < self._plain_until:  # last: only results that are not yet text can be shortened
             return calls_as_words(request) or request
         if now < self._vendorless_until:
             return without_vendor_fields(request) or request
         return request
 
     def shrink(self, request: ModelRequest) -> ModelRequest | None:
-        """A request that turned out to be too long, made shorter: to half of it, or less where its
-        window is small.
-        """
+        """Shrink a request that was too long to half, or to the window if that is less."""
         half = estimate(request) / 2
         return compaction.shrink_request(
             request, to=half if self.window is None else min(half, self._room(self.window))
@@ -271,35 +251,32 @@ class Upstream(_Busy):
         return compaction.prompt_room(window) / self.scale.factor
 
     def learn_window(self, limit: int, now: float) -> None:
-        """It said how much it takes, in tokens."""
+        """Learn the context window, in tokens."""
         self.window = min(limit, self.window or limit)
         self._narrow_until = now + NARROW
 
     def refuse_tools(self, now: float) -> None:
-        """It takes no tools, for all we know."""
+        """Send no tools for a while."""
         self._toolless_until = now + TOOLLESS
 
     def refuse_pictures(self, now: float) -> None:
-        """It takes no pictures, for all we know: not for long, as it may have been that picture
-        alone.
-        """
+        """Send no pictures for a while; the cause may have been that picture alone."""
         self._blind_until = now + BLIND
 
     def refuse_own_fields(self, now: float) -> None:
-        """It takes no history with fields of one vendor, for all we know."""
+        """Send no vendor-specific fields for a while."""
         self._vendorless_until = now + PLAIN_SPOKEN
 
     def refuse_calls(self, now: float) -> None:
-        """It takes no history with calls, for all we know: they are told as text."""
+        """Send calls as text for a while."""
         self._plain_until = now + PLAIN_SPOKEN
 
     def suspect(self, form: str, *, began: float, now: float) -> bool:
-        """It broke over a request that began then, and answered it in this form. Whether that form
-        helped: it did so before, and since then it broke again over a request as it was. Once may
-        have been a server that came back.
+        """Whether the form helped a failing server: it did so before, and the server has failed
+        again without it since. The first time may be a server that recovered.
         """
         before = self.suspected.get(form, -math.inf)
-        if before > began:  # a request beside this one, in the same trouble
+        if before > began:  # a concurrent request, in the same trouble
             return False
         self.suspected[form] = now
         return now - before <= SUSPICION
@@ -307,9 +284,7 @@ class Upstream(_Busy):
     def counted(
         self, request: ModelRequest, completion: Completion, *, reserved: int = 0
     ) -> Completion:
-        """The answer with what it took, estimated if the vendor does not say, or says that what
-        was read took nothing; and what that cost, if its price is known.
-        """
+        """The answer with its usage, estimated if missing, and its cost if known."""
         usage = completion.usage
         if usage is None or not usage.prompt or not usage.completion or completion.asked_twice:
             usage = self._completed(request, completion)
@@ -331,24 +306,22 @@ class Upstream(_Busy):
     def taken(
         self, told: Usage, request: ModelRequest, *, answer: int = 0, reserved: int = 0
     ) -> Usage:
-        """The usage of a request that failed: as told, else as estimated with an `answer` of so
-        many tokens.
-        """
+        """The usage of a failed request: as reported, else estimated with an `answer` in tokens."""
         if told == Usage():
             return self.reading(request, answer=answer, reserved=reserved)
         told = self._corrected(told, request, told.completion)
         return self._priced(replace(told, reserved=reserved))
 
     def _corrected(self, told: Usage, request: ModelRequest, said: int) -> Usage:
-        """What was read is never free, whatever the vendor says."""
+        """Estimate counts reported as 0: reading a prompt is never free."""
         if told.prompt and (told.completion or not said):
             return told
         prompt = told.prompt or self.measure(request)
         return replace(told, prompt=prompt, completion=told.completion or said)
 
     def reading(self, request: ModelRequest, *, answer: int = 0, reserved: int = 0) -> Usage:
-        """The usage of a request whose answer nobody waited for: vendors charge for what they have
-        read; with an `answer` of so many tokens, of one that is to be made.
+        """The usage of an aborted request (vendors charge for what they read), or of a planned one
+        with an `answer` in tokens.
         """
         prompt = self.measure(request)
         return self._priced(Usage(prompt=prompt, completion=answer, reserved=reserved))
@@ -359,13 +332,11 @@ class Upstream(_Busy):
         return replace(usage, cost=self._price.of(usage))
 
     def measure(self, request: ModelRequest) -> int:
-        """The tokens of the request as this model counts them, for all we know."""
+        """The request's tokens as this model counts them, estimated."""
         return self.scale.correct(estimate(request))
 
     def learn(self, request: ModelRequest, completion: Completion) -> None:
-        """It answered: what it counted corrects how we count; the first answer, then one of
-        `TELLING`.
-        """
+        """Correct the estimate by an answer's usage: the first one, then one in `TELLING`."""
         if completion.usage is None:
             return
         if self._counted % TELLING == 0:

@@ -1,6 +1,4 @@
-"""Models for tests, without a network and without a key: one that says what it is told to, and one
-that plays back what a real one said.
-"""
+"""Models for tests, without a network or a key: one follows a script, one replays a recording."""
 
 from frostagent.testing.recorded import RecordingModel, ReplayModel
 from frostagent.testing.scripted_model import ScriptedModel, call

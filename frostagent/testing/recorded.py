@@ -1,4 +1,4 @@
-"""What a real model said, written to a file once and played back in tests without a network.
+"""Records a real model's answers to a file, and replays them in tests without a network.
 
 async with connect(url, "deepseek-v4-flash", key) as real:
     with RecordingModel(real, "weather.jsonl", secrets=[key]) as model:
@@ -29,18 +29,19 @@ from frostagent.types.ports import ChatModel
 
 M = TypeVar("M", bound=Message)
 
-SHOWN = 60  # characters of a text that are told around where it begins to differ
-DIFFERENCES = 5  # that are told of one request
+SHOWN = 60  # characters shown around the first difference in a text
+DIFFERENCES = 5  # differences shown for one request
 DETAILS = ("status", "code", "retry_after", "limit")  # of an error
 
 
 class RecordingModel:
-    """Asks another model and keeps each exchange, also one that ends in a ModelError. Fits
-    `ChatModel`. Used as a context manager, which writes the file at the end of the block, a JSON
-    line for each exchange, in place of an older one; a block that fails leaves that as it is.
+    """Forwards requests to another model and records each exchange, including each ModelError. Fits
+    `ChatModel`.
 
-    What looks like a key or a token is written as `***`, and so are the `secrets`. Addresses and
-    headers are no part of an exchange.
+    Use it as a context manager: it writes the file at the end of the block, one JSON line for each
+    exchange, replacing an older one. A block that fails leaves the file unchanged. `secrets`, and
+    anything that looks like a key or a token, are written as `***`. Addresses and headers are not
+    recorded.
     """
 
     def __init__(
@@ -53,11 +54,10 @@ class RecordingModel:
 
     @property
     def name(self) -> str:
-        """That of the model."""
         return self._model.name
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """The model's answer. Raises what it raises."""
+        """The model's answer. Raises what the model raises."""
         line = {"request": self._hide(_plain(request))}
         try:
             completion = await self._model.complete(request)
@@ -81,12 +81,12 @@ class RecordingModel:
 
 
 class ReplayModel:
-    """Answers as a recording says, which is asked for the same: each exchange once, those that are
-    alike in their order. Fits `ChatModel`, and keeps every request in `requests`.
+    """Answers from a recording. Each exchange is used once, equal ones in their order. Fits
+    `ChatModel`, and keeps every request in `requests`.
 
-    Raises AssertionError for a request that was not recorded, which tells what is different, and,
-    used as a context manager, if exchanges were left. `secrets` are hidden as they were in the
-    recording. Raises OSError for a file that cannot be read, ValueError for one that is none.
+    Raises AssertionError for a request that was not recorded, with the differences, and, as a
+    context manager, if exchanges were left. `secrets` are hidden as in the recording. Raises
+    OSError for a file that cannot be read, ValueError for one that is not a recording.
     """
 
     name = "replay"
@@ -110,9 +110,7 @@ class ReplayModel:
             ) from None
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """What was answered to this request, streamed word by word to whoever listens. Raises the
-        error it was answered with.
-        """
+        """The recorded answer, streamed if `on_delta` is set. Raises the recorded error."""
         self.requests.append(request)
         asked = self._hide(_plain(request))
         place = next((at for at, (recorded, _) in enumerate(self._left) if recorded == asked), None)
@@ -143,7 +141,6 @@ class ReplayModel:
 
 
 def _plain(request: ModelRequest) -> dict[str, Any]:
-    """What a model is asked, as JSON."""
     asked: dict[str, Any] = {
         "messages": [_told(_placeless(message)) for message in request.messages],
         "tools": {tool.name: msgspec.to_builtins(tool) for tool in request.tools},
@@ -155,14 +152,14 @@ def _plain(request: ModelRequest) -> dict[str, Any]:
 
 
 def _placeless(message: M) -> M:
-    """The message without where its thoughts came from, which may be another place each time."""
+    """The message without the endpoint of its reasoning, which differs between runs."""
     if isinstance(message, AssistantMessage) and message.reasoning is not None:
         return replace(message, reasoning=replace(message.reasoning, endpoint=""))
     return message
 
 
 def _told(value: msgspec.Struct) -> dict[str, Any]:
-    """Its fields that say something, as JSON."""
+    """The fields of a struct as JSON, without empty ones."""
     told = {
         name: one for name, one in msgspec.to_builtins(value).items() if one not in ("", [], False)
     }
@@ -197,7 +194,7 @@ def _error_of(told: dict[str, Any]) -> ModelError:
 
 
 def _differences(recorded: Any, now: Any, path: str) -> Iterator[str]:
-    """A line for each place where the two differ."""
+    """One line for each difference."""
     match recorded, now:
         case {"type": str() as one}, {"type": str() as other} if one != other:
             yield f"{path}: recorded {_shown(recorded)}, now {_shown(now)}"

@@ -1,5 +1,4 @@
-"""A model that says what it is told to: tools and agents are tested with it, without a network and
-without a key.
+"""A model that follows a script, for testing tools and agents without a network or a key.
 
 with ScriptedModel(call("get_weather", city="Beijing"), "It is sunny in Beijing.") as model:
     reply = await Agent(model=model, tools=[get_weather]).chat("How is the weather in Beijing?")
@@ -32,25 +31,26 @@ from frostagent.types.messages import (
 Step: TypeAlias = (
     "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
 )
-"""One step of the model when it is asked: say words, make a call or several, give a whole answer,
-fail, or whatever a coroutine function of the request gives."""
+"""One answer: text, calls, a whole completion, an error, or a coroutine function."""
 
 Answering: TypeAlias = Callable[[ModelRequest], Awaitable[Completion]]
 
 
 def call(name: str, /, raw: str | None = None, **arguments: Any) -> ToolCall:
-    """A call of this tool with these arguments, or with this raw text for them. The model gives it
-    an id.
+    """A call of this tool with these arguments, or with `raw` as their text. The model assigns the
+    id.
+
+        ScriptedModel(call("get_weather", city="Beijing"), "It is sunny.")
     """
     return ToolCall("", name, json.dumps(arguments, ensure_ascii=False) if raw is None else raw)
 
 
 WORD = re.compile(r"\s*(?:[\u2e80-\u9fff]|[^\s\u2e80-\u9fff]+)")
-"""A word with the blanks before it; of Chinese, a character."""
+"""A word with the whitespace before it; in Chinese, a character."""
 
 
 async def stream_words(message: AssistantMessage, tell: OnDelta) -> None:
-    """Tell thoughts and text word by word, with a turn of the event loop between two."""
+    """Send reasoning and text word by word, yielding to the event loop after each."""
     if message.reasoning is not None:
         for word in WORD.findall(message.reasoning.text):
             tell(ReasoningDelta(word))
@@ -63,8 +63,8 @@ async def stream_words(message: AssistantMessage, tell: OnDelta) -> None:
 class ScriptedModel:
     """Answers with the next step of its script and keeps every request in `requests`.
 
-    Raises AssertionError when it is asked more than it was told, and, used as a context manager,
-    when steps were left.
+    Raises AssertionError for more requests than steps, and, as a context manager, if steps were
+    left. The module's docstring has an example.
     """
 
     name = "scripted"
@@ -75,9 +75,7 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """The next step as an answer, which is streamed word by word to whoever listens. Raises it
-        where it is an error.
-        """
+        """The next step as an answer, streamed if `on_delta` is set. Raises an error step."""
         self.requests.append(request)
         if not self._steps:
             raise AssertionError(

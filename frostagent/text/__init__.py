@@ -1,1 +1,1 @@
-"""Functions of text."""
+"""Functions on text."""

@@ -1,10 +1,10 @@
-"""JSON that a model wrote: read strictly, or in the one other way that it can mean.
+"""Parses JSON written by a model: strictly, or in the only other way it can be meant.
 
-Strictly is stricter than `json`: no NaN and no infinity, no name twice with two values, no half of
-a character, nothing nested so deeply that whoever walks along it falls. What is JSON but for its
-dress is undressed (`vendors.md` 3.6, 3.7): a code fence, marks of a template behind it,
-the same object twice, line breaks in a text, Python's spelling. None of these can turn a call that
-was cut off into a whole one: each needs the last bracket.
+Strict parsing goes beyond `json`: no NaN or infinity, no name twice with different values, no lone
+surrogates, no excessive nesting. Otherwise JSON may be wrapped or spelled differently
+(`docs/protocol/vendors.md` 3.6, 3.7): a code fence, template markers after it, the same object
+twice, line breaks in a text, Python's spelling. None of these can complete a call that was cut off:
+each needs the last bracket.
 """
 
 from __future__ import annotations
@@ -16,30 +16,26 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-DEEPEST = 100  # objects and lists within each other
-LONGEST = 2**16  # characters of what is read in any way but strictly
+DEEPEST = 100  # nested objects and lists
+LONGEST = 2**16  # characters that are parsed in a lenient way
 
 FENCE = re.compile(r"(`{3,8}|~{3,8})[\w-]{0,20}")
 MARK = re.compile(r"</?(?:tool_call|function|parameters?|arguments|s)>|<[|｜][^<>|｜]{1,40}[|｜]>")
 BLANKS = re.compile(r"\s*")
-SPELT = {"true": True, "false": False, "null": None}  # by those who speak half Python, half JSON
+SPELT = {"true": True, "false": False, "null": None}  # a mix of Python and JSON
 
 
 class AmbiguousJson(ValueError):
-    """It can be read, but means nothing, or not one thing: no other way of reading it is any
-    better.
-    """
+    """The text parses but has no single valid meaning: other ways of parsing would not help."""
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text. Raises ValueError."""
+    """Parse a JSON text strictly. Raises ValueError."""
     return _sound(_decode(STRICT, text))
 
 
 def read_json(text: str) -> tuple[Any, str]:
-    """The value of what should be a JSON text, and in what way it was read, empty for strictly.
-    Raises ValueError.
-    """
+    """Parse JSON leniently. Also returns how; empty if strictly. Raises ValueError."""
     text = text.strip()
     try:
         return loads(text), ""
@@ -59,7 +55,7 @@ def read_json(text: str) -> tuple[Any, str]:
     raise wrong
 
 
-# --- strictly -------------------------------------------------------------------------------------
+# --- strict ---------------------------------------------------------------------------------------
 
 
 def _no_number(name: str) -> NoReturn:
@@ -87,7 +83,7 @@ def _decode(decoder: json.JSONDecoder, text: str) -> Any:
 
 
 def _sound(value: Any) -> Any:
-    """The value, if it is none that breaks who works with it."""
+    """The value, if it is safe to process."""
     level = [value]
     for _ in range(DEEPEST):
         inner: list[Any] = []
@@ -119,11 +115,11 @@ def _check_text(text: str) -> None:
 
 
 def _are_same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON; Python takes 1 for true."""
+    """Whether both are the same JSON; in Python, 1 == True."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-# --- in other ways --------------------------------------------------------------------------------
+# --- lenient --------------------------------------------------------------------------------------
 
 
 def _read_lax(text: str) -> Any:
@@ -138,10 +134,10 @@ def _read_fenced(text: str) -> Any:
 
 
 def _read_repeated(text: str) -> dict[str, Any]:
-    """One object, said several times, or with marks of a template behind it."""
+    """One object, possibly repeated, or followed by template markers."""
     found, at = _decode_first(text, 0)
     if not isinstance(found, dict):
-        raise ValueError("no object")  # noqa: TRY004  # what came is wrong, not what we passed
+        raise ValueError("no object")  # noqa: TRY004  # the input is wrong, not the argument
     while at < len(text):
         if mark := MARK.match(text, at):
             at = _skip_blanks(text, mark.end())
@@ -168,18 +164,18 @@ def _skip_blanks(text: str, at: int) -> int:
 def _read_python(text: str) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # a backslash that means nothing
+            warnings.simplefilter("error")  # an invalid backslash escape
             tree = ast.parse(text, mode="eval")
             value = _plain(tree.body)
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError("no Python") from error
     if not isinstance(value, dict):
-        raise ValueError("no dict")  # noqa: TRY004  # what came is wrong, not what we passed
+        raise ValueError("no dict")  # noqa: TRY004  # the input is wrong, not the argument
     return value
 
 
 def _plain(node: ast.expr) -> Any:
-    """The value of a literal, if JSON has the like."""
+    """The value of a literal, if JSON has an equivalent."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):
             return value

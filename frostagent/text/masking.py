@@ -1,6 +1,4 @@
-"""Secrets, which nobody may read: masked wherever they stand in a text and however they are spelt
-there.
-"""
+"""Masks secrets in text, however they are encoded there."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from urllib.parse import quote, quote_plus
 
 MASK: Final = "***"
 LONG: Final = 8
-"""Characters; shorter ones are masked as whole words only: "local" is a part of "localhost"."""
+"""Characters. Shorter secrets are masked only as whole words: "local" is part of "localhost"."""
 
 SHORTEST: Final = 4
-"""Characters; what is shorter cannot be told from ordinary text, and anybody can guess it."""
+"""Characters. Shorter secrets look like ordinary text and can be guessed."""
 
 KEYS: Final = re.compile(
     r"""(?P<before> ://(?=[^/@\s]+@) | \bBearer[ ]
@@ -24,15 +22,11 @@ KEYS: Final = re.compile(
     | \b(?:sk|ak|pk|rk|gsk|xai)[-_](?=[\w-]*\d)[\w-]{8,} | \bAIza[\w-]{20,} | \beyJ[\w.-]{20,}""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""The look of a secret, whoever's it is: in a url, behind a name that says so, known kinds of
-keys.
-"""
+"""What any secret looks like: in a URL, after a telling name, or a known kind of key."""
 
 
 def one_line(text: str, longest: int) -> str:
-    """Somebody else's words, on one line, without what looks like a secret, cut to so many
-    characters.
-    """
+    """Text from outside on one line, without likely secrets, cut to `longest` characters."""
     text = KEYS.sub(lambda found: f"{found['before'] or ''}{MASK}", " ".join(text.split()))
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
@@ -43,7 +37,7 @@ PLAIN: Final = re.compile(
     r" | development | test | stdio | https? | (?:application|text)/[\w.+-]+(?:;.*)? | \*/\*",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Values of an environment or a header that are no secrets: paths, addresses, switches, kinds."""
+"""Values of variables or headers that are not secrets: paths, addresses, switches, types."""
 
 SAYS_SECRET: Final = re.compile(
     r"pass|secret|token|key|auth|credential|cookie|session", re.IGNORECASE
@@ -56,8 +50,8 @@ def server_secrets(
     headers: Mapping[str, str] | None = None,
     texts: Iterable[str] = (),
 ) -> tuple[str, ...]:
-    """The secrets among what a server is started or asked with: every value that is not obviously
-    plain or is called a secret, what stands behind `Bearer`, and in `texts` what looks like one.
+    """The secrets in a server's environment, headers and `texts`: every value that is not obviously
+    plain or whose name suggests a secret, the token after `Bearer`, and what looks like a secret.
     """
     found = dict[str, None]()
     for name, value in {**(env or {}), **(headers or {})}.items():
@@ -72,30 +66,28 @@ def server_secrets(
 
 
 class Quoting(str):
-    """A text with a vendor's words in brackets, who may repeat what people said: for the owner, not
-    for the log.
-    """
+    """A text that quotes a vendor in brackets: for the owner, not for the log."""
 
     __slots__ = ()
 
 
 def text_for_log(text: str) -> str:
-    """The text; of one that quotes what stands before the brackets."""
+    """The text; for a `Quoting`, only the part before the brackets."""
     return text.partition(" (")[0] if isinstance(text, Quoting) else text
 
 
 class Mask:
-    """Puts `***` in the place of every secret: `mask(text)`."""
+    """Replaces every secret with `***`: `mask(text)`."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._spellings: tuple[str, ...] = ()
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Hide these, too, from now on."""
+        """Mask these secrets as well, from now on."""
         spellings = {spelling for secret in secrets for spelling in _spellings(secret)}
         spellings.update(self._spellings)
-        # The longest first: one secret may be the beginning of another.
+        # The longest first: one secret may be a prefix of another.
         patterns = [
             _pattern(spelling)
             for spelling in sorted(spellings, key=lambda text: (-len(text), text))
@@ -104,8 +96,7 @@ class Mask:
         self._secrets = re.compile("|".join(patterns))
 
     def __call__(self, text: str) -> str:
-        """The text without any of the secrets."""
-        # Nearly no text has one, and looking for each is many times faster than the expression.
+        # Few texts contain secrets, and testing for each is many times faster than the expression.
         for spelling in self._spellings:
             if spelling in text:
                 return self._secrets.sub(MASK, text)
@@ -113,7 +104,7 @@ class Mask:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """A secret as it is, inside JSON, a Python literal, a url, CSV, and a page of Jinja2's."""
+    """A secret as it is, and as in JSON, a Python literal, a URL, CSV, and HTML from Jinja2."""
     if len(secret) < SHORTEST:
         return
     yield secret

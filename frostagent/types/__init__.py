@@ -1,1 +1,1 @@
-"""The words of the engine: messages, tools, runs, errors; frozen."""
+"""The engine's vocabulary: messages, tools, runs and errors. All values are frozen."""

@@ -1,6 +1,6 @@
-"""Raw text of a call -> the arguments of a tool: parsed, mended by the schema, validated.
+"""Turns the raw text of a call into arguments: parse, repair by the schema, validate.
 
-What was mended is recorded in `ArgumentRepair`. Unknown keys are never dropped in silence.
+`Checked.coerced` lists every repair. Unknown keys are reported, never dropped silently.
 """
 
 from __future__ import annotations
@@ -21,18 +21,14 @@ from frostagent.types.errors import InvalidArguments
 ELSEWHERE = frozenset({
     "patternProperties", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "$ref", "$dynamicRef",
 })  # fmt: skip
-"""Keywords beside which the properties are not all there is: which keys are unknown, the check
-alone can say.
-"""
+"""Keywords that may allow keys beyond `properties`; only the validator knows which."""
 
 NEVER_GUESSED = ("boolean", "integer", "number")
-"""Types that a check may be freer with than we are: pydantic takes "yes" for true, true for 1,
-"1_000" for 1000.
-"""
+"""Never converted here: pydantic would read "yes" as true, true as 1 and "1_000" as 1000."""
 
-DEEPEST = 8  # references that follow each other; a schema may go round in circles
-SHOWN = 80  # characters of a wrong value that are told
-LONGEST_NUMBER = 64  # characters; no number anybody means is longer
+DEEPEST = 8  # chained references; a schema may refer to itself
+SHOWN = 80  # characters of a wrong value that an error message quotes
+LONGEST_NUMBER = 64  # characters; no meaningful number is longer
 
 WHOLE = re.compile(r"\s*[+-]?\d+(\.0*)?\s*")
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*")
@@ -40,9 +36,7 @@ NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*")
 
 @dataclass(slots=True)
 class ArgumentRepair:
-    """One walk along the schema: gives the mended values, and takes down what it did, and what it
-    could not mend.
-    """
+    """One walk along a schema: returns repaired values and records each repair and each misfit."""
 
     root: Mapping[str, Any]
     coerced: list[str] = field(default_factory=list)
@@ -50,21 +44,21 @@ class ArgumentRepair:
     unfit: list[str] = field(default_factory=list)
 
     def refusals(self) -> Iterable[str]:
-        """A line for each unknown key, with the nearest name there is."""
+        """One line for each unknown key, with the closest known name."""
         for path, names in self.unknown:
             near = difflib.get_close_matches(path.rpartition(".")[2], names, n=1, cutoff=0.5)
             hint = f'; did you mean "{near[0]}"?' if near else ""
             yield f"{path}: no such field, leave it out{hint}"
 
     def value(self, value: Any, node: Mapping[str, Any], path: str) -> Any:
-        """The value as this node of the schema wants it, or as it is."""
+        """The value converted to the node's type, or unchanged if that would be a guess."""
         node = self.resolve(node)
         types, nullable = schema_types(node)
         if (value is None and nullable) or not types:
             return value
         if not any(_fits(value, kind) for kind in types):
             if len(types) > 1:
-                return value  # a choice: not ours to make
+                return value  # a choice of types: any conversion would be a guess
             value = self._mend(value, types[0], node, path, nullable=nullable)
         match value:
             case dict() if "object" in types:
@@ -82,7 +76,7 @@ class ArgumentRepair:
     def members(
         self, value: Mapping[str, Any], node: Mapping[str, Any], path: str
     ) -> dict[str, Any]:
-        """The object with its members mended; what is unknown or null for nothing is not in it."""
+        """The object with its members repaired, without unknown keys and without optional nulls."""
         properties = node.get("properties") or {}
         others = not ELSEWHERE.isdisjoint(node) or node.get("additionalProperties", not properties)
         prefix = f"{path}." if path else ""
@@ -111,9 +105,7 @@ class ArgumentRepair:
         return nullable or not types
 
     def resolve(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A reference into the schema itself, followed; and a choice between one thing and null,
-        that thing.
-        """
+        """Follow references within the schema, and unwrap a choice between one type and null."""
         for _ in range(DEEPEST):
             node = resolve_reference(node, self.root)
             options = node.get("anyOf") or node.get("oneOf")
@@ -142,7 +134,7 @@ class ArgumentRepair:
         return mended
 
     def _one_of_many(self, value: Any, items: object, path: str) -> list[Any] | None:
-        """One value, as the only one of its list, where the list takes such."""
+        """The value as a one-element list, if the list accepts such items."""
         if not isinstance(items, Mapping):
             return None
         quiet = ArgumentRepair(self.root)
@@ -152,9 +144,7 @@ class ArgumentRepair:
 
 
 def resolve_reference(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A reference into the schema itself, followed, with what stands beside it; {} where it leads
-    nowhere.
-    """
+    """Follow references within the schema, keeping sibling keywords. {} for a dangling one."""
     for _ in range(DEEPEST):
         ref = node.get("$ref")
         if not (isinstance(ref, str) and ref.startswith("#/")):
@@ -170,9 +160,7 @@ def resolve_reference(node: Mapping[str, Any], root: Mapping[str, Any]) -> Mappi
 
 
 def schema_types(node: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
-    """The JSON types a node of a schema takes, and whether null is one of them; no types where it
-    does not say.
-    """
+    """The JSON types that a schema node accepts (none: any), and whether it accepts null."""
     kind = node.get("type")
     kinds = (kind,) if isinstance(kind, str) else tuple(kind or ())
     real = tuple(name for name in kinds if name != "null")
@@ -198,7 +186,7 @@ def _fits(value: Any, kind: str) -> bool:
 
 
 def _mended(value: Any, kind: str) -> Any:
-    """The value as this JSON type where it can mean one thing only, else None."""
+    """The value as this JSON type if only one reading is possible, else None."""
     match kind, value:
         case ("boolean", str()) if value.strip().lower() in {"true", "false"}:
             return value.strip().lower() == "true"
@@ -242,18 +230,16 @@ def _kind_of(value: object) -> str:
 
 
 WRAPPERS = ("arguments", "parameters")
-INPUT = "input"  # the one field of a tool that takes plain text (seeds/002)
+INPUT = "input"  # the only field of a tool that takes plain text
 PLAIN = {"string": str, "integer": int, "number": float, "boolean": bool}
 
 Check = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Checked(Struct, frozen=True):
-    """Arguments that fit. `arguments` are as the body takes them, `plain` the same as JSON has
-    them.
+    """Valid arguments: `arguments` as the body takes them, `plain` as JSON.
 
-    `coerced` has a line for each value that was mended, `unknown` the path of each key that no
-    parameter has.
+    `coerced` has one line for each repair, `unknown` the path of each key without a parameter.
     """
 
     arguments: dict[str, Any]
@@ -263,11 +249,10 @@ class Checked(Struct, frozen=True):
 
 
 def parse_arguments(raw: str) -> dict[str, Any]:
-    """A call's raw arguments as an object; nothing at all means no arguments. Raises
-    InvalidArguments.
+    """Parse a call's raw arguments as one object. Empty text and null mean no arguments.
 
-    Several vendors send "" or null for a call without arguments, or the object once more as text
-    (`vendors.md` 3.1, 3.5); what else it may look like is in `readings`.
+    Several vendors send "" or null for a call without arguments, or the object encoded twice
+    (`docs/protocol/vendors.md` 3.1, 3.5). Raises InvalidArguments.
     """
     return _parse(raw)[0]
 
@@ -275,11 +260,12 @@ def parse_arguments(raw: str) -> dict[str, Any]:
 def parse_by_schema(
     schema: Mapping[str, Any], raw: str, *, name: str
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The same for a tool of that schema and name, and a line for each thing that was mended.
-    Raises InvalidArguments.
+    """As `parse_arguments`, for a tool with this schema and name. Also returns one line for each
+    repair.
 
-    An object that holds the arguments, and their tool's name at most, is taken off them (3.5),
-    unless the tool has such a field itself, or may have any.
+    An object that only wraps the arguments, at most beside the tool's name, is unwrapped
+    (`docs/protocol/vendors.md` 3.5), unless the tool could have such a field itself. Raises
+    InvalidArguments.
     """
     given, how = _parse(raw)
     notes = [f"arguments: {how}"] if how else []
@@ -304,9 +290,7 @@ def parse_by_schema(
 
 
 def _may_have(schema: Mapping[str, Any], names: Iterable[str], inner: Mapping[str, Any]) -> bool:
-    """Whether the names may be a tool's own. One that names no fields at all may have any, so only
-    nothing is clear.
-    """
+    """Whether the tool may have these fields. A schema without properties may have any."""
     properties = schema.get("properties") or {}
     if not ELSEWHERE.isdisjoint(schema) or schema.get("additionalProperties"):
         return True
@@ -341,9 +325,7 @@ def _read(raw: str) -> tuple[Any, str]:
 
 
 def parse_input(raw: str) -> dict[str, Any]:
-    """The arguments of a tool that takes one text: an object with the field `input`, or else the
-    raw text.
-    """
+    """The arguments of a tool with one text: an object with `input`, else the raw text."""
     try:
         value = loads(raw)
     except ValueError:
@@ -352,16 +334,13 @@ def parse_input(raw: str) -> dict[str, Any]:
 
 
 class Shape(Struct, frozen=True):
-    """A schema as arguments are mended by it. `plain` are the types of parameters whose values need
-    no second look.
-    """
+    """A schema for repairing arguments. `plain` has the types that need no conversion."""
 
     schema: Mapping[str, Any]
     plain: Mapping[str, type]
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> Shape:
-        """The shape of an object with this schema."""
         properties: Mapping[str, Any] = schema.get("properties") or {}
         kinds = {
             name: node.get("type") for name, node in properties.items() if isinstance(node, Mapping)
@@ -379,10 +358,10 @@ class Shape(Struct, frozen=True):
 def read_arguments(
     given: Mapping[str, Any], *, shape: Shape, check: Check, lenient: bool
 ) -> Checked:
-    """Mend the arguments by their shape, then have them checked. Raises InvalidArguments with every
-    problem.
+    """Repair the arguments by their shape, then validate them.
 
-    Unknown keys are left out and named where the tool is `lenient`, refused where it is not.
+    Unknown keys are dropped and named if `lenient`, else refused. Raises InvalidArguments with
+    every problem.
     """
     types = shape.plain
     if all(type(value) is types.get(name) for name, value in given.items()):
@@ -406,9 +385,7 @@ def read_arguments(
 
 
 def _finite(plain: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, if every number in them is one that JSON has: 1e999 is none. Raises
-    InvalidArguments.
-    """
+    """The arguments unchanged. Raises InvalidArguments for a number JSON cannot hold: 1e999."""
     fields = tuple(f"{path}: must be a finite number" for path in _infinities(plain, ""))
     if fields:
         raise InvalidArguments("; ".join(fields), fields=fields)

@@ -1,34 +1,34 @@
-"""The one exception tree, split by who must act.
+"""The exception tree, grouped by who must act.
 
 BotError
- +-- ConfigError              the operator, at start: every problem at once, each with its mend
- +-- ModelError               nobody: the model failed; `Failover` acts by the kind
- |    +-- ModelAuth           the key is wrong or not allowed: no retry, tell the owner
- |    +-- ModelBilling        no money or quota left: no retry, next endpoint
- |    +-- ModelRateLimited    too many requests: wait `retry_after`, then again
- |    +-- ModelOverloaded     the vendor is busy or broken: back off, then again
- |    +-- ContextOverflow     the prompt is too long (`limit` in tokens when the vendor says it)
- |    +-- ContentFiltered     the vendor refused the content: no retry
- |    +-- ToolsUnsupported    this model cannot take tools
- |    +-- ToolUseFailed       the vendor could not read the model's call: the model may try again
- |    +-- ImagesUnsupported   this model cannot take (this) picture
- |    +-- BadHistory          the vendor refused the order or fields of the transcript
- |    +-- ModelNotFound       no such model at this endpoint: no retry, tell the owner
- |    +-- DaySpent            nobody was asked: others have taken what was left of the day
- |    +-- ModelRejected       any other refusal of the request: again in plainer forms
- |    +-- ModelTransport      connection or answer broken or unreadable: back off, then again
- |         +-- ModelStalled   no answer began in time: not again, next endpoint
- +-- RunFailed, MustWait, UnfitAnswer   whoever uses the library (`frostagent/reply.py`)
- +-- MediaError               a path or url that may not, or cannot, be sent (it says what to do)
- +-- ToolError                the model: it reads the text (what was wrong, what to do)
-      +-- ToolNotFound
-      +-- InvalidArguments    `fields`: one line per wrong field
-      +-- ToolDenied          not allowed: by operator, owner, a hook, or for this asker
-      +-- ToolUnavailable     it cannot run (here, now)
-      +-- ToolTimeout
-      +-- ToolCancelled       broken off, or never begun, since its run was ended: nobody's failure
-      +-- ToolRateLimited     called too often; `seconds` until it may be called again
-      +-- ToolFailed          the tool's own failure, in its words; `transient` may be tried again
++-- ConfigError              the operator, at start: lists every problem, each with its fix
++-- ModelError               `Failover`, which acts by the kind of failure
+|    +-- ModelAuth           the key is wrong or not allowed: no retry, alert the owner
+|    +-- ModelBilling        no money or quota left: no retry, next endpoint
+|    +-- ModelRateLimited    too many requests: retry after `retry_after`
+|    +-- ModelOverloaded     the vendor is busy or broken: back off, then retry
+|    +-- ContextOverflow     the prompt is too long (`limit` in tokens if the vendor names it)
+|    +-- ContentFiltered     the vendor refused the content: no retry
+|    +-- ToolsUnsupported    the model does not support tools
+|    +-- ToolUseFailed       the vendor could not parse the model's call: the model may try again
+|    +-- ImagesUnsupported   the model cannot read this picture, or any
+|    +-- BadHistory          the vendor refused the order or fields of the transcript
+|    +-- ModelNotFound       no such model at this endpoint: no retry, alert the owner
+|    +-- DaySpent            not sent: others have used up the daily limit
+|    +-- ModelRejected       any other refusal of the request: retry in simpler forms
+|    +-- ModelTransport      connection or answer broken or unreadable: back off, then retry
+|         +-- ModelStalled   no answer began in time: no retry, next endpoint
++-- RunFailed, MustWait, UnfitAnswer   the user of the library (`frostagent/reply.py`)
++-- MediaError               a file or URL that cannot be sent or read (the text says what to do)
++-- ToolError                the model, which reads the text (what was wrong, what to do)
+     +-- ToolNotFound
+     +-- InvalidArguments    `fields`: one line per wrong field
+     +-- ToolDenied          not allowed: by the operator, the owner, a hook, or for this asker
+     +-- ToolUnavailable     it cannot run (here, now)
+     +-- ToolTimeout
+     +-- ToolCancelled       interrupted or never started, because its run ended
+     +-- ToolRateLimited     called too often; `seconds` until it may be called again
+     +-- ToolFailed          the tool's own failure, in its words; retried if `transient`
 """
 
 from __future__ import annotations
@@ -43,16 +43,14 @@ from frostagent.types.messages import Usage
 
 
 class BotError(Exception):
-    """Anything this project raises on purpose."""
+    """The base of all errors that this project raises on purpose."""
 
 
 # --- the operator ---------------------------------------------------------------------------------
 
 
 class Problem(Struct, frozen=True):
-    """One thing wrong with the configuration: the name a person typed, what is wrong, how to mend
-    it.
-    """
+    """One configuration problem: the name the user typed, what is wrong, and how to fix it."""
 
     name: str
     what: str
@@ -63,7 +61,7 @@ class Problem(Struct, frozen=True):
 
 
 class ConfigError(BotError):
-    """The configuration cannot be used; carries every problem found, never only the first."""
+    """The configuration cannot be used. `problems` has every problem found, not only the first."""
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
@@ -73,17 +71,17 @@ class ConfigError(BotError):
 # --- the model port -------------------------------------------------------------------------------
 
 
-EMPTY_ANSWER: Final = "empty"  # the code of an answer that came whole, with nothing in it
+EMPTY_ANSWER: Final = "empty"  # the code of an answer that arrived complete but empty
 
 
 class ModelError(BotError):
-    """A model request failed; `kind` is a stable word for logs and metrics, `status` the HTTP
-    status or None. `took` is what it took all the same, nothing of it known where the vendor did
-    not say; None where nothing was read, and nobody charges for it. Where it was `asked_twice`,
-    `took` is of the second time alone.
+    """A model request failed. `kind` is a stable word for logs and metrics, `status` the HTTP
+    status.
 
-    The message is at most 500 characters of the vendor's own words with keys masked: for logs and
-    the owner, never for a group.
+    `took` is the usage of the failed request: an empty `Usage` if the vendor reported none, None if
+    nothing was processed and so nothing is charged. If the request was sent twice (`asked_twice`),
+    `took` covers only the second. The message quotes at most 500 characters of the vendor's text,
+    with keys masked: show it in logs or to the owner, never in a group.
     """
 
     kind: ClassVar[str] = "model"
@@ -97,15 +95,19 @@ class ModelError(BotError):
 
 
 class ModelAuth(ModelError):
+    """The key is wrong or not allowed. Not retried."""
+
     kind = "auth"
 
 
 class ModelBilling(ModelError):
+    """No money or quota is left. Not retried; the next endpoint is asked."""
+
     kind = "billing"
 
 
 class _ModelBusy(ModelError):
-    """Comes right by waiting; `retry_after` is what the vendor asked for, in seconds, or None."""
+    """A temporary failure. `retry_after` is the vendor's requested wait in seconds, or None."""
 
     def __init__(
         self,
@@ -120,15 +122,19 @@ class _ModelBusy(ModelError):
 
 
 class ModelRateLimited(_ModelBusy):
+    """Too many requests. Retried after `retry_after` seconds."""
+
     kind = "rate_limit"
 
 
 class ModelOverloaded(_ModelBusy):
+    """The vendor is busy or broken. Retried with growing waits."""
+
     kind = "overloaded"
 
 
 class ContextOverflow(ModelError):
-    """The prompt does not fit; `limit` is the window in tokens if the vendor named it."""
+    """The prompt is too long. `limit` is the context window in tokens, if the vendor named it."""
 
     kind = "context_overflow"
 
@@ -140,47 +146,64 @@ class ContextOverflow(ModelError):
 
 
 class ContentFiltered(ModelError):
+    """The vendor refused the content. Retried only without pictures or earlier rounds."""
+
     kind = "content_filter"
 
 
 class ToolsUnsupported(ModelError):
+    """The model does not support tools."""
+
     kind = "tools_unsupported"
 
 
 class ToolUseFailed(ModelError):
+    """The vendor could not parse the model's tool call. The model may try again."""
+
     kind = "tool_use_failed"
 
 
 class ImagesUnsupported(ModelError):
+    """The model cannot read this picture, or any."""
+
     kind = "images_unsupported"
 
 
 class BadHistory(ModelError):
+    """The vendor refused the order or fields of the transcript. Retried in simpler forms."""
+
     kind = "bad_history"
 
 
 class ModelNotFound(ModelError):
+    """The endpoint has no such model. Not retried."""
+
     kind = "model_not_found"
 
 
 class DaySpent(ModelError):
-    """A limit of a day that others share was reached before the request was made; what it is for
-    has its last words.
+    """The request was not sent: a daily limit shared with others is used up.
+
+    The engine still asks for a final answer, which this limit does not refuse.
     """
 
     kind = "day_spent"
 
 
 class ModelRejected(ModelError):
+    """Any other refusal of the request. Retried in simpler forms."""
+
     kind = "rejected"
 
 
 class ModelTransport(ModelError):
+    """The connection or the answer broke, or was unreadable. Retried with growing waits."""
+
     kind = "transport"
 
 
 class ModelStalled(ModelTransport):
-    """No answer began for longer than somebody in a chat can be let wait."""
+    """No answer began in the time that a chat user can be expected to wait."""
 
     kind = "stalled"
     took = Usage()
@@ -190,7 +213,7 @@ class ModelStalled(ModelTransport):
 
 
 class Lack(StrEnum):
-    """Why something that people sent cannot be had."""
+    """Why a received attachment cannot be read."""
 
     EXPIRED = "expired"
     TOO_LARGE = "too_large"
@@ -200,9 +223,10 @@ class Lack(StrEnum):
 
 
 class MediaError(BotError):
-    """A file or url that may not or cannot be sent, or a medium of others that cannot be had; the
-    text says why and what to do instead. `took` is as that of a ModelError, where a model was to
-    hear it.
+    """A file or URL that cannot be sent, or a received attachment that cannot be read.
+
+    The text gives the reason and what to do instead. `took` is as in `ModelError`, if a model was
+    asked to transcribe it.
     """
 
     def __init__(
@@ -217,14 +241,14 @@ class MediaError(BotError):
 
 
 ERROR: Final = "error: "
-"""How begins what a model is told of a call that failed; journals are full of it."""
+"""Prefix of a failed call's result, as the model reads it. Stored journals contain it."""
 
 
 class ToolError(BotError):
-    """A tool call that did not work; the text goes to the model and says what to change.
+    """A tool call failed. The model reads the text, which should say what to change.
 
-    `code` is the stable word that ends the error result (seeds/004: argument validation codes),
-    `family` the wider one it belongs to; `details` are for people and logs.
+    `code` is the stable word at the end of the error result, `family` a wider category; `details`
+    are for people and logs.
     """
 
     code: ClassVar[str] = "TOOL_EXECUTION_FAILED"
@@ -232,23 +256,22 @@ class ToolError(BotError):
 
     @property
     def told(self) -> str:
-        """What the model is told of it."""
+        """The error result as the model reads it."""
         return f"{ERROR}{self} [{self.code}]"
 
     @property
     def details(self) -> Mapping[str, Any]:
-        """Facts about the failure besides its text."""
         return {}
 
 
 class ToolNotFound(ToolError):
+    """The model called a tool that does not exist."""
+
     code = "TOOL_NOT_FOUND"
 
 
 class InvalidArguments(ToolError):
-    """The arguments do not fit the tool; `fields` has one `path: problem` line for each wrong
-    field.
-    """
+    """The arguments do not fit the tool. `fields` has a `path: problem` line for each."""
 
     code = "TOOL_INVALID_ARGUMENTS"
     family = "TOOL_EXECUTION_FAILED"
@@ -263,27 +286,31 @@ class InvalidArguments(ToolError):
 
 
 class ToolDenied(ToolError):
+    """The call is not allowed: by the operator, an approver or a hook, or for this asker."""
+
     code = "TOOL_DENIED"
 
 
 class ToolUnavailable(ToolError):
+    """The tool cannot run here or now."""
+
     code = "TOOL_UNAVAILABLE"
 
 
 class ToolTimeout(ToolError):
+    """The body took longer than the tool's `timeout`."""
+
     code = "TOOL_TIMEOUT"
 
 
 class ToolCancelled(ToolError):
-    """The call was broken off, or never begun: its run was cancelled, or a hook stopped it."""
+    """The call was interrupted or never started: its run was cancelled, or a hook stopped it."""
 
     code = "TOOL_CANCELLED"
 
 
 class ToolRateLimited(ToolError):
-    """The tool was called too often; `seconds` is how long it takes until it may be called
-    again.
-    """
+    """The tool was called too often. `seconds` is the time until it may be called again."""
 
     code = "TOOL_RATE_LIMITED"
 
@@ -297,10 +324,12 @@ class ToolRateLimited(ToolError):
 
 
 class ToolFailed(ToolError):
-    """Raised by a tool that could not do its work; the text says what the model should do now.
+    """Raised by a tool that could not do its work. The text says what the model should do now.
 
-    `transient` says that the same may well work in a moment: a tool that is idempotent is then
-    tried once more.
+    `transient` means that the same call may succeed in a moment: an idempotent tool is tried once
+    more.
+
+        raise ToolFailed("the weather service is down. Say so.", transient=True)
     """
 
     def __init__(self, message: str, *, transient: bool = False) -> None:

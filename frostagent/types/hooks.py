@@ -1,17 +1,18 @@
-"""Where somebody else may have a say in a run, each place with one clear moment, what it is told,
-what it may answer.
+"""Hooks: functions that observe a run and may change it.
 
-    before_request   each model request: may reshape what it shows, and switch the model
-    before_call      a call whose arguments fit, before it is permitted: may block it, change its
-                     arguments, end the run
-    after_call       a call with its result, or refused: may rewrite the result, end the run
-    after_step       a step with calls is whole, the results in the transcript: may end the run
+    before_request   before each model request: may reshape the messages or switch the model
+    before_call      after a call's arguments were validated, before its permission is
+                     checked: may block it, change its arguments, or end the run
+    after_call       after a call has its result or was refused: may rewrite the result or end
+                     the run
+    after_step       after a step with calls, when all results are in the transcript: may end
+                     the run
 
-All are functions or coroutine functions. Those of one run are never called concurrently: the hooks
-of a step's calls run in source order, all `before_call` before the first body, all `after_call`
-after the last. Every before has an after, also in a run that is cancelled. A call that waits for
-somebody's word has had its before and gets its after once it has its result, in whichever process
-that is. A hook that raises makes its call an error result; a run is never broken by one.
+Hooks are functions or coroutine functions. Within a run they are never called concurrently: the
+hooks of a step's calls run in source order, all `before_call` before the first body, all
+`after_call` after the last. Every `before_call` is followed by an `after_call`, even in a cancelled
+run. For a call that waits for an approval, `after_call` runs once the call has its result, possibly
+in another process. A hook that raises turns its call into an error result; it never breaks the run.
 """
 
 from __future__ import annotations
@@ -29,18 +30,14 @@ T = TypeVar("T")
 MaybeAwaitable: TypeAlias = Awaitable[T] | T
 
 Metadata: TypeAlias = Mapping[str, Any]
-"""`run`, `step`, `call`, `response` and `conversation` (written as text), and `asker` (a user
-id).
-"""
+"""`run`, `step`, `call`, `response` and `conversation` as text, and `asker` (a user id)."""
 
 
-# --- what a hook is told --------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------------
 
 
 class RequestEvent(Struct, frozen=True, kw_only=True, tag="request.before"):
-    """A model is about to be asked. `messages` is all it would read, `model` the one that would
-    answer.
-    """
+    """A model request is about to be sent: its complete `messages`, and its `model`."""
 
     messages: tuple[Message, ...]
     model: ChatModel
@@ -49,9 +46,7 @@ class RequestEvent(Struct, frozen=True, kw_only=True, tag="request.before"):
 
 
 class BeforeCall(Struct, frozen=True, kw_only=True, tag="tool_call.before"):
-    """A call is about to be permitted and run; `input` are its arguments as JSON has them, mended
-    and validated.
-    """
+    """A call is about to be permitted and run. `input` is valid, repaired JSON."""
 
     name: str
     input: Mapping[str, Any]
@@ -62,8 +57,9 @@ class BeforeCall(Struct, frozen=True, kw_only=True, tag="tool_call.before"):
 
 
 class AfterCall(Struct, frozen=True, kw_only=True, tag="tool_call.after"):
-    """A call is over. `error` is what went wrong as the model will read it, None where nothing did;
-    `exception` is what was raised, a tool's own or the `ToolError` of a call that was refused.
+    """A call is over. `error` is the failure as the model will read it, or None.
+
+    `exception` is what the tool raised, or the `ToolError` of a refused call.
     """
 
     name: str
@@ -76,7 +72,7 @@ class AfterCall(Struct, frozen=True, kw_only=True, tag="tool_call.after"):
 
 
 class StepEvent(Struct, frozen=True, kw_only=True, tag="step.after"):
-    """A step is over: what the model said and called, and what came of each call, in call order."""
+    """A step is over: the model's message, and the result of each call in call order."""
 
     message: AssistantMessage
     results: tuple[ToolMessage, ...]
@@ -84,50 +80,50 @@ class StepEvent(Struct, frozen=True, kw_only=True, tag="step.after"):
     type: ClassVar[Literal["step.after"]] = "step.after"
 
 
-# --- what it may answer ---------------------------------------------------------------------------
+# --- answers --------------------------------------------------------------------------------------
 
 
 class Reshape(Struct, frozen=True, kw_only=True):
-    """Other messages for this one request (the transcript stays what it is), another model from
-    this request on.
-    """
+    """`messages` for this request only (the transcript stays), `model` from now on."""
 
     messages: tuple[Message, ...] | None = None
     model: ChatModel | None = None
 
 
 class Block(Struct, frozen=True):
-    """The call is not run; the model reads the reason."""
+    """Do not run the call. The model reads the reason."""
 
     reason: str
 
 
 class Change(Struct, frozen=True):
-    """Other arguments, as JSON has them; they are validated like the model's own."""
+    """Other arguments, as JSON. They are validated like the model's own."""
 
     arguments: Mapping[str, Any]
 
 
 class Rewrite(Struct, frozen=True):
-    """Another result in the place of the one there is."""
+    """Replace the call's result."""
 
     result: ToolResult
 
 
 class StopRun(Struct, frozen=True):
-    """The run ends with this step, as stopped; the reason is for the log.
+    """End the run after this step, as stopped. The reason is for the log.
 
-    Before a call it means that no call of the step is run: each has its result all the same, as
-    cancelled. After one the results stay, and what still waits for somebody's word waits no more.
+    Returned before a call, no call of the step is run, and each gets a "cancelled" result. Returned
+    after a call, existing results stay, and calls still waiting for an approval are cancelled.
     """
 
     reason: str
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """What one party has to say, at one or more places; several are asked in their order.
+    """Functions to call at one or more points of a run. Several hooks are called in their order.
 
-    Raises TypeError for what cannot be called.
+        Hook(before_call=lambda event: Block("not today") if event.name == "delete" else None)
+
+    Raises TypeError for a value that is not callable.
     """
 
     before_request: Callable[[RequestEvent], MaybeAwaitable[Reshape | None]] | None = None
@@ -145,7 +141,7 @@ class Hook(Struct, frozen=True, kw_only=True):
 
 
 def verified(hooks: Iterable[Hook]) -> tuple[Hook, ...]:
-    """The hooks as a tuple. Raises TypeError for what is none, as a bare function is."""
+    """The hooks as a tuple. Raises TypeError for anything else, such as a bare function."""
     if isinstance(hooks, Hook) or not isinstance(hooks, Iterable):
         raise TypeError(f"hooks are a list, as in [Hook(...)], not {type(hooks).__name__}")
     told = tuple(hooks)

@@ -1,6 +1,4 @@
-"""The words between us and a model: messages, tool calls, what a request asks and what an answer
-holds.
-"""
+"""Messages, tool calls, model requests and answers."""
 
 from __future__ import annotations
 
@@ -14,13 +12,13 @@ from msgspec.structs import replace
 from frostagent.types.traits import Audience
 
 NOTED = "(noted)"
-"""Stands for an answer where a vendor wants one between a result and a user, and stood for any that
-was not given in older versions; a model that says it back has said nothing.
+"""A placeholder for an answer, for vendors that require one between a tool result and a user
+message. Older versions stored it, too. A model that repeats it has said nothing.
 """
 
 
 class ToolCall(Struct, frozen=True):
-    """A call the model made. `arguments` is its raw text, exactly as it came.
+    """A tool call by the model. `arguments` is the raw text, exactly as received.
 
     `extras` are vendor fields to send back unchanged (Gemini's signatures), as JSON text.
     """
@@ -32,9 +30,10 @@ class ToolCall(Struct, frozen=True):
 
 
 class Reasoning(Struct, frozen=True):
-    """A model's thoughts, and where they came from, so that they go back only to whom they belong.
+    """A model's reasoning and its origin, so that it is sent back only to the model that produced
+    it.
 
-    `field` is the wire name it came under; `details` the vendor's structured form as JSON text.
+    `field` is its name on the wire; `details` is the vendor's structured form as JSON text.
     """
 
     text: str
@@ -45,16 +44,18 @@ class Reasoning(Struct, frozen=True):
 
 
 class SystemMessage(Struct, frozen=True, tag="system"):
+    """Instructions for the model."""
+
     text: str
     type: ClassVar[Literal["system"]] = "system"
 
 
 class UserMessage(Struct, frozen=True, tag="user"):
-    """People's words, as the model reads them; `images` are data urls.
+    """A user message as the model reads it. `images` are data URLs.
 
-    `sources` are the ids of the messages whose lines begin at column 0 of the text, in order, and
-    `quotes` pairs of those of them whose lines quote another one, and that one; no vendor gets
-    them.
+    `sources` are the ids of the chat messages whose lines begin at column 0 of the text, in order;
+    `quotes` pairs each that quotes another message with that message's id. Neither is sent to
+    vendors.
     """
 
     text: str
@@ -65,7 +66,7 @@ class UserMessage(Struct, frozen=True, tag="user"):
 
 
 def joined(messages: Sequence[UserMessage]) -> UserMessage:
-    """Several as one: two in a row are one to most models, and strict ones refuse them."""
+    """Merge several into one: strict vendors refuse consecutive user messages."""
     if len(messages) == 1:
         return messages[0]
     images = tuple(image for message in messages for image in message.images)
@@ -75,7 +76,7 @@ def joined(messages: Sequence[UserMessage]) -> UserMessage:
 
 
 class AssistantMessage(Struct, frozen=True, tag="assistant"):
-    """The model's answer: words, calls, or both."""
+    """The model's answer: text, calls, or both."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -84,13 +85,12 @@ class AssistantMessage(Struct, frozen=True, tag="assistant"):
 
 
 class ToolMessage(Struct, frozen=True, tag="tool"):
-    """The one result of one call; `images` are data urls, for a model that sees.
+    """The only result of a call. `images` are data URLs, for models with vision.
 
-    `code` is the stable word of a failure, empty where there was none (or in what an older version
-    wrote down). `text` is `content` under the name that words have everywhere else. `sources` are
-    the ids of the messages whose words it tells, `authority` the least of those who said them;
-    `tainted`: words from outside may be in it. `kept` is what is kept in the place of `content`,
-    where that is for this run alone; empty where it is not. No vendor gets these.
+    `code` is the stable word of a failure, else empty (also in entries of older versions). The
+    other fields are not sent to vendors: `sources` are the ids of the chat messages whose text it
+    contains, `authority` the lowest of their senders; `tainted` means it may contain text from
+    outside. `kept` replaces `content` when the message is stored; empty if they are the same.
     """
 
     call_id: str
@@ -107,12 +107,12 @@ class ToolMessage(Struct, frozen=True, tag="tool"):
 
     @property
     def text(self) -> str:
-        """The words the model reads."""
+        """The same as `content`: `text` is the common name in all messages."""
         return self.content
 
 
 def as_kept(result: ToolMessage) -> ToolMessage:
-    """The result as it is written down, and told to later runs."""
+    """The result as it is stored and shown to later runs."""
     return replace(result, content=result.kept, kept="") if result.kept else result
 
 
@@ -120,7 +120,7 @@ Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessag
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as the model sees it: a flat JSON schema (no `$ref`, `anyOf`, type lists)."""
+    """A tool as the model sees it. `parameters` is a flat JSON schema, without `$ref`."""
 
     name: str
     description: str
@@ -130,42 +130,38 @@ class ToolSpec(Struct, frozen=True):
         return hash(self.name)
 
 
-# A Protocol because the engine, whose `BudgetShare` this is, imports these types.
+# A Protocol because the engine, whose `BudgetShare` implements it, imports these types.
 class Allowance(Protocol):
-    """Who says whether a request that failed may be made once more, and hears what one that was
-    broken off took.
-    """
+    """Decides whether a failed request may be repeated, and counts aborted requests."""
 
     @property
     def step(self) -> int:
-        """The step of a turn that is asked for; 0 where it is none."""
+        """The current step of the turn; 0 outside of one."""
         ...
 
     @property
     def is_first(self) -> bool:
-        """Whether the request under way is the first attempt of the first request of a question."""
+        """Whether this is the first attempt of the first request of a question."""
         ...
 
     @property
     def is_short(self) -> bool:
-        """Whether what is asked by now are the last words that are owed."""
+        """Whether the request asks for the final answer, which is always allowed."""
         ...
 
     def again(self) -> bool:
-        """Count one more attempt; False where it may not be made."""
+        """Count one more attempt. False if it is not allowed."""
         ...
 
     def record_broken_off(self, model: str, usage: Usage) -> bool:
-        """Keep what an attempt took that somebody broke off, as far as it is known. Returns whether
-        whoever broke it off writes that down.
+        """Count the usage, as far as known, of an attempt that was aborted from outside. Returns
+        whether the caller that aborted it also records that usage.
         """
         ...
 
 
 class Counted(Struct, frozen=True):
-    """Messages whose tokens were estimated when they were kept; in a transcript they stand behind
-    so many others, its `place`.
-    """
+    """Messages with a stored token estimate. In a transcript they start at index `place`."""
 
     place: int
     messages: tuple[Message, ...]
@@ -176,21 +172,21 @@ NOT_COUNTED = Counted(0, (), 0.0)
 
 
 class TextDelta(Struct, frozen=True, tag="text_delta"):
-    """More of the model's text, as it is read: nothing that a filter would cut is in it."""
+    """More of the answer's text, with everything already removed that a filter would cut."""
 
     text: str
     type: ClassVar[Literal["text_delta"]] = "text_delta"
 
 
 class ReasoningDelta(Struct, frozen=True, tag="reasoning_delta"):
-    """More of the model's thoughts, as the vendor sends them."""
+    """More of the model's reasoning, as the vendor sends it."""
 
     text: str
     type: ClassVar[Literal["reasoning_delta"]] = "reasoning_delta"
 
 
 class TextDiscarded(Struct, frozen=True, tag="text_discarded"):
-    """The text and the thoughts of this answer so far are void: the model is asked once more."""
+    """Discard the text and reasoning of this answer so far: the request is repeated."""
 
     type: ClassVar[Literal["text_discarded"]] = "text_discarded"
 
@@ -200,17 +196,16 @@ OnDelta: TypeAlias = Callable[[Delta], None]
 
 
 class ModelRequest(Struct, frozen=True):
-    """One request. No tools means that no `tools` key is sent.
+    """One model request. Without `tools`, no `tools` key is sent.
 
-    `allowance` is asked before each attempt but the first; without one there may be any number.
-    `temperature` is 0 to 2, and not sent where it is None. Without `calls` the
-    tools are shown only so that the request begins as others did: none may be called. What is
-    `counted` was in the messages when it was made: whoever counts them looks whether it still is.
-    Models named in `passed_over` are asked last: they gave no answer to this. `about_pictures`:
-    without its pictures there is nothing to ask. `on_delta` is told the answer while it comes by
-    models that can; who makes another attempt tells it `TextDiscarded` before. `answer_schema` is
-    the JSON schema that the answer should fit, of an object: the messages ask for it, and models
-    that can are held to it.
+    `allowance` is consulted before each attempt but the first; None means no limit. `temperature`
+    is 0 to 2, and not sent if None. If `calls` is false, the tools are sent only to keep the prompt
+    prefix the same, and none may be called. `counted` are messages with known token counts; the
+    transcript may have changed since. Models in `passed_over` are tried last, because they gave no
+    answer before. `about_pictures` means that the request makes no sense without its pictures.
+    `on_delta` receives the answer as it streams in; a retry sends `TextDiscarded` first.
+    `answer_schema` is the JSON schema of an object: the messages ask for such an answer, and models
+    that can enforce it do.
     """
 
     messages: tuple[Message, ...]
@@ -224,7 +219,7 @@ class ModelRequest(Struct, frozen=True):
     on_delta: OnDelta | None = None
     answer_schema: Mapping[str, Any] | None = None
 
-    def __eq__(self, other: object) -> bool:  # who counts attempts or tokens asks nothing else
+    def __eq__(self, other: object) -> bool:  # nothing else matters for counting attempts or tokens
         if not isinstance(other, ModelRequest):
             return NotImplemented
         return (
@@ -239,12 +234,12 @@ class ModelRequest(Struct, frozen=True):
         return hash((self.messages, self.tools))
 
     def may_be_made_again(self) -> bool:
-        """Whether one more attempt may be made; it is counted."""
+        """Whether one more attempt is allowed. Counts it."""
         return self.allowance is None or self.allowance.again()
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped, in our words. `UNKNOWN` is fine when there is text or a call."""
+    """Why the model stopped. `UNKNOWN` is fine if there is text or a call."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -254,10 +249,10 @@ class FinishReason(StrEnum):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens. `prompt` includes `cached`, `completion` includes `reasoning`.
+    """Token counts. `prompt` includes `cached`, `completion` includes `reasoning`.
 
-    `cost` is in US dollars, the vendor's own figure or by its prices; None where nobody knows,
-    never 0 for that. It takes the place of what was `reserved` under that number, if any.
+    `cost` is in US dollars, as the vendor reports it or computed from prices; None if unknown,
+    never 0 for that. `reserved` is the number of the reservation that this usage replaces, or 0.
     """
 
     prompt: int = 0
@@ -279,13 +274,12 @@ class Usage(Struct, frozen=True):
 
 
 class Completion(Struct, frozen=True):
-    """A finished answer. `refusal` is the model's own refusal in words; `usage` is None when the
-    vendor did not say.
+    """A finished answer. `usage` is None if the vendor did not report it.
 
-    `first_token` is in seconds from the request to the first piece of a streamed answer, None where
-    it is not known. `model` is what the vendor calls the model, `endpoint` what we call who
-    answered: the `name` of that `ChatModel`. Where it was `asked_twice`, `usage` is of the second
-    time alone.
+    `refusal` is the model's own refusal in words. `first_token` is in seconds from the request to
+    the first piece of a streamed answer, or None. `model` is the vendor's name for the model,
+    `endpoint` the `name` of the `ChatModel` that answered. If the request was sent twice
+    (`asked_twice`), `usage` covers only the second.
     """
 
     message: AssistantMessage
@@ -300,17 +294,17 @@ class Completion(Struct, frozen=True):
 
 
 class Dictation(Struct, frozen=True):
-    """The words in a sound, and what it took to hear them, where that is known."""
+    """A transcription, and its usage if known."""
 
     text: str
     usage: Usage | None = None
 
 
 class Attempt(Struct, frozen=True):
-    """One request to the model of that name, and how it ended after so many seconds.
+    """One request to the model named `endpoint`, which ended after `seconds`.
 
-    `outcome` is `ok`, the kind of a `ModelError`, `cancelled` or `crashed`; there is a completion
-    only where it is `ok`. `status` is that of a HTTP answer which was an error, else 0.
+    `outcome` is `ok`, the kind of a `ModelError`, `cancelled` or `crashed`; `completion` is set
+    only for `ok`. `status` is the HTTP status of an error, else 0.
     """
 
     endpoint: str

@@ -1,6 +1,6 @@
-"""What the engine needs from outside, as protocols: implementations fit, they do not inherit.
+"""What the engine needs from outside, as protocols. Implementations need not inherit from them.
 
-Each method says what it raises; anything else that escapes an implementation is a bug in it.
+Each method names the errors it raises; any other error is a bug of the implementation.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from frostagent.types.tools import ToolContext
 
 
 class Clock(Protocol):
-    """Time. `now` is seconds since 1970, `monotonic` never goes back; every wait of ours goes
-    through `sleep`.
+    """The source of time, and of every wait. All values are in seconds.
+
+    `now` is Unix time; `monotonic` never goes back.
     """
 
     def now(self) -> float: ...
@@ -28,7 +29,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Randomness: short ids people can type, and jitter (a number in [0, 1))."""
+    """Random values: short ids that people can type, and jitter in [0, 1)."""
 
     def trace(self) -> str: ...
 
@@ -36,83 +37,88 @@ class Ids(Protocol):
 
 
 class ChatModel(Protocol):
-    """A model that answers one request. `name` is for logs."""
+    """A model that answers one request. Any class with these members fits:
+
+        class Echo:
+            name = "echo"
+
+            async def complete(self, request):
+                return Completion(AssistantMessage(request.messages[-1].text), FinishReason.STOP)
+
+    `name` is for logs.
+    """
 
     @property
     def name(self) -> str: ...
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whole and finished. Raises ModelError."""
+        """The whole answer. Raises ModelError."""
         ...
 
 
 class Speaker(Protocol):
-    """Says something in the middle of a run, on behalf of its asker."""
+    """Sends messages during a run, on behalf of its asker."""
 
     async def say(
         self, segments: tuple[SendSegment, ...], *, session: str = "", allowed: bool = False
     ) -> tuple[Receipt, ...]:
-        """Put the segments on the wire now, in order; one receipt for each message it took.
+        """Send the segments now, in order; returns one receipt for each message sent.
 
-        `session` is another conversation, empty for that of the run. `allowed` says that somebody
-        has allowed this very call (`ToolContext.allowed`). A medium that must stand alone becomes a
-        message of its own. Raises ToolDenied (a session the asker may
-        not write to), InvalidArguments (a session that is none), Suspend (another session, or
-        everybody mentioned, which somebody must allow first).
+        `session` is another conversation, or empty for the run's own. `allowed` means that this
+        very call was approved (`ToolContext.allowed`). A medium that cannot share a message gets
+        its own. Raises ToolDenied (the asker may not write there), InvalidArguments (no such
+        session), Suspend (another session, or a mention of everyone, needs an approval).
         """
         ...
 
 
 class Media(Protocol):
-    """Turns a path or url a tool names into something that may be sent; the one place where both
-    are checked.
-    """
+    """Turns a path or URL from a tool into an attachment. The only place where both are checked."""
 
     async def attach(
         self, kind: MediaKind, *, path: str = "", url: str = "", name: str = ""
     ) -> Attachment:
-        """The path wins when both are given. Raises MediaError (says what to do instead)."""
+        """If both are given, the path is used. Raises MediaError, which says what to do instead."""
         ...
 
 
 class Subagents(Protocol):
-    """Named helpers a run may ask."""
+    """Named subagents that a run may ask."""
 
     @property
     def names(self) -> tuple[str, ...]: ...
 
     async def ask(self, context: ToolContext, name: str, content: str) -> ToolResult:
-        """The helper's answer in words, on behalf of the call with this context, with no more
-        authority than what it read has; a note is behind one cut short.
+        """The subagent's answer to the call of this context, with no more authority than what it
+        read.
 
-        Raises ToolFailed (told for the model), InvalidArguments (no such name).
+        An answer that was cut short ends with a note. Raises InvalidArguments for an unknown name,
+        and ToolFailed with a text for the model.
         """
         ...
 
 
 class Approver(Protocol):
-    """Asks somebody whether a call may be run."""
+    """Decides whether a call may be run."""
 
     async def approve(self, request: ApprovalRequest) -> Allow | Deny | Pending:
-        """The answer, or that it comes later. May take as long as the run may; whatever it raises
-        is a no.
-        """
+        """The decision, or `Pending`. May take as long as the run; an exception denies."""
         ...
 
 
 class Observer(Protocol):
-    """Receives run events in order; must not raise and must not block."""
+    """Receives run events in order. `notice` must not raise and must not block."""
 
     def notice(self, event: RunEvent) -> None: ...
 
 
 class ShadowMode(Protocol):
-    """Knows where the bot is a shadow, and what it would have done there."""
+    """Knows which conversations run in shadow mode, and records what would have been done there."""
 
     def holds_back(self, conversation: str) -> bool:
-        """Whether nothing is said or done there but what an owner publishes."""
+        """Whether the bot must not act there unless an owner publishes a draft."""
         ...
 
     def note(self, turn_id: str, call: str) -> None:
-        """A call of a turn was not run: the owners are told."""
+        """Report to the owners a call that was not run."""
         ...

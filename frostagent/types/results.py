@@ -1,6 +1,4 @@
-"""The result of a tool: text for the model, pictures for one that sees, details for people who
-look on.
-"""
+"""Tool results: text and pictures for the model, details for people."""
 
 from __future__ import annotations
 
@@ -19,25 +17,27 @@ from frostagent.types.traits import Audience
 from frostagent.words import words_in_force
 
 NO_OUTPUT = "(no output)"
-LARGEST_PICTURE = 10 * 2**20  # bytes; what a vendor takes of one is less
+LARGEST_PICTURE = 10 * 2**20  # bytes; vendors accept less
 
 PICTURES = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
-"""How the bytes of a picture begin; WebP is told apart by its fifth word as well."""
+"""The first bytes of each picture format; WebP is recognised separately."""
 
 DATA_URL = re.compile(
     r"data:image/([a-z0-9.+-]+)(?:;[a-z0-9=-]+)*;base64,((?:[a-z0-9+/]{60,}\r?\n)*[a-z0-9+/_-]+=*)",
     re.IGNORECASE,
 )
-"""A picture spelt out; its lines may be broken as in a mail."""
+"""A picture as a data URL, whose lines may be wrapped as in mail."""
 
 SHOWN_KINDS = frozenset({"png", "jpeg", "jpg", "gif", "webp"})
 
 
 class Image(Struct, frozen=True):
-    """A picture as a data url. `png`, `jpeg`, `gif` and `webp` are what models can read
+    """A picture as a data URL. Models read `png`, `jpeg`, `gif` and `webp`
     (`docs/protocol/vendors.md` 6.16).
 
-    Raises ValueError for a url that is none: nobody else could open a link of ours, or a file.
+        Image.of(Path("chart.png").read_bytes())
+
+    Raises ValueError for any other URL: vendors can open neither our links nor our files.
     """
 
     url: str
@@ -48,23 +48,22 @@ class Image(Struct, frozen=True):
 
     @classmethod
     def of(cls, data: bytes, *, kind: str = "png") -> Image:
-        """The picture in these bytes; `kind` is what follows `image/` in its media type."""
+        """The picture in these bytes. `kind` is the part of its media type after `image/`."""
         return cls(f"data:image/{kind};base64,{base64.b64encode(data).decode()}")
 
 
 class ToolResult(Struct, frozen=True):
-    """The result of one call; a tool may return one of these, or anything that `render` can say.
+    """The result of one call. A tool may return this, or any value that `render` accepts.
 
-    `details` is for logs and for people, never for the model: any JSON. `terminate` ends the run
-    after this step, if every result of the step says so. `is_error` is a failure told by the tool
-    itself, in its own words. `code` is the stable word of a failure, put there by whoever ran the
-    call: what a tool says of it counts for nothing. `text` is `content` under the name that words
-    have everywhere else. `sources` are the ids of the messages of this conversation whose words it
-    tells: a recall takes them out of what is kept. `authority` is the least of all whose words it
-    tells: the run has no more from then on. `tainted` says, also of a tool with a trusted result,
-    that words from outside are in this one. `kept` is what is kept in the place of `content`, of a
-    result that tells this run what nothing kept here would lose when it is recalled elsewhere.
-    `call_id` and `name` are those of the call, put there by `Toolset.execute`.
+    `details` is any JSON, for logs and people, never for the model. `terminate` ends the run after
+    this step if every result of the step sets it. `is_error` marks a failure that the tool
+    describes itself. `sources` are the ids of this conversation's messages whose text it contains:
+    a recall removes that text from the store. `authority` is the lowest of all people quoted, and
+    caps the run from then on. `tainted` marks text from outside, even from a tool with a trusted
+    result. `kept` is stored in place of `content`. `code`, `call_id` and `name` are set by the
+    engine: values from a tool are ignored.
+
+        ToolResult("12 °C, rain", details={"source": "met.no"})
     """
 
     content: str = ""
@@ -82,14 +81,12 @@ class ToolResult(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The words the model reads."""
+        """The same as `content`: `text` is the common name in all messages."""
         return self.content
 
     @classmethod
     def of(cls, value: object) -> ToolResult:
-        """The value a tool returned, as a result. A picture in it becomes one that is shown, never
-        text.
-        """
+        """The result for any value a tool returned. Pictures in it become images, never text."""
         if not isinstance(value, ToolResult):
             text, images = render(value)
             return cls(text, images)
@@ -103,11 +100,10 @@ class ToolResult(Struct, frozen=True):
 
 
 def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
-    """A tool's value as the text the model reads, and the pictures in it, each named in the
-    text (`Words.picture`).
+    """A tool's value as text for the model, and the pictures in it, each named in the text.
 
-    A list of pictures and words is each of them in turn. The numbers of the pictures follow
-    `after`.
+    A list of pictures and other values is rendered item by item. Pictures are numbered from `after`
+    + 1; `Words.picture` is the name.
     """
     found: list[Image] = []
     parts = value if isinstance(value, list | tuple) and any(map(_picture, value)) else [value]
@@ -116,12 +112,11 @@ def render(value: object, *, after: int = 0) -> tuple[str, tuple[Image, ...]]:
 
 
 def name_of_picture(number: int) -> str:
-    """The words in a text for a picture that is shown after it."""
     return words_in_force().picture.format(number=number)
 
 
 def _take_out(text: str, found: list[Image], after: int) -> str:
-    """The text with a name in the place of each picture that is spelt out in it."""
+    """The text with each data URL replaced by the picture's name."""
 
     def name(url: re.Match[str]) -> str:
         kind, data = url[1].lower(), "".join(url[2].split())
@@ -135,7 +130,7 @@ def _take_out(text: str, found: list[Image], after: int) -> str:
 
 
 def _picture(value: object) -> str:
-    """The data url of what is a picture, or its bytes; else empty."""
+    """The data URL of a picture or of a picture's bytes; else empty."""
     if isinstance(value, Image):
         return value.url
     if isinstance(value, bytes | bytearray | memoryview) and (kind := _kind_of(bytes(value[:16]))):
@@ -150,9 +145,7 @@ def _kind_of(head: bytes) -> str:
 
 
 def render_result(value: object) -> str:
-    """A tool's value as text: text as is, data as JSON, nothing as "(no output)"; pictures
-    as data urls.
-    """
+    """A tool's value as text: text as is, data as JSON, pictures as data URLs."""
     match value:
         case str():
             return value if value.strip() else NO_OUTPUT
@@ -163,7 +156,7 @@ def render_result(value: object) -> str:
         case BaseModel():
             try:
                 return value.model_dump_json()
-            except ValueError:  # bytes that are no text
+            except ValueError:  # bytes that are not text
                 return json.dumps(value.model_dump(), ensure_ascii=False, default=_plain)
         case dict() | list() | tuple():
             return json.dumps(value, ensure_ascii=False, default=_plain)
@@ -174,7 +167,7 @@ def render_result(value: object) -> str:
 
 
 def _plain(value: object) -> Any:
-    """The JSON in the place of a value that JSON does not know."""
+    """A JSON value in place of one that JSON cannot hold."""
     match value:
         case Image(url=url):
             return url
@@ -184,7 +177,7 @@ def _plain(value: object) -> Any:
             pass
     try:
         return to_jsonable_python(value, fallback=_parts)
-    except ValueError:  # bytes that are no text
+    except ValueError:  # bytes that are not text
         if isinstance(value, BaseModel):
             return value.model_dump()
         if is_dataclass(value):
@@ -207,9 +200,7 @@ def _text_of(data: bytes) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most about `limit` characters: the head and the tail are kept, and what was cut is
-    said.
-    """
+    """About `limit` characters of the text: its head and tail, with a note on how much was cut."""
     if len(text) <= limit:
         return text
     tail = limit // 4

@@ -1,8 +1,8 @@
-"""The events a run tells while it goes, and how it ends, or waits.
+"""The events of a run, and how it ends or pauses.
 
-A run goes in segments: the first begins with RunStarted, each later one with RunContinued; each
-segment ends with exactly one RunPaused (it waits for somebody's word) or RunFinished (it is over).
-A call is told started once and finished once, whatever number of segments lies between.
+A run has segments: the first begins with RunStarted, each later one with RunContinued. Each segment
+ends with exactly one RunPaused (it waits for an approval) or RunFinished. Each call has exactly one
+ToolStarted and one ToolFinished, however many segments lie between them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from frostagent.types.traits import Audience
 
 
 class Asker(Struct, frozen=True):
-    """On whose authority a run acts. `role` is the one in the conversation of the run: "owner" and
-    "admin" may call what is for its admins. `is_owner` comes from settings, never from what
-    somebody says.
+    """The person on whose authority a run acts.
 
-    `authority` is the least of those whose words the question passes on (quoted, forwarded),
-    `overheard` the least of those whose talk stands before it; OWNER if nobody's does. `voices` are
-    the names of some of both, where they lower it; `read` the tools that brought words from
-    outside.
+    `role` is their role in the run's conversation: "owner" and "admin" may call tools for group
+    admins. `is_owner` comes from settings, never from a message. `authority` is the lowest of all
+    people whose words the question passes on (quoted or forwarded), `overheard` the lowest of those
+    who spoke before it; OWNER if there are none. `voices` names some of the people who lower
+    either; `read` has the tools that brought in text from outside.
+
+        Asker("10001", name="Ann", role="admin")
     """
 
     user_id: str
@@ -48,9 +49,10 @@ class Asker(Struct, frozen=True):
 
 
 class Terms(Struct, frozen=True):
-    """Who may call what somewhere: tools of `denied` names nobody; one in `audiences` those,
-    whatever it declares. Nobody there has more authority than `highest`. Tools of the servers in
-    `withheld` do not exist there.
+    """The tools that may be called in a conversation, and by whom.
+
+    `denied` tools may not be called at all; `audiences` overrides what a tool declares. `highest`
+    caps everyone's authority. Tools of servers in `withheld` do not exist there.
     """
 
     denied: frozenset[str] = frozenset()
@@ -59,12 +61,11 @@ class Terms(Struct, frozen=True):
     withheld: frozenset[str] = frozenset()
 
     def audience(self, name: str, declared: Audience) -> Audience:
-        """For whom the tool of this name is there."""
         return self.audiences.get(name, declared)
 
 
 class Stop(StrEnum):
-    """How a run ended. Exactly one."""
+    """How a run ended."""
 
     ANSWERED = "answered"
     SILENT = "silent"
@@ -76,9 +77,7 @@ class Stop(StrEnum):
 
 
 class ToolFailure(Struct, frozen=True):
-    """A call of a run that failed: which, with which stable code, and what the model read about
-    it.
-    """
+    """A failed call of a run: its stable `code`, and the `message` that the model read."""
 
     call_id: str
     name: str
@@ -87,11 +86,10 @@ class ToolFailure(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """The end of a run: the final words (may be empty), and every message it added to the
-    transcript, in order.
+    """The end of a run: its final text (may be empty) and every message it added, in order.
 
-    `messages` is valid as it stands: each call has its one result. `limit` says that the step limit
-    was reached; `error` is for the log and the owner.
+    `messages` is a valid transcript: each call has exactly one result. `limit` says that the step
+    limit was reached; `error` is for the log and the owner.
     """
 
     stop: Stop
@@ -104,7 +102,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def tool_failures(self) -> tuple[ToolFailure, ...]:
-        """Every call that failed, in order; whatever became of the run."""
+        """Every failed call, in order, however the run ended."""
         return tuple(
             ToolFailure(message.call_id, message.name, code_of(message), message.content)
             for message in self.messages
@@ -113,16 +111,12 @@ class Outcome(Struct, frozen=True):
 
 
 def code_of(result: ToolMessage) -> str:
-    """The stable word a result stands for: `ok`, or that of its failure. What it reads like says
-    nothing.
-    """
+    """The stable word for a result: `ok`, or the code of its failure. Its text does not matter."""
     return result.code or ToolFailed.code if result.is_error else "ok"
 
 
 class Spent(Struct, frozen=True):
-    """The costs of a run and all that ran inside it: requests to models, their tokens, messages
-    sent by tools.
-    """
+    """The costs of a run, inner runs included: requests, tokens, messages sent by tools."""
 
     requests: int = 0
     tokens: float = 0.0
@@ -130,9 +124,7 @@ class Spent(Struct, frozen=True):
 
 
 class Led(Struct, frozen=True):
-    """Whose words stand behind a call beside its asker's: other `people`'s, of whom these `names`
-    are known, and what these tools `read`.
-    """
+    """Influences on a call besides its asker: `people`, and tools that `read` outside text."""
 
     people: bool = False
     names: tuple[str, ...] = ()
@@ -143,15 +135,14 @@ class Led(Struct, frozen=True):
 
 
 class PendingCall(Struct, frozen=True, tag="pending"):
-    """A call that waits for somebody's word.
+    """A call that waits for an approval.
 
-    `asks` is what is to be decided, for people; `expires` is in seconds since 1970, from then on it
-    is denied; `digest` binds the wait to its call, run and asker (`digest_call`).
-    `arguments` are those it will be run with, as JSON: prepared, mended, with their defaults, as
-    hooks want them; where empty (an older state), the call's own. `number` is what people call it
-    by, as in `#A3`; 0 until it has one. `since` is when the call began, in seconds since 1970; 0 in
-    an older state. In an older state `led` is words for people. `revision` is that of the tool it
-    was asked about (`Tool.revision`).
+    `asks` is the question for people. `expires` is in seconds since 1970; the call is denied then.
+    `digest` binds the wait to its call, run and asker (`digest_call`). `arguments` are the final
+    ones, as JSON: prepared, repaired, with defaults, changed by hooks. `number` is what people
+    type, as in `#A3`; 0 until assigned. `since` is when the call began, in seconds since 1970.
+    `revision` is that of the tool when asked (`Tool.revision`). In older states, `arguments` is
+    empty (use the call's own), `since` is 0, and `led` is text for people.
     """
 
     call: ToolCall
@@ -167,12 +158,12 @@ class PendingCall(Struct, frozen=True, tag="pending"):
 
 
 class SuspendedRun(Struct, frozen=True, kw_only=True):
-    """A run that waits, as data: all it needs to go on, in another process too.
+    """A paused run, as data: all it needs to continue, even in another process.
 
-    `messages` is what it had added to the transcript, valid as it stands; `message` the calls of
-    the unfinished step, not part of the transcript yet, and `answers` what has come of them: for
-    each call, in call order, its result or what it waits for. `steps` and `usage` are those of the
-    run so far, `response_id` is the answer that made the calls. `spent` is of its budget.
+    `messages` is what it added to the transcript so far. `message` has the calls of the unfinished
+    step, which is not in the transcript yet; `answers` has, for each call in order, its result or
+    what it waits for. `steps` and `usage` cover the run so far; `response_id` is the answer that
+    made the calls; `spent` is its part of the budget.
     """
 
     run_id: str
@@ -188,42 +179,40 @@ class SuspendedRun(Struct, frozen=True, kw_only=True):
 
     @property
     def pending(self) -> tuple[PendingCall, ...]:
-        """The calls that wait, in call order; never empty."""
+        """The waiting calls, in call order; never empty."""
         return tuple(answer for answer in self.answers if isinstance(answer, PendingCall))
 
     @property
     def expires(self) -> float:
-        """When the first of its waits ends, in seconds since 1970: resume it then, whatever has
-        been decided.
-        """
+        """When the first wait ends, in seconds since 1970: resume the run then in any case."""
         return min(pending.expires for pending in self.pending)
 
 
 class _RunEvent(Struct, frozen=True, kw_only=True):
-    """`parent` is the run that this one goes on inside of (a subagent's): empty for a run of its
-    own.
-    """
+    """`parent` is the run that this one runs inside (for a subagent); else empty."""
 
     run_id: str
     parent: str = ""
 
 
 class RunStarted(_RunEvent, frozen=True, kw_only=True, tag="run_started"):
+    """A run began."""
+
     conversation: str
     asker: Asker
     type: ClassVar[Literal["run_started"]] = "run_started"
 
 
 class RunContinued(_RunEvent, frozen=True, kw_only=True, tag="run_continued"):
+    """A suspended run continues, possibly in another process."""
+
     conversation: str
     asker: Asker
     type: ClassVar[Literal["run_continued"]] = "run_continued"
 
 
 class StepFinished(_RunEvent, frozen=True, kw_only=True, tag="step_finished"):
-    """The model answered. `response_id` is the vendor's, or one made for it: its calls carry the
-    same one.
-    """
+    """The model answered. `response_id` is the vendor's or generated; the calls carry it."""
 
     step: int
     completion: Completion
@@ -233,8 +222,9 @@ class StepFinished(_RunEvent, frozen=True, kw_only=True, tag="step_finished"):
 
 
 class ToolStarted(_RunEvent, frozen=True, kw_only=True, tag="tool_started"):
-    """The model called a tool. `at` is when, in seconds since 1970; `ToolFinished` says when its
-    body began.
+    """The model called a tool `at` that time, in seconds since 1970.
+
+    The body may begin later: see `ToolFinished.began`.
     """
 
     step: int
@@ -245,7 +235,7 @@ class ToolStarted(_RunEvent, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolProgressed(_RunEvent, frozen=True, kw_only=True, tag="tool_progressed"):
-    """A call under way says how far it is; told as it happens, and never after its ToolFinished."""
+    """A running call reports progress, as it happens; never after its ToolFinished."""
 
     step: int
     call: ToolCall
@@ -255,15 +245,13 @@ class ToolProgressed(_RunEvent, frozen=True, kw_only=True, tag="tool_progressed"
 
 
 class ToolFinished(_RunEvent, frozen=True, kw_only=True, tag="tool_finished"):
-    """A call has its result. `details` are what the tool tells people only, or what is known of its
-    failure.
+    """A call has its result. `details` are the tool's, for people, or facts about its failure.
 
-    The body ran from `began` to `ended`, in seconds since 1970, and took `seconds`; all are 0 if it
-    never did. The calls of a step are told finished together, whenever each ended. `waited` is how
-    long it waited before that (for calls before it, for a place, for somebody's word), or until it
-    was refused. `exception` is what was raised, in this process alone: nothing writes it down.
-    `arguments` are those it was run with, after mending and hooks; None where it never came to
-    that. `coerced` says what was mended.
+    The body ran from `began` to `ended`, in seconds since 1970, for `seconds`; all are 0 if it
+    never ran. The calls of a step are reported together. `waited` is the time in seconds before the
+    body began (other calls, a free slot, an approval), or until the call was refused. `exception`
+    is what was raised; it is never stored. `arguments` are the final ones, after repairs and hooks;
+    None if the call did not get that far. `coerced` lists the repairs.
     """
 
     step: int
@@ -283,24 +271,26 @@ class ToolFinished(_RunEvent, frozen=True, kw_only=True, tag="tool_finished"):
 
 
 class RunPaused(_RunEvent, frozen=True, kw_only=True, tag="run_paused"):
+    """The run waits for an approval: `suspended` is its state. This segment took `seconds`."""
+
     suspended: SuspendedRun
     seconds: float
     type: ClassVar[Literal["run_paused"]] = "run_paused"
 
 
 class RunFinished(_RunEvent, frozen=True, kw_only=True, tag="run_finished"):
+    """The run is over. Its last segment took `seconds`."""
+
     outcome: Outcome
     seconds: float
     type: ClassVar[Literal["run_finished"]] = "run_finished"
 
     @property
     def limit(self) -> bool:
-        """Whether the step limit was reached."""
         return self.outcome.limit
 
     @property
     def tool_failures(self) -> tuple[ToolFailure, ...]:
-        """Every call that failed, in order."""
         return self.outcome.tool_failures
 
 

@@ -1,9 +1,9 @@
-"""Callables -> a JSON schema of their parameters, and a validator of arguments.
+"""Turns callables into a JSON schema of their parameters and a validator.
 
 The schema is inline and uses few keywords: no `$ref`, no type lists, no `additionalProperties`.
-`anyOf` stands only for a parameter that really has several types; `frostagent/models/openai` says
-it more loosely where a vendor reads none (`docs/protocol/vendors.md` 6.10). A parameter whose type
-has no schema is an error when the tool is defined, not when a model calls it.
+`anyOf` appears only for a parameter that really has several types; `frostagent/models/openai`
+simplifies it for vendors that cannot read it (`docs/protocol/vendors.md` 6.10). A parameter whose
+type has no schema is an error when the tool is defined, not when a model calls it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEPT = frozenset({
 })  # fmt: skip
 
 READ = KEPT | {"additionalProperties", "nullable"}
-"""Mending arguments wants to know these besides; `nullable` is ours: null is among the values."""
+"""Keywords for repairing arguments. `nullable` is our own: null is allowed."""
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -41,9 +41,11 @@ class UnsuitableType(TypeError):
 
 
 class Signature(Struct, frozen=True):
-    """What a callable says of itself: the name and description of a tool, the model of its
-    parameters, and whether its first one is the context. `packed` is its only parameter if that is
-    a pydantic model or a dataclass: the arguments are the fields of it.
+    """What a callable declares: the tool's name and description, a model of its parameters, and
+    whether the first one is the context.
+
+    `packed` names the only parameter if it is a pydantic model or a dataclass: the arguments are
+    then its fields.
     """
 
     name: str
@@ -54,7 +56,7 @@ class Signature(Struct, frozen=True):
     packed: str = ""
 
     def schema(self, kept: frozenset[str] = KEPT) -> dict[str, Any]:
-        """The arguments as an object of JSON. Raises UnsuitableType."""
+        """The arguments as a JSON object schema. Raises UnsuitableType."""
         whole = _schema_of(self.model, kept)
         if not self.packed:
             return whole
@@ -64,16 +66,15 @@ class Signature(Struct, frozen=True):
         }
 
     def check(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the callable takes them. Raises InvalidArguments with one line for each
-        wrong field.
-        """
+        """The arguments as the callable takes them. Raises InvalidArguments."""
         return check_arguments(self.model, arguments, packed=self.packed)
 
 
 def read_signature(function: Callable[..., Any], *, skip: type) -> Signature:
-    """Read a function, a method, a `functools.partial` or an object that can be called. Arguments
-    that a partial fixes are not offered. A first parameter `self` without a type is a method's, in
-    the body of its class. Raises UnsuitableType.
+    """Read a function, a method, a `functools.partial` or a callable object.
+
+    Arguments fixed by a partial are not offered. An untyped first parameter `self` marks a method
+    in a class body. Raises UnsuitableType.
     """
     name = callable_name(function)
     bare, fixed = function, set[str]()
@@ -97,7 +98,7 @@ def read_signature(function: Callable[..., Any], *, skip: type) -> Signature:
     for each in fixed:
         parameters.pop(each, None)
     description, about = describe_function(described)
-    if described is not bare and not described.__doc__:  # else it is that of every `__call__`
+    if described is not bare and not described.__doc__:  # not object.__call__'s docstring
         description, about = describe_function(type(bare))
     wants_context, fields = False, dict[str, Any]()
     for index, (key, parameter) in enumerate(parameters.items()):
@@ -114,7 +115,7 @@ def read_signature(function: Callable[..., Any], *, skip: type) -> Signature:
         if hint in READ_ONCE or get_origin(hint) in READ_ONCE:
             raise UnsuitableType(f"{name}: parameter {key!r} can be read only once; take a list")
         default: Any = ... if parameter.default is parameter.empty else parameter.default
-        # None would hide a description that stands in the annotation.
+        # A description of None would hide one in the annotation.
         info: FieldInfo = Field(default, description=about[key]) if key in about else Field(default)
         fields[key] = (hint, info)
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
@@ -133,7 +134,7 @@ def read_signature(function: Callable[..., Any], *, skip: type) -> Signature:
 
 
 def _packed(model: type[BaseModel]) -> str:
-    """The one parameter whose fields are the arguments; empty if there is none."""
+    """The only parameter whose fields are the arguments; empty if there is none."""
     match list(model.model_fields.items()):
         case [(key, info)] if info.is_required() and isinstance(kind := info.annotation, type):
             return key if issubclass(kind, BaseModel) or is_dataclass(kind) else ""
@@ -142,9 +143,7 @@ def _packed(model: type[BaseModel]) -> str:
 
 
 def callable_name(function: Callable[..., Any]) -> str:
-    """Its `__name__`, through any partial; of an object that can be called the name of its class in
-    snake case.
-    """
+    """The `__name__`, through any partial; for a callable object, its class name in snake case."""
     while isinstance(function, partial):
         function = function.func
     if name := getattr(function, "__name__", ""):
@@ -153,9 +152,7 @@ def callable_name(function: Callable[..., Any]) -> str:
 
 
 def describe_function(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """A docstring's text and its `Args:` section: what the tool does, and what each parameter
-    means.
-    """
+    """A docstring's text, and its `Args:` section as a mapping from parameter to description."""
     text = inspect.getdoc(function) or ""
     head, _, rest = text.partition("\nArgs:\n")
     arguments: dict[str, str] = {}
@@ -184,8 +181,6 @@ def _schema_of(model: type[BaseModel], kept: frozenset[str]) -> dict[str, Any]:
 
 
 class _Flattener:
-    """Writes a schema out flat; knows the definitions it refers to and the keywords to keep."""
-
     def __init__(self, defs: dict[str, Any], kept: frozenset[str]) -> None:
         self._defs = defs
         self._kept = kept
@@ -193,7 +188,7 @@ class _Flattener:
     def flatten(
         self, node: dict[str, Any], *, where: str, inside: tuple[str, ...]
     ) -> dict[str, Any]:
-        """The node and all below it. Raises UnsuitableType with the place."""
+        """The node and all below it, without references. Raises UnsuitableType with the place."""
         if ref := node.get("$ref"):
             name = ref.rsplit("/", 1)[-1]
             if name in inside:
@@ -242,7 +237,7 @@ class _Flattener:
 
 
 def _without_type(flat: dict[str, Any]) -> dict[str, Any]:
-    """A node of any type, or an enumeration of values of several."""
+    """A node of any type, or an enumeration of values of several types."""
     values = flat.pop("enum", None)
     if values is None:
         return flat
@@ -259,8 +254,10 @@ JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 def check_arguments(
     model: type[BaseModel], arguments: dict[str, Any], *, packed: str = ""
 ) -> dict[str, Any]:
-    """The arguments as the function wants them; of a function with one `packed` parameter they are
-    its fields. Raises InvalidArguments with one line for each wrong field.
+    """The validated arguments as the function takes them; with `packed`, they are that parameter's
+    fields.
+
+    Raises InvalidArguments with one line for each wrong field.
     """
     try:
         checked = model.model_validate({packed: arguments} if packed else arguments)

@@ -1,4 +1,4 @@
-"""What a run says before it ends, and what came of that; `type` is the tag of each part."""
+"""Parts of a message that a run sends before it ends, and receipts for them. `type` is the tag."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-SEND = "send_message"  # the tool whose words are ours
+SEND = "send_message"  # the tool that sends messages
 
 
 class Text(Struct, frozen=True, tag="text"):
@@ -15,7 +15,7 @@ class Text(Struct, frozen=True, tag="text"):
 
 
 class Mention(Struct, frozen=True, tag="mention"):
-    """@somebody; `name` is what the server says they are called, often empty."""
+    """An @mention. `name` is the display name from the server, often empty."""
 
     user_id: str
     name: str = ""
@@ -27,14 +27,14 @@ class MentionAll(Struct, frozen=True, tag="mention_all"):
 
 
 class Quote(Struct, frozen=True, tag="quote"):
-    """A reply to an earlier message; always first when sent."""
+    """A reply to an earlier message; always first in a sent message."""
 
     message_id: str
     type: ClassVar[Literal["quote"]] = "quote"
 
 
 class Face(Struct, frozen=True, tag="face"):
-    """A system emoji of the chat; `name` as the server gives it, often empty."""
+    """A system emoji of the chat. `name` is the server's, often empty."""
 
     id: str
     name: str = ""
@@ -45,9 +45,7 @@ MediaKind: TypeAlias = Literal["image", "record", "video", "file"]
 
 
 class Attachment(Struct, frozen=True, tag="attachment"):
-    """A medium to send. `source` is what goes on the wire: base64://..., file:///..., or an http(s)
-    url.
-    """
+    """A medium to send. `source` goes on the wire: base64://..., file:///..., or an http(s) URL."""
 
     kind: MediaKind
     source: str
@@ -59,16 +57,17 @@ SendSegment: TypeAlias = Text | Mention | MentionAll | Quote | Face | Attachment
 
 
 class Confirmed(Struct, frozen=True, tag="confirmed"):
-    """The chat has it, under this id (empty where the server names none)."""
+    """The chat accepted the message under this id (empty if the server gives none)."""
 
     message_id: str
     type: ClassVar[Literal["confirmed"]] = "confirmed"
 
 
 class Refused(Struct, frozen=True, tag="refused"):
-    """The chat did not take it (`by_server`), or it never reached the wire; `reason` is for the
-    model and the log, `words` are the server's own, for owners. If it `blocks_place`, nothing else
-    is taken there, either.
+    """The chat refused the message (`by_server`), or it was never sent.
+
+    `reason` is for the model and the log, `words` are the server's own, for owners. `blocks_place`
+    means that nothing can be sent there now.
     """
 
     reason: str
@@ -79,27 +78,21 @@ class Refused(Struct, frozen=True, tag="refused"):
 
 
 class Unknown(Struct, frozen=True, tag="unknown"):
-    """It was written but not confirmed: it may have been delivered and must not be repeated
-    blindly.
-    """
+    """Sent but not confirmed: the message may have arrived, so do not repeat it blindly."""
 
     reason: str
     type: ClassVar[Literal["unknown"]] = "unknown"
 
 
 class Queued(Struct, frozen=True, tag="waiting"):
-    """It is queued and will be said as soon as it can be, within two minutes; then it is given
-    up.
-    """
+    """Queued: the message is sent as soon as possible, and dropped after two minutes."""
 
     reason: str
     type: ClassVar[Literal["waiting"]] = "waiting"
 
 
 class Drafted(Struct, frozen=True, tag="drafted"):
-    """It is kept as a draft of this number: the owners may read and publish it, nobody there has
-    read it.
-    """
+    """Kept as draft `number`, which owners may read and publish. The chat did not get it."""
 
     number: int
     type: ClassVar[Literal["drafted"]] = "drafted"

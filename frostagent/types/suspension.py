@@ -1,8 +1,8 @@
-"""Waiting for somebody's word: how a call asks for it, what can be decided, when a stored wait may
-be trusted.
+"""Waiting for an approval: how a call asks for one, the possible decisions, and the check of a
+stored wait.
 
-A run that waits is data (`frostagent/types/runs.py`, SuspendedRun): it is written down, survives a
-restart, and is checked here before anything of it is executed.
+A waiting run is data (`SuspendedRun`): it is stored, survives a restart, and is verified here
+before any of it is executed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ MAX_DIGITS = 20  # of an id that may have been a number; int() refuses thousands
 
 
 class Suspend(Exception):
-    """Raised by a tool before it has done anything: somebody must allow this call first.
+    """Raised by a tool before it has done anything: this call needs an approval.
 
-    Not a failure, so not in the error tree: once it is allowed the tool is run again from its
-    beginning, with `ToolContext.allowed`. `asks` is the question people read, `seconds` how long it
-    stays open. Raises ValueError for a time that is not positive and finite.
+    Not a failure, so not in the error tree: once approved, the tool runs again from its beginning
+    with `ToolContext.allowed`. `asks` is the question for people, `seconds` the time to answer it.
+
+        if not context.allowed:
+            raise Suspend(f"Delete {path}?", seconds=600)
+
+    Raises ValueError for a time that is not positive and finite.
     """
 
     def __init__(self, asks: str, *, seconds: float) -> None:
@@ -42,9 +46,7 @@ class Suspend(Exception):
 
 
 class BadSuspension(BotError):
-    """A suspended run that cannot go on as it is: not this run's, changed since, or decided on what
-    does not wait.
-    """
+    """A suspended run cannot continue: another run's, changed, or a decision fits no wait."""
 
 
 class Allow(Struct, frozen=True, tag="allow"):
@@ -54,7 +56,7 @@ class Allow(Struct, frozen=True, tag="allow"):
 
 
 class Deny(Struct, frozen=True, tag="deny"):
-    """The call must not be run; the model reads the reason."""
+    """The call must not be run. The model reads the reason."""
 
     reason: str
     type: ClassVar[Literal["deny"]] = "deny"
@@ -64,19 +66,16 @@ Decision: TypeAlias = Allow | Deny
 
 
 class Pending(Struct, frozen=True, tag="pending"):
-    """Nobody can say at once: the run is suspended for at most so many seconds, then the call is
-    denied.
-    """
+    """No decision yet: the run is suspended for at most `seconds`, then the call is denied."""
 
     seconds: float
     type: ClassVar[Literal["pending"]] = "pending"
 
 
 class ApprovalRequest(Struct, frozen=True, kw_only=True):
-    """A call that somebody must allow. `asks` is what people read; `arguments` are those the call
-    would be run with.
+    """A call that needs an approval. `asks` is the question for people.
 
-    `context` are the call's surroundings, as its body would get them.
+    `arguments` are the final ones; `context` is what the body would get.
     """
 
     run_id: str
@@ -89,20 +88,19 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     asker: Asker
     context: ToolContext
 
-    def __repr__(self) -> str:  # without the context, which holds all that the run has
+    def __repr__(self) -> str:  # without the context, which holds the whole state of the run
         shown = self.__struct_fields__[:-1]
         return f"ApprovalRequest({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
 def digest_call(call: ToolCall, *, run_id: str, asker: str, arguments: str = "") -> str:
-    """A digest that binds a wait to its call, run and asker (a user id), as hex; the layout of
-    the arguments does not matter.
+    """A hex digest that binds a wait to its call, run and asker (a user id). JSON layout does not
+    matter.
 
-    `arguments` are those it will be run with, where they are known: `PendingCall.arguments`. It
-    tells changed state from unchanged; it is no signature: who can write the store can write a
-    fitting one.
+    `arguments` are the final ones, if known (`PendingCall.arguments`). The digest detects changed
+    state. It is not a signature: anyone who can write the store can write a matching one.
     """
-    # An id of digits is bound as a number: stored waits were, when ids were numbers.
+    # An id of digits is hashed as a number: stored waits date from when ids were numbers.
     who = int(asker) if asker.isdecimal() and len(asker) < MAX_DIGITS else asker
     bound = [run_id, who, call.id, call.name, _canonical(call.arguments)]
     if arguments:
@@ -111,7 +109,7 @@ def digest_call(call: ToolCall, *, run_id: str, asker: str, arguments: str = "")
 
 
 def _canonical(arguments: str) -> str:
-    """The same text for the same JSON value; what is no JSON stands for itself."""
+    """The same text for equal JSON values; other text unchanged."""
     try:
         value: Any = json.loads(arguments)
         return json.dumps(value, sort_keys=True, separators=(",", ":"))
@@ -127,10 +125,10 @@ def verify(
     asker: str,
     decided: Collection[str],
 ) -> None:
-    """Refuse what must not go on: another run's, place's or person's state, a changed one, a
-    decision on no wait.
+    """Verify that a suspended run may continue: same run, conversation and asker, unchanged calls,
+    and decisions only on waiting calls.
 
-    `asker` is a user id, `decided` the call ids that decisions are there for. Raises BadSuspension.
+    `asker` is a user id; `decided` has call ids. Raises BadSuspension.
     """
     theirs = (suspended.run_id, suspended.conversation, suspended.asker.user_id)
     if theirs != (run_id, conversation, asker):

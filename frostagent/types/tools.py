@@ -1,16 +1,16 @@
-"""A tool: a name, a description, a flat schema, declarations about itself, a body with a context.
+"""Tools: a name, a description, a flat schema, declarations, and a body with a context.
 
     @tool(needs=(Web,), side_effects="read", idempotent=True)
     async def get_weather(context: ToolContext, city: str) -> str:
-        \"\"\"What the model reads: when to use it and what it gives.
+        \"\"\"What the model reads: when to use the tool and what it returns.
 
         Args:
             city: What the model reads about this parameter.
         \"\"\"
 
-The decorated function becomes a `Tool`; calling it calls the function as before. Tools from
-outside, classes and programs become one too (`frostagent/engine/external_tools.py`). Nothing here
-runs a call: that is `frostagent/engine/call_executor.py`.
+The decorated function becomes a `Tool`, which can still be called as a function. Classes, programs
+and tools from elsewhere can become tools, too (`frostagent/engine/external_tools.py`).
+`frostagent/engine/call_executor.py` runs calls.
 """
 
 from __future__ import annotations
@@ -54,17 +54,20 @@ R = DefaultedTypeVar("R", default=Any)
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 DEFAULT_TIMEOUT = 60.0
 Port: TypeAlias = type
-"""A capability a tool needs, named by its protocol."""
+"""A capability that a tool needs, named by its protocol."""
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """One call's surroundings; `deadline` is on the clock's monotonic scale, in seconds.
+    """The environment of one call. `deadline` is in seconds on the clock's monotonic scale.
 
-    `response_id` is the model's answer that made the call, `asked` the ids of its asker's messages
-    that the run answers. `allowed`: somebody has allowed this very call, so it raises no `Suspend`.
-    `inner` is told what a run inside this call does: what its model takes is counted to this one.
-    `share` is this run's of its question's budget, where the inner one has its part. `terms` hold
-    in both, and so do the library's own `words`.
+        async def get_weather(context: ToolContext, city: str) -> str:
+            return await context.port(Web).fetch(city)
+
+    `response_id` is the model's answer that made the call, `asked` has the ids of the asker's
+    messages that the run answers. `allowed` means that this very call was approved, so it must not
+    raise `Suspend`. `inner` receives the events of runs inside this call, whose usage counts
+    towards it. `share` is this run's part of the question's budget; inner runs take from it.
+    `terms` and `words` apply to inner runs, too.
     """
 
     run_id: str
@@ -92,11 +95,12 @@ class ToolContext(Struct, frozen=True, kw_only=True):
         allowed: bool = False,
         on_progress: Callable[[ToolResult], None] | None = None,
     ) -> Self:
-        """A context to call a tool with in a test, without an agent:
-        `await price(ToolContext.for_test(deps={Menu: menu}), Order(dish="tea"))`.
+        """A context for calling a tool in a test, without an agent and without a deadline:
 
-        `deps` are what the tool finds with `port`, `on_progress` is told what it says with
-        `progress`; `allowed`: somebody has allowed the call. There is no deadline.
+            await price(ToolContext.for_test(deps={Menu: menu}), Order(dish="tea"))
+
+        `deps` is what `port` finds, `on_progress` receives what the tool reports with `progress`,
+        and `allowed` means that the call was approved.
         """
         return cls(
             run_id="test",
@@ -111,7 +115,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
         )
 
     def port(self, kind: type[T]) -> T:
-        """The capability of this kind. Raises ToolUnavailable where this run has none."""
+        """The capability of this kind. Raises ToolUnavailable if this run has none."""
         try:
             return cast("T", self.ports[kind])
         except KeyError:
@@ -120,10 +124,11 @@ class ToolContext(Struct, frozen=True, kw_only=True):
             ) from None
 
     def progress(self, partial_result: object = None, **details: Any) -> None:
-        """Tell how far the call is: words, or a whole partial `ToolResult`. Nobody hears it once
-        the call is over.
+        """Report progress: a text, or a partial `ToolResult`. Never waits.
 
-        The model does not read it; it is for people who look on. Never waits.
+        It is for people who watch the run, not for the model. Ignored once the call is over.
+
+            context.progress("downloading", percent=40)
         """
         if self.reports is not None:
             result = ToolResult() if partial_result is None else ToolResult.of(partial_result)
@@ -138,29 +143,22 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
 
 Guard: TypeAlias = Callable[[ToolContext, Mapping[str, Any]], Awaitable[None] | None]
-"""A tool's own check of a call whose arguments fit its schema. It refuses by raising: a `ToolError`
-of its choice, or ValueError, which is told as wrong arguments."""
+"""A tool's own check of valid arguments. To refuse, raise ToolError or ValueError."""
 
 Prepare: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
-"""Raw arguments -> raw arguments, before anything is checked: for a vendor's quirk, or a default
-it left out."""
+"""Changes raw arguments before any check: for a vendor's quirk, or a default it left out."""
 
 Recover: TypeAlias = Callable[[ToolContext, Mapping[str, Any], Exception], Any]
-"""Deals with what a body raised: gives a result in its place (or an awaitable of one), or
-raises.
-"""
+"""Handles an exception of the body: returns a result (or an awaitable of one), or raises."""
 
 Available: TypeAlias = Callable[[], object]
-"""Why the tool cannot be used right now; empty where it can. Asked before each model request, so it
-must be quick.
-
-A bool, or a bool and a text, are understood as well (`frostagent/engine/tool_execution.py`)."""
+"""Why the tool cannot be used right now; empty if it can. Called before each model request, so it
+must be quick. May also return a bool, or a bool and a text.
+"""
 
 
 class ToolStatus(Struct, frozen=True):
-    """Whether a tool can be used now, and if not, why. `description` is for people: its summary, if
-    it has one.
-    """
+    """Whether a tool can be used now, and if not, why. `description` is for people."""
 
     name: str
     type: str
@@ -170,19 +168,18 @@ class ToolStatus(Struct, frozen=True):
 
 
 class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
-    """A tool the engine can offer: what the model is told (`spec`), what it declares, and the body,
-    whose parameters and result type it keeps: calling it calls the body.
+    """A tool the engine can offer. Calling it calls its function, with the same types.
 
-    `check` turns plain arguments into the body's; `shape` is that by which they are mended first
-    (by `parameters` where it is left out). `timeout` is in seconds. `label` and `summary` are for
-    people, and so is `type`: a word of `ToolType`, or one that a foreign tool has for itself.
-    `origin` is the name a foreign tool has at home, `server` that of the server that runs it.
-    `alone`: it runs in no step with other calls. `trusted_result`: it tells our own data, nobody's
-    words. `stays_here`: its effects stay in the conversation, or it asks by itself for what goes
-    beyond. `packed` names the body's only parameter, if the arguments are the fields of it.
-    `is_method`: the body still lacks its `self`. An approval of a call holds for one `revision`
-    only. `untrusted_description`: its description is words from outside.
-    A tool without a `function` can be registered, but not run.
+    `check` turns plain arguments into the body's; `shape` is the schema used to repair them first
+    (`parameters` if None). `timeout` is in seconds. `label`, `summary` and `type` (a `ToolType`, or
+    any other word) are for people. `origin` is a foreign tool's original name, `server` the server
+    that runs it. `alone` means that it never shares a step with other calls; `trusted_result` that
+    its result is our own data, not text from people or the web; `stays_here` that its effects stay
+    in the conversation, or that it asks for an approval itself if they do not. `packed` names the
+    body's only parameter if the arguments are its fields. `is_method` means that the body still
+    lacks its `self`. An approval is valid for one `revision` only. `untrusted_description` means
+    that the description comes from outside. A tool without a `function` can be registered but not
+    run.
     """
 
     name: str
@@ -237,33 +234,31 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
 
     @property
     def about(self) -> str:
-        """A line for people: its summary, or else its description."""
+        """One line for people: the summary, or else the description."""
         return self.summary or self.description
 
     @property
     def may_have_happened(self) -> bool:
-        """Whether nobody knows if it was done, when it is broken off in the middle."""
+        """Whether an interrupted call leaves it unknown if the effect happened."""
         return self.side_effects.may_have_happened
 
     @property
     def goes_beyond(self) -> bool:
-        """Whether it says of itself that it changes something beyond the conversation."""
+        """Whether the tool declares effects beyond the conversation."""
         return self.side_effects.may_have_happened and not self.stays_here
 
     @property
     def may_be_retried(self) -> bool:
-        """Whether a second run does no harm; what declares no side effects is not believed."""
+        """Whether a second run does no harm. Requires declared side effects."""
         return self.idempotent and self.side_effects is not SideEffects.UNDECLARED
 
     @property
     def is_guarded_from_repeats(self) -> bool:
-        """Whether the same call again can only give the same."""
+        """Whether repeating the same call can only give the same result."""
         return self.idempotent and self.side_effects.is_harmless and not self.repeatable
 
     def read(self, raw: str) -> Checked:
-        """The raw text of a call -> arguments that fit. Raises InvalidArguments, and whatever
-        `prepare` raises.
-        """
+        """Parse, repair and validate a call. Raises InvalidArguments, and as `prepare` does."""
         mended: tuple[str, ...] = ()
         if self.raw_input:
             given = parse_input(raw)
@@ -273,7 +268,7 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
         return structs.replace(checked, coerced=(*mended, *checked.coerced)) if mended else checked
 
     def validate(self, given: Mapping[str, Any]) -> Checked:
-        """Plain arguments, mended and checked. Raises InvalidArguments."""
+        """Repair and validate plain arguments. Raises InvalidArguments."""
         shape = self.shape or Shape.of(self.parameters)
         checked = read_arguments(
             given, shape=shape, check=self.check, lenient=self.side_effects.is_harmless
@@ -289,17 +284,15 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
         )
 
     def wrap(self, check: Guard) -> Tool[P, R]:
-        """The same tool, guarded: no call runs unless this check passes as well (seeds/004's
-        sandbox, as code).
-        """
+        """A copy of the tool with an additional check, which every call must pass."""
         return self.replace(guards=(*self.guards, check))
 
     def replace(self, **changes: Any) -> Tool[P, R]:
-        """The same tool with other fields. Raises TypeError for a field it does not have."""
+        """A copy of the tool with changed fields. Raises TypeError for an unknown field."""
         return structs.replace(self, **changes)
 
     def __repr__(self) -> str:
-        return f"Tool({self.name})"  # its function and checks may hold what nobody is to read
+        return f"Tool({self.name})"  # its function and checks may hold secrets
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.function is None:
@@ -307,7 +300,7 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
         return self.function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: object = None) -> Tool[..., R]:
-        """The tool of an object, if it was made of a method in the body of a class."""
+        """Bind a tool that was made from a method in a class body."""
         if instance is None or not self.is_method or self.function is None:
             return cast("Tool[..., R]", self)
         body = cast("Callable[..., R]", self.function)
@@ -318,10 +311,9 @@ class Tool(Struct, Generic[P, R], frozen=True, kw_only=True):
 
 
 def completed(given: Any, checked: Any) -> Any:
-    """A copy of what was given, with what checking it has put in besides: the defaults, at any
-    depth.
+    """A copy of `given`, completed at any depth with the defaults that validation added.
 
-    What was given stays in its own words, so that checking the whole once more gives the same.
+    Given values are kept verbatim, so that validating the copy gives the same result.
     """
     match given, checked:
         case dict(), dict():
@@ -342,7 +334,7 @@ ExecutionWord: TypeAlias = Literal["concurrent", "sequential"] | Execution
 
 
 class Declarations(TypedDict, total=False):
-    """What may be declared about a tool, whatever it is made of; `tool` says what each means."""
+    """What can be declared about any tool. `tool` explains each key."""
 
     needs: tuple[type, ...]
     requires: tuple[str, ...]
@@ -369,13 +361,13 @@ class Declarations(TypedDict, total=False):
 
 
 class ForeignDeclarations(Declarations, total=False):
-    """What may be declared about a tool of a JSON schema."""
+    """What can be declared about a tool with a JSON schema."""
 
     raw_input: bool
 
 
 class FunctionDeclarations(ForeignDeclarations, total=False):
-    """What may be declared about a tool made of a function."""
+    """What can be declared about a tool made from a function."""
 
     name: str
     description: str
@@ -394,26 +386,40 @@ def tool(
 def tool(
     function: Callable[..., Any] | None = None, /, **declared: Unpack[FunctionDeclarations]
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of something that can be called: its name, docstring and annotations say all the
-    model needs. Its types stay: calling the tool calls the function.
+    """Make a tool from a callable. Its name, docstring and annotations are what the model reads.
 
-    A function, a method, a `functools.partial` (what it fixes is not offered) or an object with
-    `__call__`; a plain `def` runs in a thread. If its only parameter is a pydantic model or a
-    dataclass, the arguments are the fields of it. In the body of a class it makes the tool of each
-    object: `Agent(tools=[desk.book])`.
+        @tool
+        def roll_dice(sides: int = 6) -> int:
+            \"\"\"Roll a die. Returns the number.
 
-    What may be declared (all of it optional): `name` and `description` in place of the function's
-    own; `permission` ("allow", "approve": somebody must allow each call, "deny"), `side_effects`,
-    `audience`, `execution` (the words of `frostagent/types/traits.py`); `idempotent` (a second run
-    does no harm); `needs` (ports) and `requires` (names of settings); `timeout` in seconds; `rate`
-    as "calls/seconds"; `repeatable` (the same call twice is fine); `critical` (a run without it has
-    failed); `alone` (it runs in no step with other calls); `trusted_result` (it tells our own
-    data); `stays_here` (its effects do); `replace` (on purpose a second one of that name); `label`
-    and `summary` for people; `prepare`, `check`, `available`, `recover` as described above;
-    `raw_input` (its one text parameter `input` also takes what is no JSON).
+            Args:
+                sides: How many sides the die has.
+            \"\"\"
+            return random.randint(1, sides)
 
-    Raises UnsuitableType for a parameter that has no JSON schema, ValueError for a bad name, a
-    missing description or a word that says nothing.
+    Takes a function, a method, a `functools.partial` (fixed arguments are not offered) or a
+    callable object. A plain `def` runs in a thread. If the only parameter is a pydantic model or a
+    dataclass, the arguments are its fields. In a class body, it makes one tool for each object:
+    `Agent(tools=[desk.book])`.
+
+    Optional declarations:
+
+    - `name` and `description` replace the function's own.
+    - `permission` is "allow", "approve" (each call needs an approval) or "deny".
+    - `side_effects`, `audience` and `execution` are described in `frostagent/types/traits.py`.
+    - `idempotent`: a second run does no harm. `repeatable`: the same call twice is fine.
+    - `needs` lists ports, `requires` names of settings.
+    - `timeout` is in seconds, `rate` is "calls/seconds".
+    - `critical`: a run without this tool has failed. `alone`: it never shares a step with other
+      calls.
+    - `trusted_result`: it returns our own data. `stays_here`: its effects stay in the conversation.
+    - `replace`: replaces a tool of the same name.
+    - `label` and `summary` are for people.
+    - `prepare`, `check`, `available` and `recover` are described in `frostagent/types/tools.py`.
+    - `raw_input`: its one text parameter `input` also accepts text that is not JSON.
+
+    Raises UnsuitableType for a parameter without a JSON schema, ValueError for a bad name, a
+    missing description or an unknown word.
     """
     if function is None:
         return lambda each: make_tool(each, **declared)
@@ -421,7 +427,7 @@ def tool(
 
 
 def make_tool(function: Callable[P, R], /, **declared: Unpack[FunctionDeclarations]) -> Tool[P, R]:
-    """The same as `@tool`, as a function of the function."""
+    """The same as `@tool`, as a plain function call."""
     signature = read_signature(function, skip=ToolContext)
     raw_input = declared.pop("raw_input", False)
     fields = {key: info.annotation for key, info in signature.model.model_fields.items()}
@@ -455,9 +461,7 @@ def fields_of(
     replace: bool = False,
     **others: Any,
 ) -> dict[str, Any]:
-    """A person's declarations -> the fields of `Tool`; words become members. Raises ValueError for
-    unknown ones.
-    """
+    """Declarations as fields of `Tool`. Raises ValueError for unknown words."""
     return {
         "permission": Permission(permission),
         "audience": Audience(audience),

@@ -1,4 +1,4 @@
-"""Declarations of a tool: who may call it, what it does to the world, how its calls may be run."""
+"""What a tool declares: who may call it, what it changes, how its calls may be run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from msgspec import Struct
 
 
 class Permission(StrEnum):
-    """The way of a call: it runs, it runs once somebody allows the call, it never
-    runs.
-    """
+    """What happens to a call: it runs, it runs once approved, or it never runs."""
 
     ALLOW = "allow"
     REQUIRE_APPROVAL = "require_approval"
@@ -25,11 +23,11 @@ class Permission(StrEnum):
 
 
 class SideEffects(StrEnum):
-    """The changes a call makes: none (it computes, or it reads), to our own state, or to the
-    world outside.
+    """What a call changes: nothing (NONE computes, READ reads), our own state, or the outside
+    world.
 
-    Undeclared is not trusted with anything (no retry, no cached results, no second try of its turn
-    after a crash), but holds nobody up either.
+    UNDECLARED gets no trust (no retry, no cached result, its turn is not repeated after a crash),
+    but does not delay anything either.
     """
 
     UNDECLARED = "undeclared"
@@ -40,17 +38,17 @@ class SideEffects(StrEnum):
 
     @property
     def may_have_happened(self) -> bool:
-        """Whether nobody knows what was done when a call is broken off in the middle."""
+        """Whether an interrupted call leaves it unknown if the effect happened."""
         return self is SideEffects.WRITE or self is SideEffects.EXTERNAL
 
     @property
     def is_harmless(self) -> bool:
-        """Whether a call changes nothing, by the tool's own word."""
+        """Whether a call changes nothing, as the tool declares."""
         return self is SideEffects.NONE or self is SideEffects.READ
 
     @classmethod
     def strictest(cls, kinds: Iterable[SideEffects]) -> SideEffects:
-        """The kind of somebody who may do each of these: the strictest."""
+        """The strictest of these kinds; NONE if there are none."""
         found = set(kinds)
         return next(
             (kind for kind in (cls.EXTERNAL, cls.WRITE, cls.UNDECLARED, cls.READ) if kind in found),
@@ -59,8 +57,10 @@ class SideEffects(StrEnum):
 
 
 class Audience(StrEnum):
-    """Who may have a tool called: anybody, a group's admins and its owner, the bot's owners. Owners
-    may always.
+    """The people who may have a tool called: everyone, a group's admins and owner, or the bot's
+    owners.
+
+    Owners may always.
     """
 
     EVERYONE = "everyone"
@@ -69,25 +69,21 @@ class Audience(StrEnum):
 
 
 class Execution(StrEnum):
-    """Side by side with the other calls of a step, or all calls of such a step one after the
-    other.
-    """
+    """Concurrent with the other calls of a step; one SEQUENTIAL call serialises its step."""
 
     CONCURRENT = "concurrent"
     SEQUENTIAL = "sequential"
 
 
 class ToolType(StrEnum):
-    """The make of a tool; metadata, for people who look at it."""
+    """What a tool is made of, for display only."""
 
     FUNCTION = "function"
     CLI = "cli"
 
 
 class Rate(Struct, frozen=True):
-    """At most so many calls in any so many seconds. Raises ValueError for what is not positive and
-    finite.
-    """
+    """At most `calls` in any `seconds`. Raises ValueError unless positive and finite."""
 
     calls: int
     seconds: float
@@ -98,7 +94,7 @@ class Rate(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Rate:
-        """`5/60` is five calls a minute. Raises ValueError."""
+        """Parse "5/60": five calls a minute. Raises ValueError."""
         if match := re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d{1,9}(?:\.\d{1,9})?)\s*", text):
             return cls(int(match[1]), float(match[2]))
         raise ValueError(f'a rate is written as calls/seconds, as "5/60", not {text!r}')

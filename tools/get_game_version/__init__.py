@@ -1,7 +1,7 @@
-"""Versions of games: find the game in a table, ask its sources, say what they answer.
+"""Game versions: find the game in a table, ask its sources, report their answers.
 
-`tool.py` is the tool, `games.toml` the table: a further game is a further row, a further kind of
-source a further entry in `sources.py`.
+`tool.py` has the tool, `games.toml` the table. A new game is a new row, a new kind of source a new
+entry in `sources.py`.
 """
 
 from tools.get_game_version.tool import get_game_version

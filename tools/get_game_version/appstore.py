@@ -1,6 +1,4 @@
-"""Apple's store: an app by its id, or by a name that must be exactly its own. About 20 requests a
-minute are free.
-"""
+"""Apple's store: an app by its id or exact name. About 20 requests a minute are free."""
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ PAGE = "https://apps.apple.com/{country}/app/id{app}"
 
 FRESH = 1800.0
 SEARCH_FRESH = 86400.0
-GAMES = "6014"  # Apple's number for the genre
+GAMES = "6014"  # Apple's id of the genre
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A row of an answer; `data` as Apple wrote it."""
+    """A row of an answer; `data` is Apple's."""
 
     id: int
     name: str
@@ -40,22 +38,19 @@ class App:
 
 
 def url_of(source: AppStore) -> str:
-    """The url asked for a row."""
+    """The URL for a source."""
     if source.app:
         return LOOKUP.format(app=source.app, country=source.country)
     return SEARCH.format(term=quote_plus(source.search), country=source.country)
 
 
 async def ask_appstore(source: AppStore, web: Web, *, names: frozenset[str]) -> tuple[Release, ...]:
-    """The app's version. Raises ToolFailed, also for an id that belongs to another app than one of
-    `names` (folded).
-    """
+    """The app's version. Raises ToolFailed, also for an app that is not one of `names`."""
     apps = await ask(web, url_of(source), read_apps, fresh=FRESH) or ()
     if source.app:
         found = next((app for app in apps if app.id == source.app), None)
     else:
-        # Its title may have a slogan behind the name; but so have its guides, so an exact one is
-        # better.
+        # Titles may append a slogan to the name. Guides do so, too, so an exact match is better.
         named = [app for app in apps if app.is_game and fold(source.search) in heads(app.name)]
         found = min(named, key=lambda app: fold(app.name) != fold(source.search), default=None)
     where = f"the App Store ({source.country})"
@@ -80,7 +75,7 @@ async def ask_appstore(source: AppStore, web: Web, *, names: frozenset[str]) -> 
 
 
 async def search_appstore(term: str, web: Web, *, country: str = "cn") -> tuple[App, ...]:
-    """The games that Apple offers for a name, which may be any. Raises ToolFailed."""
+    """The games that Apple returns for a name, matching or not. Raises ToolFailed."""
     url = SEARCH.format(term=quote_plus(term), country=country)
     return tuple(
         app for app in await ask(web, url, read_apps, fresh=SEARCH_FRESH) or () if app.is_game
@@ -88,7 +83,7 @@ async def search_appstore(term: str, web: Web, *, country: str = "cn") -> tuple[
 
 
 def read_apps(response: WebResponse) -> tuple[App, ...]:
-    """The apps of an answer, none if there is none. Raises Unreadable."""
+    """The apps of an answer. Raises UnreadableAnswer."""
     results = pick(response.json(), "results")
     if not isinstance(results, list):
         raise UnreadableAnswer(

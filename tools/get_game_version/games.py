@@ -1,6 +1,4 @@
-"""`Games`, the port of this tool: the table, the operator's rows in it, and what was last said of
-each source.
-"""
+"""`Games`, the port of this tool: the table, the operator's rows, and recent answers."""
 
 from __future__ import annotations
 
@@ -35,9 +33,7 @@ SUGGESTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The result of looking up a name: one `game`; or none, and the games it may have meant, all of
-    them equally if `ambiguous`.
-    """
+    """The result of a lookup: one `game`, or similar ones, which fit equally if `ambiguous`."""
 
     game: Game | None = None
     near: tuple[Game, ...] = ()
@@ -45,9 +41,7 @@ class Looked:
 
 
 class GameTable:
-    """Rows by name. Where two rows share a name, the earlier one has it; so an operator's rows come
-    first.
-    """
+    """Rows by name. An earlier row wins a shared name, so the operator's rows come first."""
 
     def __init__(self, games: Iterable[Game]) -> None:
         self.games = tuple(games)
@@ -60,15 +54,16 @@ class GameTable:
         self._names = sorted(self._named)
 
     def find(self, name: str) -> Looked:
-        """The game of this name, of most of it, or of nearly this name. A wrong one is worse than
-        none: numbers must agree, each word may have its own slip only, and two games that would do
-        are none."""
+        """The game with this name, or with a name that it abbreviates or misspells. Strict, because
+        a wrong game is worse than none: numbers must agree, each word may have its own typo only,
+        and two matching games are none.
+        """
         wanted = fold(name)
         if exact := self._named.get(wanted):
             return Looked(exact)
         begun = tuple(self._beginning_with(wanted)) if may_begin(wanted) else ()
         found = self._decide(begun)
-        # Behind the only game that begins so may stand a number: 文明6 is not every 文明.
+        # A number may follow the only game that begins like this: 文明6 is not every 文明.
         if found is not None and (
             found.ambiguous or any(self._stands_for(wanted, known) for known in begun)
         ):
@@ -111,7 +106,7 @@ MISS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class KeptReleases:
-    """A source's releases, and when it told them, on the clock's monotonic scale."""
+    """A source's releases, and when they were fetched, on the monotonic clock."""
 
     releases: tuple[Release, ...]
     at: float
@@ -119,18 +114,18 @@ class KeptReleases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """The answer to a name that no game was found for."""
+    """The answer to a name without a game."""
 
     near: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
 
 
 class Games:
-    """One for the process. `file` holds an operator's rows (GAMES_FILE): those of a built-in key
-    replace it.
+    """One per process. `file` has an operator's rows (GAMES_FILE), which replace built-in ones of
+    the same key.
 
-    Nothing is read before it is needed: the table at its first use, the operator's file also by
-    `check` and `reload`.
+    Files are read on demand: the table at first use, the operator's file also by `check` and
+    `reload`.
     """
 
     def __init__(self, *, clock: Clock, file: Path | None = None) -> None:
@@ -142,18 +137,14 @@ class Games:
         self._missed: TTLCache[tuple[str, str], Missed] = TTLCache(512, MISS, timer=clock.monotonic)
 
     def check(self) -> tuple[Problem, ...]:
-        """The problems of the operator's rows; each problem is logged as a warning, and its row
-        left out.
-        """
+        """Problems of the operator's rows, also logged as warnings. Their rows are skipped."""
         _, problems = self._read()
         for problem in problems:
             logger.warning("%s", problem)
         return problems
 
     def reload(self) -> tuple[Problem, ...]:
-        """Read the operator's rows again; what is wrong with them. Where anything is, all the old
-        ones stay.
-        """
+        """Read the operator's rows again; returns problems. With any problem, the old rows stay."""
         rows, problems = self._read()
         if rows is not None and not problems:
             self._added = rows
@@ -163,7 +154,7 @@ class Games:
         return problems
 
     async def table(self) -> GameTable:
-        """The table, read at first use, off the loop."""
+        """The table, read at first use, in a thread."""
         if self._table is None:
             table, rows = await asyncio.to_thread(self._load)
             if self._table is None:
@@ -171,26 +162,23 @@ class Games:
         return self._table
 
     def keep(self, source: Source, releases: tuple[Release, ...]) -> None:
-        """Remember what a source said."""
+        """Remember a source's answer."""
         self._kept[source] = KeptReleases(releases, self._clock.monotonic())
 
     def kept(self, source: Source, *, younger: float = STALE) -> KeptReleases | None:
-        """The releases a source told less than so many seconds ago."""
+        """A source's releases, if fetched less than `younger` seconds ago."""
         kept = self._kept.get(source)
         return kept if kept is not None and self._clock.monotonic() - kept.at < younger else None
 
     def age(self, kept: KeptReleases) -> float:
-        """How long ago that was, in seconds."""
+        """How long ago they were fetched, in seconds."""
         return self._clock.monotonic() - kept.at
 
     def miss(self, game: str, name_en: str, missed: Missed) -> None:
-        """Remember for a while that there is no such game, so that nobody is asked for it over and
-        over.
-        """
+        """Remember for a while that there is no such game, to avoid repeated searches."""
         self._missed[game, name_en] = missed
 
     def missed(self, game: str, name_en: str) -> Missed | None:
-        """The remembered answer to these names."""
         return self._missed.get((game, name_en))
 
     def _load(self) -> tuple[GameTable, tuple[Game, ...]]:
@@ -199,9 +187,7 @@ class Games:
         return build(rows), rows
 
     def _read(self) -> tuple[tuple[Game, ...] | None, tuple[Problem, ...]]:
-        """The operator's good rows, None where the file as a whole cannot be read; and what is
-        wrong.
-        """
+        """The operator's valid rows (None if the file cannot be read), and the problems."""
         if self._file is None:
             return (), ()
         try:
@@ -216,6 +202,6 @@ class Games:
 
 
 def build(added: tuple[Game, ...]) -> GameTable:
-    """The operator's rows, then the built-in ones whose key they do not have."""
+    """The operator's rows, then the built-in ones with other keys."""
     keys = {game.key for game in added}
     return GameTable((*added, *(game for game in known_games() if game.key not in keys)))

@@ -1,4 +1,4 @@
-"""How names of games compare: folded, by their numbers, by how close they are. Pure."""
+"""Compares names of games: folded, by numbers, by similarity. Pure."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from typing import Literal, TypeAlias
 
 Language: TypeAlias = Literal["zh", "en"]
 
-CLOSE = 86.0  # of 100: one slip in seven Chinese characters is the same word
-LONG = 8  # letters of a word in which two slips are forgiven
-ALIKE = 60.0  # still worth a suggestion
+CLOSE = 86.0  # of 100: allows one typo in seven Chinese characters
+LONG = 8  # letters of a word in which two typos are allowed
+ALIKE = 60.0  # similar enough for a suggestion
 
-BEGUN, BEGUN_IN_A_WORD = 0.6, 0.8  # the part of a name that a beginning must have to stand for it
+BEGUN, BEGUN_IN_A_WORD = 0.6, 0.8  # the share of a name that an abbreviation must have
 
 WORD = re.compile(r"[^\W_]+")
-APOSTROPHES = re.compile("['’‘`]")  # inside a word: Baldur's
+APOSTROPHES = re.compile("['’‘`]")  # inside of a word: Baldur's
 HAN = re.compile(r"[\u3400-\u9fff]")
-SIGNS = re.compile("[™®©]")  # before NFKC, which would write ™ as the letters "TM"
+SIGNS = re.compile("[™®©]")  # before NFKC, which would turn ™ into the letters "TM"
 ROMAN = {"ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7", "viii": "8", "ix": "9"}
 NUMERAL = re.compile(r"(?<![a-z0-9])(?:viii|vii|vi|iv|ix|iii|ii|v)(?![a-z0-9])")
 SUBTITLE = re.compile(
     r"\s*(?:[:：|｜(（「『《\-–—·]|~)"
-)  # where a store's title goes on with a slogan
+)  # where a store's title may continue with a slogan
 
-# Behind a name: the question itself, the server, the edition that all sources of the game speak of
-# anyway.
+# After a name: the question itself, the server, or an edition that all sources share.
 CHATTER = re.compile(
     r"(?:的?(?:最新|当前|现在)?的?版本号?|的?最新版?|(?:latest)?version|更新|游戏"
     r"|国际服|国服|外服|官服|渠道服|[bB美亚欧日台韩]服|电脑版|pc版|pc端|端游|steam版?)$"
@@ -33,9 +32,7 @@ CHATTER = re.compile(
 
 
 def fold(name: str) -> str:
-    """A name as it compares: no case, spaces, punctuation or width, II as 2, and without the
-    chatter behind it.
-    """
+    """A name for comparison: without case, spaces, punctuation, width and chatter; II becomes 2."""
     bare = "".join(char for char in _spread(name) if char.isalnum())
     while (shorter := CHATTER.sub("", bare)) not in {"", bare}:
         bare = shorter
@@ -43,9 +40,7 @@ def fold(name: str) -> str:
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """The words of a name as they compare, without the chatter behind them; none where all of it is
-    chatter.
-    """
+    """The words of a name for comparison, without chatter; none if it is all chatter."""
     words = WORD.findall(APOSTROPHES.sub("", _spread(name)))
     while words and (shorter := CHATTER.sub("", words[-1])) != words[-1]:
         words[-1:] = [shorter] if shorter else []
@@ -53,15 +48,14 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 def is_slip(wanted: tuple[str, ...], known: tuple[str, ...]) -> bool:
-    """Whether somebody who wrote `wanted` mistyped `known`: as many words, each the same or one
-    slip away.
-    """
+    """Whether `wanted` misspells `known`: as many words, each the same or one typo away."""
     return len(wanted) == len(known) > 0 and all(map(_is_slip, wanted, known))
 
 
 def may_stand_for(wanted: str, known: tuple[str, ...]) -> bool:
-    """Whether a folded beginning says enough of a name's words: what a series is called (Monster
-    Hunter) does not, and less so a word that only begins like one of them (Terra)."""
+    """Whether a folded prefix is long enough to stand for a name. A series title is not (Monster
+    Hunter), and even less the beginning of a word (Terra).
+    """
     name = "".join(known)
     ends = {len("".join(known[:count])) for count in range(1, len(known) + 1)}
     part = BEGUN if HAN.search(wanted) or len(wanted) in ends else BEGUN_IN_A_WORD
@@ -69,7 +63,7 @@ def may_stand_for(wanted: str, known: tuple[str, ...]) -> bool:
 
 
 def heads(title: str) -> frozenset[str]:
-    """A store's title folded, as a whole and up to each place where a slogan may begin."""
+    """A store's title folded: the whole, and up to each place where a slogan may begin."""
     ends = [found.start() for found in SUBTITLE.finditer(title)]
     return frozenset(filter(None, (fold(title), *(fold(title[:end]) for end in ends))))
 
@@ -80,8 +74,9 @@ def same_numbers(one: str, other: str) -> bool:
 
 
 def closeness(one: str, other: str) -> float:
-    """How alike two folded names are, of 100; one that begins with the other is at least `ALIKE`,
-    and so is one of two Chinese characters that has one wrong (圆神)."""
+    """The similarity of two folded names, of 100. At least `ALIKE` for a prefix, and for two
+    Chinese characters with one wrong (圆神).
+    """
     ratio = _ratio(one, other)
     begun = min(len(one), len(other)) >= 2 and (one.startswith(other) or other.startswith(one))
     half = (
@@ -93,16 +88,12 @@ def closeness(one: str, other: str) -> float:
 
 
 def may_begin(wanted: str) -> bool:
-    """Whether a folded name is long enough to stand for a longer one: two Chinese characters, or
-    four letters.
-    """
+    """Whether a folded name is long enough for a prefix: two Chinese characters or four letters."""
     return len(wanted) >= (2 if HAN.search(wanted) else 4)
 
 
 def resembles(title: str, names: frozenset[str]) -> bool:
-    """Whether a store's title may be of a game with these folded names; guards against a wrong id
-    in a row.
-    """
+    """Whether a store's title fits a game with these folded names; detects a wrong id in a row."""
     whole, beginnings = fold(title), heads(title)
     return any(
         name in beginnings
@@ -113,7 +104,7 @@ def resembles(title: str, names: frozenset[str]) -> bool:
 
 
 def language_of(text: str) -> Language:
-    """The language to answer a question in."""
+    """The language in which to answer a question."""
     return "zh" if HAN.search(text) else "en"
 
 
@@ -123,8 +114,9 @@ def _spread(name: str) -> str:
 
 
 def _is_slip(wanted: str, known: str) -> bool:
-    """One letter wrong, missing, too many or swapped, two from eight letters on; never the first,
-    none in a word with figures, and no s at the end, which makes another word (Papers)."""
+    """Whether one letter is wrong, missing, extra or swapped (two from eight letters on). Not the
+    first letter, no word with digits, and no final s, which makes another word (Papers).
+    """
     if wanted == known:
         return True
     if not same_numbers(wanted, known) or wanted[0] != known[0]:

@@ -1,6 +1,4 @@
-"""Asking a source: one request, its answer read, every failure in words that name
-the host.
-"""
+"""Asks a source: one request, its answer parsed, every failure in a text that names the host."""
 
 from __future__ import annotations
 
@@ -18,15 +16,15 @@ STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]|\[max ([^\[\]]+)\]|\[([^=\[\]]+)=
 
 
 class BadPath(ValueError):
-    """A path of the table that cannot be read."""
+    """A path of the table is invalid."""
 
 
 def pick(data: Any, path: str) -> Any:
-    """The value at the path, None where there is nothing. Raises BadPath.
+    """The value at the path; None if there is none. Raises BadPath.
 
-    A step is a key; an index (into an object: into its values, as they are written); [key=value],
-    the first item of a list whose key has that value; or [max key], the item whose key is the
-    greatest number.
+    A step is a key; an index (for an object: into its values, in order); [key=value], the first
+    list item whose key has that value; or [max key], the item with the greatest number under that
+    key.
     """
     at = 0
     while at < len(path):
@@ -79,9 +77,9 @@ WEB_ADDRESS = re.compile(r"https://[\w./%?=&#:+-]{1,200}", re.ASCII)
 class Release:
     """One source's newest version on one channel.
 
-    `version` is empty where the source only has an announcement (its `title`, of the day `titled`)
-    or a `build`; `raw` is the version as the source has it, where players say another. `coming` can
-    be downloaded, not played.
+    `version` is empty if the source only has an announcement (`title`, of the day `titled`) or a
+    `build`. `raw` is the source's version if players use another. `coming` versions can be
+    downloaded but not played.
     """
 
     channel: str
@@ -99,16 +97,16 @@ class Release:
 
 
 class UnreadableAnswer(ValueError):
-    """An answer that holds no version; the text says what it holds instead."""
+    """An answer without a version; the text says what it has instead."""
 
 
 async def ask(
     web: Web, url: str, read: Callable[[WebResponse], T], *, fresh: float, absent: int = 0
 ) -> T | None:
-    """Ask a url and read the answer; None for the status `absent`. Raises ToolFailed.
+    """Request a URL and parse the answer; None for the status `absent`. Raises ToolFailed.
 
-    `read` raises ValueError (best `UnreadableAnswer`) for an answer without what is sought, an
-    error inside a 200 included: such an answer is not kept, and neither is an empty one.
+    `read` raises ValueError (preferably `UnreadableAnswer`) for an answer without the value,
+    including an error inside a 200. Such answers, and empty ones, are not cached.
     """
     response = await web.get(
         url, fresh=fresh, keep=lambda response: _says_something(read, response)
@@ -120,25 +118,25 @@ async def ask(
         raise ToolFailed(f"{host} {REFUSALS.get(response.status, f'answered {response.status}')}")
     try:
         return read(response)
-    except ValueError as error:  # Unreadable, or no JSON at all
+    except ValueError as error:  # UnreadableAnswer, or not JSON
         reason = str(error) if isinstance(error, UnreadableAnswer) else "no JSON"
         raise ToolFailed(f"{host} sent an answer that cannot be read ({reason})") from error
 
 
 def tidy(text: object) -> str:
-    """A vendor's words as one short line: they go to a model."""
+    """A vendor's text as one short line, for a model."""
     return " ".join(
         "".join(char if char.isprintable() else " " for char in str(text or "")).split()
     )[:120]
 
 
 def link(url: object, otherwise: str) -> str:
-    """A vendor's url if it is a plain one."""
+    """A vendor's URL if it is plain https, else `otherwise`."""
     return url if isinstance(url, str) and WEB_ADDRESS.fullmatch(url) else otherwise
 
 
 def rows(value: object) -> list[Any]:
-    """A list, empty for anything else."""
+    """A list; empty for anything else."""
     return value if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""Says versions in words, in Chinese or English. Pure."""
+"""Reports versions in Chinese or English. Pure."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ ENGLISH = {
     "稳定版": "stable", "最新版": "latest", "国服预下载": "China, pre-download",
     "国际服预下载": "global, pre-download", "国服资源": "China, resources", "客户端": "client",
 }  # fmt: skip
-"""What the table's channels are called in English; a name nobody told us about stays as it is."""
+"""English names of the table's channels; unknown ones stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelAnswer:
-    """One channel's versions. Where it could not be asked, `trouble` says why, and `age` (in
-    seconds) how old it is.
-    """
+    """One channel's versions. `trouble` says why it failed; `age` is then in seconds."""
 
     channel: str
     releases: tuple[Release, ...] = ()
@@ -55,7 +53,7 @@ def report_versions(
 def report_silence(
     found: FoundGame, answers: tuple[ChannelAnswer, ...], hosts: tuple[str, ...], language: Language
 ) -> str:
-    """That no channel answered, whom we asked, and what the model should do."""
+    """That no channel answered, which hosts were asked, and what the model should do."""
     title = say_title(found.game, language)
     failures = "; ".join(
         f"{say_channel(answer.channel, language)} ({answer.trouble})"
@@ -75,7 +73,7 @@ def report_silence(
 
 
 def report_missed(name: str, missed: Missed, language: Language) -> str:
-    """That no game was found for sure, and what the model should do."""
+    """That no game was clearly found, and what the model should do."""
     troubles = "; ".join(missed.troubles)
     if language == "zh":
         near = f"可能是：{'；'.join(missed.near)}。" if missed.near else ""
@@ -103,14 +101,11 @@ def say_title(game: Game, language: Language) -> str:
 
 
 def say_channel(channel: str, language: Language) -> str:
-    """A channel in the question's language."""
     return channel if language == "zh" else ENGLISH.get(channel, channel)
 
 
 def say_release(release: Release, answer: ChannelAnswer, language: Language) -> str:
-    """One line: channel, version, date, what must be said beside it, where it is from, and how old
-    if it is old.
-    """
+    """One line: channel, version, date, notes, source, and age if it is old."""
     zh = language == "zh"
     channel = say_channel(release.channel, language)
     if release.coming:

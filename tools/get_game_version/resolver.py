@@ -1,8 +1,7 @@
-"""From a name to a game: the table first, then Steam's search, then Apple's; else what it may have
-been.
+"""Finds the game for a name: in the table, then on Steam, then on Apple's store; else suggestions.
 
-A wrong game is worse than none: a store's offer is taken only if it alone is called so, give or
-take a slip.
+A wrong game is worse than none: a store's result counts only if it alone has this name, apart from
+typos.
 """
 
 from __future__ import annotations
@@ -45,16 +44,14 @@ EXTRA = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FoundGame:
-    """The game, and the store in which it was found by its name, empty for the table."""
+    """A game, and the store where it was found by name; empty for the table."""
 
     game: Game
     store: str = ""
 
 
 async def resolve(name: str, name_en: str, games: Games, web: Web) -> FoundGame | Missed:
-    """The game that is meant. A store that cannot be asked is one of the troubles of `Missed`;
-    raises nothing.
-    """
+    """The game that is meant. `Missed.troubles` lists failed requests. Never raises."""
     table = await games.table()
     looked = look_up(table, name, name_en)
     if looked.game is not None:
@@ -75,7 +72,7 @@ async def resolve(name: str, name_en: str, games: Games, web: Web) -> FoundGame 
 
 
 def look_up(table: GameTable, name: str, name_en: str) -> Looked:
-    """By the name somebody typed; else by the English one, if that has the numbers of the other."""
+    """Look up the name as typed; else the English one, if its numbers agree."""
     looked = table.find(name)
     if looked.game is not None or looked.ambiguous or not fold(name_en):
         return looked
@@ -92,9 +89,7 @@ def look_up(table: GameTable, name: str, name_en: str) -> Looked:
 async def _search(
     name: str, name_en: str, web: Web
 ) -> tuple[FoundGame | None, list[str], tuple[str, ...]]:
-    """The game the stores have; or the names they offered, and whom could not be asked and
-    why.
-    """
+    """The game in the stores; or the names they offered, and which failed and why."""
     offered: list[str] = []
     troubles: list[str] = []
     try:
@@ -112,9 +107,7 @@ async def _search(
 async def _search_steam(
     name: str, name_en: str, web: Web, offered: list[str], troubles: list[str]
 ) -> FoundGame | None:
-    """Steam in Chinese, and in English by whatever name is English; what the first of them knows
-    for sure is it.
-    """
+    """Search Steam in Chinese, and in English if possible; the first clear match counts."""
     english = name_en if fold(name_en) else name
     terms: list[tuple[str, str, tuple[str, ...]]] = [(name, "schinese", CHINESE_STORES)]
     if not HAN.search(english):
@@ -150,9 +143,7 @@ async def _search_steam(
 async def _search_apple(
     name: str, web: Web, offered: list[str], troubles: list[str]
 ) -> FoundGame | None:
-    """The game that Apple has under exactly this name: behind a slogan's dash stand guides and
-    imitations, too.
-    """
+    """The game that has exactly this name on Apple's store: guides and imitations add a slogan."""
     try:
         apps = await search_appstore(name, web)
     except ToolFailed as error:
@@ -169,9 +160,7 @@ async def _search_apple(
 
 
 def choose(term: str, offers: Sequence[Offer]) -> Offer | None:
-    """The offer that is meant: the only one of this name; else the only one a slip away, if no name
-    goes on from it.
-    """
+    """The only offer with this name; else the only one a typo away, if no name extends it."""
     wanted = fold(term)
     base = [offer for offer in offers if not EXTRA.search(offer.name) or EXTRA.search(term)]
     same = [offer for offer in base if same_numbers(wanted, fold(offer.name))]

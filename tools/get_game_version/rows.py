@@ -1,6 +1,4 @@
-"""The rows of the table of games: what a row may say, and reading them from TOML (`docs/games.md`
-has each field).
-"""
+"""The rows of the game table: their fields, and how they are read from TOML (`docs/games.md`)."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ STRICT: ConfigDict = ConfigDict(extra="forbid", defer_build=True)  # a misspelt 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Json:
-    """A url that answers JSON; paths lead to the version and its day."""
+    """A URL that returns JSON, with paths to the version and its day."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -73,7 +71,7 @@ class Json:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bpsv:
-    """A product of Battle.net."""
+    """A Battle.net product."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -97,7 +95,7 @@ class HoYoPlay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steam:
-    """A game on Steam: its patch notes and its public build."""
+    """A game on Steam: its patch notes and public build."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -120,9 +118,7 @@ class GitHub:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppStore:
-    """An app in Apple's store of a country: by its id, or the one that is called exactly like the
-    game.
-    """
+    """An app in Apple's store of a country: by id, or by exact name."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -142,7 +138,7 @@ Source: TypeAlias = Json | Bpsv | HoYoPlay | Steam | GitHub | AppStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """A row: the names of a game and where its versions are told."""
+    """A row: the names of a game, and the sources of its versions."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
@@ -157,12 +153,12 @@ class Game:
 
     @property
     def called(self) -> tuple[str, ...]:
-        """All it is called, as the row writes it."""
+        """All its names, as in the row."""
         return self.key, self.zh, self.en, *self.aliases
 
     @property
     def names(self) -> frozenset[str]:
-        """All it is called, folded."""
+        """All its names, folded."""
         return frozenset(map(fold, self.called))
 
 
@@ -170,9 +166,7 @@ GAME = TypeAdapter(Game)
 
 
 def channel_of(source: Source) -> str:
-    """The name of a source in the answer. Sources of one channel are alternatives, asked in their
-    order.
-    """
+    """The name of a source's channel. Sources of one channel are alternatives, asked in order."""
     if source.channel:
         return source.channel
     match source:
@@ -200,17 +194,13 @@ def channels_of(game: Game) -> dict[str, list[Source]]:
 
 @cache
 def known_games() -> tuple[Game, ...]:
-    """The built-in rows, read once: they belong to the program and do not change while that
-    runs.
-    """
+    """The built-in rows, read once."""
     text = files(__package__).joinpath("games.toml").read_text("utf-8")
     return TypeAdapter(tuple[Game, ...]).validate_python(tomllib.loads(text)["game"])
 
 
 def read_rows(text: str, *, file: str) -> tuple[tuple[Game, ...], tuple[Problem, ...]]:
-    """The good rows of an operator's file, and a problem for each other one. Raises
-    tomllib.TOMLDecodeError.
-    """
+    """The valid rows, and a problem for each other one. Raises tomllib.TOMLDecodeError."""
     data = tomllib.loads(text)
     rows = data.pop("game", [])
     problems = [Problem(SETTING, f"{file} has {name}, which is no [[game]]", MEND) for name in data]

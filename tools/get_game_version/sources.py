@@ -1,6 +1,4 @@
-"""The kinds of sources: what each is asked, and how its answer is read. Readers are pure; nothing
-is ever guessed.
-"""
+"""The kinds of sources: their requests and readers. Readers are pure and never guess."""
 
 from __future__ import annotations
 
@@ -32,10 +30,9 @@ from tools.get_game_version.versions import (
 )
 
 FRESH = 1800.0
-GITHUB_FRESH = 3600.0  # 60 requests an hour and address, a 304 counts too
+GITHUB_FRESH = 3600.0  # 60 requests an hour per address, including 304s
 
-# The second address of Battle.net speaks plain http on a port of its own; some networks let only
-# one of them through.
+# Battle.net's second address uses plain http on its own port; some networks allow only one of them.
 BATTLE_NET = (
     "https://us.version.battle.net/v2/products/{product}/versions",
     "http://us.patch.battle.net:1119/{product}/versions",
@@ -44,7 +41,7 @@ HOYOPLAY = {
     "cn": "https://hyp-api.mihoyo.com/hyp/hyp-connect/api/{call}?launcher_id=jGHBHlcOq1&game_ids[]={game}",
     "global": "https://sg-hyp-api.hoyoverse.com/hyp/hyp-connect/api/{call}?launcher_id=VYTpXlbWo8&game_ids[]={game}",
 }
-# Branches first: the packages of Genshin stopped at 5.5.0.
+# Branches first: Genshin's packages stopped at 5.5.0.
 HOYOPLAY_CALLS = ("getGameBranches", "getGamePackages")
 Reader = Callable[[str, WebResponse], tuple[Release, ...]]
 GITHUB = (
@@ -56,8 +53,7 @@ GITHUB = (
 async def ask_source(
     source: Source, web: Web, *, names: frozenset[str] = frozenset()
 ) -> tuple[Release, ...]:
-    """A source's releases, one for each channel; nothing only where the row calls it
-    optional.
+    """A source's releases, one for each channel; empty only if the row is optional.
 
     `names` are the game's, folded: a store's answer about another game is an error. Raises
     ToolFailed.
@@ -85,7 +81,7 @@ async def ask_source(
 
 
 def urls_of(source: Source) -> tuple[str, ...]:
-    """The urls of a source; its first one is asked always."""
+    """The URLs of a source; the first one is always requested."""
     match source:
         case Json():
             return (source.url,)
@@ -107,22 +103,22 @@ def urls_of(source: Source) -> tuple[str, ...]:
 
 
 def hosts_of(source: Source) -> tuple[str, ...]:
-    """Whom a source asks."""
+    """The hosts of a source."""
     return tuple(dict.fromkeys(urlsplit(url).hostname or "" for url in urls_of(source)))
 
 
 def host_of(source: Source) -> str:
-    """Whom a source asks first."""
+    """The first host of a source."""
     return hosts_of(source)[0]
 
 
 def fresh_for(source: Source) -> float:
-    """For how many seconds what a source said is not asked again."""
+    """The seconds for which a source's answer is fresh."""
     return GITHUB_FRESH if isinstance(source, GitHub) else FRESH
 
 
 async def _first(web: Web, source: Source, read: Reader) -> tuple[Release, ...]:
-    """The answer of the first url that can be read. Raises ToolFailed with the troubles of all."""
+    """The first readable answer of its URLs. Raises ToolFailed with the errors of all."""
     troubles: list[str] = []
     for url in urls_of(source):
         try:
@@ -133,7 +129,7 @@ async def _first(web: Web, source: Source, read: Reader) -> tuple[Release, ...]:
 
 
 async def _ask_github(source: GitHub, web: Web) -> tuple[Release, ...]:
-    """The latest release; the newest tag of a repository that has no releases."""
+    """The latest release, or the newest tag of a repository without releases."""
     latest, tags = urls_of(source)
     found = await ask(
         web, latest, lambda got: read_release(source, got.json()), fresh=GITHUB_FRESH, absent=404
@@ -146,7 +142,7 @@ async def _ask_github(source: GitHub, web: Web) -> tuple[Release, ...]:
 
 
 def read_json(source: Json, data: Any) -> tuple[Release, ...]:
-    """`pick` leads to the version and `date` to its day."""
+    """The version at `pick` with the day at `date`."""
     found = pick(data, source.pick)
     raw = match_version(found, source.match)
     if raw is None:
@@ -170,9 +166,7 @@ def read_json(source: Json, data: Any) -> tuple[Release, ...]:
 
 
 def read_bpsv(source: Bpsv, body: bytes, url: str) -> tuple[Release, ...]:
-    """Rows of fields between bars, told by the first one; the order of the fields changes, so they
-    go by name.
-    """
+    """A table with fields between bars and a header; the order of fields changes."""
     lines = [
         line
         for line in body.decode("utf-8", "replace").splitlines()
@@ -193,11 +187,10 @@ def read_bpsv(source: Bpsv, body: bytes, url: str) -> tuple[Release, ...]:
 
 
 def read_hoyoplay(source: HoYoPlay, data: Any, url: str) -> tuple[Release, ...]:
-    """The branches or packages of a launcher: what is played now, and what can be downloaded
-    beforehand.
+    """A launcher's branches or packages: the current version, and a pre-download.
 
-    The row is found by the game's id: without one asked for, or with one unknown, rows of other
-    games come too.
+    The row is found by the game's id: without an id, or with an unknown one, the answer has other
+    games' rows.
     """
     if pick(data, "retcode") != 0:
         raise UnreadableAnswer(f"error: {tidy(pick(data, 'message'))}")
@@ -230,7 +223,7 @@ def read_release(source: GitHub, data: Any) -> tuple[Release, ...]:
 
 
 def read_tags(source: GitHub, data: Any) -> tuple[Release, ...]:
-    """The first tag that names a version, which GitHub lists newest first."""
+    """The first tag with a version; GitHub lists the newest first."""
     version = next(filter(None, (_tag(source, pick(row, "name")) for row in rows(data))), None)
     if version is None:
         raise UnreadableAnswer("no tag with a version")

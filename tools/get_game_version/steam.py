@@ -1,8 +1,7 @@
-"""Steam, which has no field for a version: its patch notes, its public build, its search.
+"""Steam, which has no version field: its patch notes, public build, and search.
 
-The notes are Valve's, the build comes from steamcmd.net, run by volunteers. A number is taken only
-where a title or a text surely names a version; else the build, its day and the title are all there
-is to say.
+The notes are Valve's; the build is from steamcmd.net, run by volunteers. A number counts only if a
+title or text clearly names a version; otherwise the report has the build, its day and the title.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ SEARCH = "https://store.steampowered.com/api/storesearch/?term={term}&l={languag
 PAGE = "https://store.steampowered.com/news/app/{app}"
 
 FRESH = 1800.0
-SEARCH_FRESH = 86400.0  # ids do not change; nothing is kept longer
-NO_FEED = 403  # this app has no news at all; too many requests would be a 429
+SEARCH_FRESH = 86400.0  # ids do not change; the longest cache time
+NO_FEED = 403  # this app has no news; too many requests would give 429
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An announcement, the first sentence of its text, and whether it is tagged as patch notes."""
+    """An announcement with its first sentence. `is_patch` if tagged as patch notes."""
 
     title: str
     day: dt.date
@@ -48,16 +47,14 @@ class Note:
     is_patch: bool = False
 
     def version(self, names: frozenset[str]) -> str:
-        """The version that it surely names, empty if none; `names` are the game's, folded."""
+        """The version that it clearly names, or empty. `names` are the game's, folded."""
         said = version_in(self.title, self.day, said_to_be_one=self.is_patch, names=names)
         return said or version_in(self.text, self.day, said_to_be_one=False, names=names)
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A build, as steamcmd.net knows it; `number` is empty for an app whose depots are not
-    public.
-    """
+    """A build from steamcmd.net; `number` is empty if the app's depots are not public."""
 
     name: str
     number: str = ""
@@ -69,8 +66,7 @@ async def ask_steam(
 ) -> tuple[Release, ...]:
     """The newest version, announcement and public build. Raises ToolFailed.
 
-    An app that is not called like any of `names` (folded; empty: whatever it is) is another game,
-    and an error.
+    An app whose name is not in `names` (folded; empty accepts any) is another game, and an error.
     """
     async with asyncio.TaskGroup() as group:
         told = group.create_task(_settle(_news(app, web)))
@@ -109,7 +105,7 @@ async def ask_steam(
 
 
 async def _news(app: int, web: Web) -> tuple[Note, ...]:
-    """Patch notes, newest first; where none are tagged as such, whatever was announced."""
+    """Patch notes, newest first; without any, all announcements."""
     tagged = await ask(
         web,
         NEWS.format(app=app),
@@ -130,7 +126,7 @@ async def _news(app: int, web: Web) -> tuple[Note, ...]:
 
 
 def read_notes(response: WebResponse, *, patches: bool) -> tuple[Note, ...]:
-    """The dated items of a feed, newest first. Raises Unreadable for what is no feed."""
+    """The dated items of a feed, newest first. Raises UnreadableAnswer."""
     items = pick(response.json(), "appnews.newsitems")
     if not isinstance(items, list):
         raise UnreadableAnswer("no list of news")
@@ -146,9 +142,7 @@ def read_notes(response: WebResponse, *, patches: bool) -> tuple[Note, ...]:
 
 
 def read_build(response: WebResponse, app: int) -> Build:
-    """The public branch of an app. Raises Unreadable; an app that is not there is an empty object
-    in a 200.
-    """
+    """An app's public branch. A missing app is an empty object. Raises UnreadableAnswer."""
     row = pick(response.json(), f"data.{app}")
     if not isinstance(row, dict) or not row:
         raise UnreadableAnswer(f"no app {app}")
@@ -164,7 +158,7 @@ def read_build(response: WebResponse, app: int) -> Build:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An app of a store, by its id and its name there."""
+    """A store's app, by its id and name there."""
 
     app: int
     name: str
@@ -173,9 +167,7 @@ class Offer:
 async def search_steam(
     term: str, web: Web, *, language: str, countries: tuple[str, ...]
 ) -> tuple[Offer, ...]:
-    """The apps Steam offers for a name, in the first country that has any: some hide titles. Raises
-    ToolFailed.
-    """
+    """Steam's results in the first country with any, as some hide titles. Raises ToolFailed."""
     for country in countries:
         url = SEARCH.format(term=quote_plus(term), language=language, country=country)
         if offers := await ask(web, url, read_offers, fresh=SEARCH_FRESH):
@@ -184,7 +176,7 @@ async def search_steam(
 
 
 def read_offers(response: WebResponse) -> tuple[Offer, ...]:
-    """The apps of a search. Raises Unreadable."""
+    """The apps in a search result. Raises UnreadableAnswer."""
     items = pick(response.json(), "items")
     if not isinstance(items, list):
         raise UnreadableAnswer("no list of games")

@@ -1,4 +1,4 @@
-"""The tool `get_game_version`: a name of a game in, its versions in words out."""
+"""The tool `get_game_version`: takes a game's name, reports its versions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def get_game_version(context: ToolContext, game: str, name_en: str = "") -
 
 
 async def ask_all(found: FoundGame, games: Games, web: Web) -> tuple[ChannelAnswer, ...]:
-    """Every channel of the game, side by side, in the order of its row."""
+    """All channels of the game, concurrently, in the order of its row."""
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(ask_channel(channel, sources, _guard(found), games, web))
@@ -69,9 +69,7 @@ async def ask_all(found: FoundGame, games: Games, web: Web) -> tuple[ChannelAnsw
 async def ask_channel(
     channel: str, sources: list[Source], names: frozenset[str], games: Games, web: Web
 ) -> ChannelAnswer:
-    """The first of a channel's sources that answers; where none does, what one of them said within
-    a day.
-    """
+    """The first answer of a channel's sources; without any, one from the last day."""
     troubles: list[str] = []
     try:
         async with asyncio.timeout(CHANNEL_SECONDS):
@@ -101,7 +99,5 @@ async def ask_channel(
 
 
 def _guard(found: FoundGame) -> frozenset[str]:
-    """The names a store's answer must fit. What a store's own search found was judged there, in its
-    language.
-    """
+    """The names that a store's answer must fit; none if a search has matched the game."""
     return frozenset() if found.store else found.game.names

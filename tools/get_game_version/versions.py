@@ -1,4 +1,4 @@
-"""From a version as a source writes it to the one players say. Pure; never an invented number."""
+"""Converts a source's version to the players' one. Pure; never invents a number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Form: TypeAlias = Literal["", "league", "counter_strike", "dotted"]
 
 VERSION = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 RESOURCES = re.compile(r"(\d\d)-(\d\d)-(\d\d)-\d\d-")  # Arknights: 26-11-05-12-30-11-a1b2c3
-# What a number behind which this stands counts: money, people, times, sizes, hours of the day.
+# After a number, these mean that it counts money, people, times, sizes or hours.
 COUNTED = (
     r"[%折倍$¥€£元点时万亿]|周年|小时|分钟|名玩家|[xkmGMK]b?\b|millions?|billions?|thousand|stars?|players?|copies|hours?|days?"
     r"|years?|usd|eur|rmb|cny|gbp|[ap]m\b|维护|开服|停服"
@@ -31,26 +31,24 @@ BEFORE = re.compile(
 BEHIND = re.compile(rf"[\s)）\]】》」:：\-–—]*{KEYWORD}", re.IGNORECASE)
 NAMELESS = re.compile(
     r"(?:^|[^a-z\d\s]|\b(?:the|our|new))\s*$", re.IGNORECASE
-)  # no other product's name: Proton 8.0 update
+)  # not another product's name: Proton 8.0 update
 NOT_YET = re.compile(
     r"preview|delay|postpone|roadmap|coming|soon|teaser|sneak peek|planned|next week|tomorrow"
     r"|前瞻|预告|预览|展望|延期|推迟|跳票|即将|爆料|计划",
     re.IGNORECASE,
 )
 NEAR = dt.timedelta(days=7)
-NEAR_IN_FULL = dt.timedelta(days=31)  # for a day with its year: 22.11.26
+NEAR_IN_FULL = dt.timedelta(days=31)  # for a date with its year: 22.11.26
 
 
 def read_version(raw: object) -> str | None:
-    """A version as it was found; None for what cannot be one, which a source's error text is."""
+    """A version as found; None for anything else, such as an error text."""
     text = str(raw) if isinstance(raw, str | int) and not isinstance(raw, bool) else ""
     return text if VERSION.fullmatch(text) and any(char.isdigit() for char in text) else None
 
 
 def match_version(raw: object, match: str) -> str | None:
-    """The version that the first group of `match` finds in what was found; without `match`, all of
-    it.
-    """
+    """The first group of `match` in the value; without `match`, the whole value."""
     if not match:
         return read_version(raw)
     found = re.search(match, raw[:1000]) if isinstance(raw, str) else None
@@ -58,7 +56,7 @@ def match_version(raw: object, match: str) -> str | None:
 
 
 def say_version(raw: str, form: Form) -> str:
-    """The players' name of this version; a shape nobody told us about stays as it is."""
+    """The players' form of this version; an unknown shape is unchanged."""
     match form:
         case "":
             return raw
@@ -68,18 +66,18 @@ def say_version(raw: str, form: Form) -> str:
                 return f"{int(parts[1]) + 10}.{parts[2]}"
             return raw
         case "counter_strike":
-            # PatchVersion without its dots, of one, two, one and one digit: 14035 is 1.40.3.5.
+            # PatchVersion without its dots, with one, two, one and one digit: 14035 is 1.40.3.5.
             parts = re.fullmatch(r"(\d)(\d\d)(\d)(\d)", raw)
             return ".".join(parts.groups()) if parts else raw
         case "dotted":
-            # Each digit is a part: 1458 is 1.4.5.8. A five-digit one could be split in two ways.
+            # Each digit is a part: 1458 is 1.4.5.8. Five digits would be ambiguous.
             return ".".join(raw) if re.fullmatch(r"\d{3,4}", raw) else raw
         case _:
             assert_never(form)
 
 
 def split_build(raw: str) -> tuple[str, str]:
-    """A Battle.net version and the build behind it: 12.0.7.61234 is 12.0.7, build 61234."""
+    """A Battle.net version and the build after it: 12.0.7.61234 is 12.0.7, build 61234."""
     found = re.fullmatch(r"(\d+\.\d+(?:\.\d+)*)\.(\d{4,})", raw)
     return (found[1], found[2]) if found else (raw, "")
 
@@ -87,13 +85,11 @@ def split_build(raw: str) -> tuple[str, str]:
 def version_in(
     text: str, day: dt.date, *, said_to_be_one: bool, names: frozenset[str] = frozenset()
 ) -> str:
-    """The version in a title of that day, empty if there is none that is surely one.
+    """The version that a text of that day clearly names, or empty.
 
-    A date or a price is none, nor what is only announced, nor a number beside which stands neither
-    a word for a version nor the game's name (`names`, folded).
-
-    Without `said_to_be_one` (the vendor tagged it as patch notes) the text must speak of a version
-    at all.
+    Excluded are dates, prices, announced versions, and numbers without a word for "version" or the
+    game's name (`names`, folded) beside them. Unless `said_to_be_one` (tagged as patch notes), the
+    text must mention a version.
     """
     if NOT_YET.search(text) or not (said_to_be_one or ABOUT_A_VERSION.search(text)):
         return ""
@@ -106,7 +102,7 @@ def version_in(
 
 
 def _is_named(found: re.Match[str], names: frozenset[str]) -> bool:
-    """Whether the number is called a version: by a v, at the start, or by what stands beside it."""
+    """Whether the number is called a version: by a v, a position at the start, or its context."""
     before = found.string[: found.start()]
     if found[1] or not fold(before) or BEFORE.search(before):
         return True
@@ -145,9 +141,7 @@ def _is_near(year: int, month: int, day_of_month: int, day: dt.date, near: dt.ti
 
 
 def read_day(raw: object) -> dt.date | None:
-    """A day from ISO text, seconds since 1970 (in UTC) or a resource version; None for anything
-    else.
-    """
+    """A day from ISO text, seconds since 1970 (UTC) or a resource version; else None."""
     try:
         match raw:
             case bool():

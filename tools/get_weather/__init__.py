@@ -1,6 +1,4 @@
-"""Weather: find the place, fetch its weather, say it. `tool.py` is the tool; a further source is a
-further module.
-"""
+"""Weather: find the place, fetch its weather, report it. Each source is a module."""
 
 from tools.get_weather.tool import get_weather
 

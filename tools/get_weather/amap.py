@@ -1,9 +1,9 @@
-"""AMap (高德), by adcode, with the operator's key (`sources.md` 1.7): mainland China
+"""AMap (高德), by adcode, with the operator's key (`docs/protocol/sources.md` 1.7): mainland China
 only.
 
-Traps it answers for: errors are a 200 with `status: "0"` and an `infocode`; every figure is a text,
-and an empty one may be `[]`; the present weather and the forecast are two requests. The key is a
-parameter of the url, so nothing here says the url.
+Pitfalls: errors are a 200 with `status: "0"` and an `infocode`; every number is a text, and an
+empty one may be `[]`; current weather and forecast are two requests. The key is in the URL, so the
+URL must never be shown.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ NAME = "高德 AMap"
 URL = "https://restapi.amap.com/v3/weather/weatherInfo"
 CREDIT = "天气数据：高德开放平台"
 
-# What to do about an infocode; any other is of the moment.
+# Rest times by infocode; other codes are temporary.
 REST = {
     "10001": FOR_GOOD,  # no such key
     "10009": FOR_GOOD,  # a key for another platform
     "10003": A_DAY / 2,  # today's quota is used up
-    "10044": A_DAY / 2,  # the account's quota of the day
-    "20000": 0.0,  # wrong parameters: this place
+    "10044": A_DAY / 2,  # the account's daily quota
+    "20000": 0.0,  # wrong parameters: this place only
 }
 
 
@@ -79,7 +79,7 @@ class _All(Wire):
 
 
 async def fetch_weather(question: WeatherQuestion) -> Fetched:
-    """The present weather and four days. Raises SourceFailed."""
+    """The current weather and four days. Raises SourceFailed."""
     async with asyncio.TaskGroup() as group:
         base = group.create_task(_try(question, _Base, "base"))
         rest = group.create_task(_try(question, _All, "all"))
@@ -95,9 +95,7 @@ async def fetch_weather(question: WeatherQuestion) -> Fetched:
 
 
 async def _try(question: WeatherQuestion, kind: type[W], extensions: str) -> W | SourceFailed:
-    """One of the two answers, or how it failed: both are let end, so that no task is left
-    behind.
-    """
+    """One of the two answers, or its failure: both tasks must end."""
     params = {
         "key": question.keys.amap_key,
         "city": question.place.adcode,
@@ -115,7 +113,7 @@ async def _try(question: WeatherQuestion, kind: type[W], extensions: str) -> W |
 
 
 def _refusal(status: _Status) -> SourceFailed:
-    """The refusal in a body, also in one that is not documented."""
+    """The refusal in a body, documented or not."""
     code = tidy(status.infocode or str(status.code))
     if not code:
         return SourceFailed(f"{NAME} sent an answer that cannot be read")
@@ -142,7 +140,7 @@ def _read_now(wire: _Live) -> Now:
 
 
 def _read_day(wire: _Cast) -> Day:
-    """The day's high is its temperature by day, its low the one by night."""
+    """Day temperature as high, night temperature as low."""
     by_day, by_night = _text(wire.dayweather), _text(wire.nightweather)
     figures = [figure for figure in (wire.daytemp, wire.nighttemp) if figure is not None]
     return Day(

@@ -1,10 +1,9 @@
-"""The places we know ourselves: China down to its districts, and Chinese names of cities abroad. No
-I/O after loading.
+"""The built-in places: China down to districts, and Chinese names of foreign cities. No I/O after
+loading.
 
-`README.md` beside this file says where the tables come from. They are read when a place is first
-looked up, never at start. What is meant is decided as people would: a city before a district, a
-district only if it is the only one of that name; a path (江苏南京鼓楼) says which. Whatever
-remains is asked about, with full paths.
+`README.md` in this folder names the tables' origin. They are loaded at the first lookup. Names are
+resolved as people mean them: a city before a district, a district only if its name is unique; a
+path (江苏南京鼓楼) is explicit. Other cases are ambiguous and listed with full paths.
 """
 
 from __future__ import annotations
@@ -34,27 +33,25 @@ from tools.get_weather.places import (
 CHINA_ZONE = "Asia/Shanghai"
 MUNICIPALITIES = frozenset(
     {"11", "12", "31", "50", "81", "82"}
-)  # what has the rank of a province, but is a city
+)  # have the rank of a province, but are cities
 GREAT = (
     "11",
     "31",
     "4401",
     "4403",
-)  # whose districts are as well known as cities: 北京, 上海, 广州, 深圳
+)  # with districts as well known as cities: 北京, 上海, 广州, 深圳
 SUFFIX = re.compile(r"(?<=..)(?:特别行政区|地区|林区|新区|省|市|区|县|旗|盟)$")
 LATIN_KINDS = frozenset(
     {"city", "district", "county", "province", "prefecture", "municipality", "area", "shi", "sheng"}
 )
-SHORT_LATIN = 6  # letters: a district's name in fewer may well be a city abroad (Bole, Anda)
-SIMILAR = 60.0  # of 100: what is offered as "did you mean"
+SHORT_LATIN = 6  # letters: a shorter district name may well be a foreign city (Bole, Anda)
+SIMILAR = 60.0  # of 100: similar enough for "did you mean"
 
 Word: TypeAlias = str
-"""A piece of a path: a character of a Chinese name, a word of a Latin one."""
+"""A part of a path: a Chinese character, or a Latin word."""
 
 
 class Rank(IntEnum):
-    """How large an area is."""
-
     COUNTRY = 0
     PROVINCE = 1
     CITY = 2
@@ -63,9 +60,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Area:
-    """A row of a table and what it lies in; `latin` is its usual name in Latin letters, empty
-    abroad.
-    """
+    """A row of a table with its parent; `latin` is the usual Latin name, empty abroad."""
 
     code: str
     name: str
@@ -82,7 +77,7 @@ class Area:
 
     @property
     def is_large(self) -> bool:
-        """Whether it has no weather of its own."""
+        """Whether it is too large to have one weather."""
         return self.rank <= Rank.PROVINCE
 
     @property
@@ -94,15 +89,13 @@ class Area:
         return self.code.startswith("A")
 
     def is_known_as(self, asked: str) -> bool:
-        """Whether that ends with its Chinese name as far as people say it (甘南 for
-        甘南藏族自治州); none abroad is.
-        """
+        """Whether the text ends with its Chinese name, maybe shortened (甘南). False abroad."""
         return not self.is_abroad and any(
             self.name.startswith(asked[start:]) for start in range(len(asked) - 1)
         )
 
     def above(self) -> Iterator[Area]:
-        """The places around it, the smallest first."""
+        """The areas around it, the smallest first."""
         area = self.parent
         while area is not None:
             yield area
@@ -137,9 +130,7 @@ class Area:
 
 
 class Gazetteer:
-    """Both tables, indexed by every name. `china` and `abroad` are the rows as `README.md`
-    describes them.
-    """
+    """Both tables, indexed by every name. `README.md` describes their rows."""
 
     def __init__(self, *, china: Sequence[Sequence[Any]], abroad: Sequence[Sequence[Any]]) -> None:
         self._index: dict[str, list[Area]] = {}
@@ -148,7 +139,7 @@ class Gazetteer:
         self._add_abroad(abroad)
 
     def find(self, query: Query) -> Choice | None:
-        """Which place is meant; None where the tables do not know: then a geocoder may."""
+        """The place that is meant; None if the tables do not know it, so that a geocoder may."""
         for words in _readings(query):
             if areas := _unique(self._matches(words, None)):
                 if query.language == "en" and _may_be_abroad(areas, "".join(words)):
@@ -157,16 +148,14 @@ class Gazetteer:
         return None
 
     def namesakes(self, query: Query) -> tuple[WeatherPlace, ...]:
-        """The places of a short Latin name of which `find` says nothing, because cities abroad may
-        have it, too.
-        """
+        """The places of a short Latin name that `find` leaves to a geocoder."""
         for words in _readings(query) if query.language == "en" else ():
             if areas := _unique(self._matches(words, None)):
                 return tuple(area.place("en") for area in areas if not area.is_large)
         return ()
 
     def suggest(self, query: Query) -> tuple[WeatherPlace, ...]:
-        """Places whose names resemble one that nobody knows, never more than a question back."""
+        """Places with names similar to an unknown one."""
         from rapidfuzz import fuzz, process  # 4 MiB: most processes never need it
 
         wanted = query.name if query.language == "zh" else plain(query.name)
@@ -177,7 +166,7 @@ class Gazetteer:
         return tuple(area.place(query.language) for area in areas if not area.is_large)[:LISTED]
 
     def _matches(self, words: Sequence[Word], inside: Area | None) -> Iterator[Area]:
-        """Every area that these words name, as one name or as a path of them."""
+        """Every area that these words name, as one name or as a path."""
         for area in self._index.get("".join(words), ()):
             if area.lies_in(inside):
                 yield area
@@ -206,7 +195,7 @@ class Gazetteer:
         if best is None:
             return _ambiguous([*cities, *districts], language)
         others = [area for area in areas if area is not best and not area.lies_in(best)]
-        # A nickname (巴州) is no more than a district's own name, nor is a city far away (大田).
+        # A nickname (巴州) is no better than a district's own name or a distant city (大田).
         if (
             language == "zh"
             and any(not area.is_abroad for area in others)
@@ -218,9 +207,7 @@ class Gazetteer:
         return Chosen(best.place(language), tuple(area.place(language) for area in others[:BESIDE]))
 
     def _cities_of(self, large: Area) -> list[Area]:
-        """The cities inside, the capital first: it is where the large area's own coordinates are,
-        or its first row.
-        """
+        """The cities inside, the capital first: the one at the area's coordinates, or row 1."""
         members = [area for area in self._members.get(large, ()) if area.rank is Rank.CITY]
         members = members or [
             city for area in self._members.get(large, ()) for city in self._cities_of(area)
@@ -254,9 +241,7 @@ class Gazetteer:
         countries: dict[str, Area] = {}
         for number, (name, country, longitude, latitude, zone, *more) in enumerate(rows):
             if country not in countries:
-                names = (
-                    () if country == name else (country,)
-                )  # 新加坡 is asked for as the city it is
+                names = () if country == name else (country,)  # 新加坡 means the city
                 countries[country] = self._add(Area("", country, Rank.COUNTRY), names)
             area = Area(
                 f"A{number}", name, Rank.CITY, longitude, latitude, countries[country], zone
@@ -273,7 +258,7 @@ class Gazetteer:
 
 @cache
 def known_places() -> Gazetteer:
-    """The tables, loaded when they are first asked for."""
+    """The tables, loaded at first use."""
     folder = files("tools.get_weather")
     china, abroad = (
         json.loads((folder / f"{name}.json").read_bytes()) for name in ("china", "abroad")
@@ -288,9 +273,7 @@ def _rank_of(code: str) -> Rank:
 
 
 def _readings(query: Query) -> Iterator[Sequence[Word]]:
-    """The ways to read a question as a path, the largest first: as written, and with what it lies
-    in put before it.
-    """
+    """The ways to read a question as a path, the largest area first: as written, and reversed."""
     parts = [query.name, *query.within]
     if query.language == "en" and not query.within:
         parts = _spelt(query.name)  # "Chaoyang Beijing"
@@ -303,7 +286,7 @@ def _readings(query: Query) -> Iterator[Sequence[Word]]:
 
 
 def _spelt(part: str) -> list[str]:
-    """The words of a Latin name without the one that only says what kind of place it is."""
+    """The words of a Latin name, without one for the kind of place."""
     words = part.replace("-", " ").split()
     return words[:-1] if len(words) > 1 and words[-1].casefold() in LATIN_KINDS else words
 
@@ -317,7 +300,7 @@ def _unique(areas: Iterable[Area]) -> list[Area]:
 
 
 def _first_of_its_seat(areas: list[Area]) -> Area | None:
-    """The only one; of a city and the county around it (新竹市, 新竹县) the city."""
+    """The only area; of a city and its surrounding county (新竹市, 新竹县), the city."""
     cities = [area for area in areas if area.name.endswith("市")]
     if len(areas) == 1:
         return areas[0]

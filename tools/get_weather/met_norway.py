@@ -1,10 +1,9 @@
 """MET Norway's Locationforecast 2.0, without a key (`docs/protocol/sources.md` 1.4).
 
-Its terms: a User-Agent that says who we are and how to reach us (the web's own), no more than four
-decimals, nothing asked again before `Expires`, and then with If-Modified-Since; so an answer is
-kept until then, and a 304 renews it. Now, hours and days are read from it anew each time it is
-told: "now" is one of its steps. There is no ready-made day: days are made of hours, each of its own
-local date.
+Its terms: a User-Agent with contact details, at most four decimals, no request before `Expires`,
+then with If-Modified-Since. So an answer is kept until then, and a 304 renews it. Current weather,
+hours and days are computed from it each time, because "now" is one of its steps. Days are made of
+hours, by local date.
 """
 
 from __future__ import annotations
@@ -32,14 +31,10 @@ from tools.get_weather.weather import Day, Hour, Now, Weather, read_symbol
 NAME = "MET Norway"
 URL = "https://api.met.no/weatherapi/locationforecast/2.0/compact"
 CREDIT = "Weather data by MET Norway (CC BY 4.0)"
-LONGEST = (
-    3 * 3600.0
-)  # seconds an Expires is believed: a wrong clock there must not freeze the weather
+LONGEST = 3 * 3600.0  # seconds an Expires is believed: a wrong clock must not freeze the weather
 NOT_MODIFIED = 304
 NOON = 12
-MORNING = (
-    6  # a day whose first step is later has no low and high of its own: what is over is not in it
-)
+MORNING = 6  # a day whose first step is later has no low and high: the past is missing
 
 
 class _Details(Wire):
@@ -92,7 +87,7 @@ class _MetForecast(Wire):
 
 
 async def fetch_weather(question: WeatherQuestion) -> Fetched:
-    """Now, hours and days; what was kept, where nothing changed. Raises SourceFailed."""
+    """Current weather, hours and days; the earlier answer if unchanged. Raises SourceFailed."""
     params = {"lat": f"{question.place.latitude:.2f}", "lon": f"{question.place.longitude:.2f}"}
     earlier = question.earlier
     headers = (
@@ -138,7 +133,7 @@ def _read_weather(steps: Sequence[_MetStep], zone: str, seconds: float) -> Weath
 
 
 def _read_hours(steps: Iterable[_MetStep], zone: str) -> Iterable[Hour]:
-    """The steps that are hours; later ones cover six."""
+    """The hourly steps; later ones cover six hours."""
     for step in steps:
         temperature = step.data.instant.details.air_temperature
         if step.data.next_1_hours is not None and temperature is not None:
@@ -167,9 +162,7 @@ def _read_days(steps: Iterable[_MetStep], zone: str) -> Iterable[Day]:
 
 
 def _sum(steps: Iterable[_MetStep]) -> float | None:
-    """The rain of a day. A step's own span counts once: an hour where there is one, else its six
-    hours.
-    """
+    """A day's rain. A step's span counts once: one hour if given, else six."""
     amounts = [
         span.details.precipitation_amount
         for step in steps
@@ -180,7 +173,7 @@ def _sum(steps: Iterable[_MetStep]) -> float | None:
 
 
 def _fresh_for(response: WebResponse, now: float) -> float:
-    """For how long it is new: until `Expires`, never shorter than any other source's answer."""
+    """The seconds until `Expires`, within the limits for all sources."""
     try:
         expires = parsedate_to_datetime(response.headers["expires"]).timestamp()
     except (KeyError, ValueError, TypeError):

@@ -1,8 +1,8 @@
-"""Open-Meteo: its geocoder and its forecast, without a key (`sources.md` 1.1 and 1.3).
+"""Open-Meteo: its geocoder and forecast, without a key (`docs/protocol/sources.md` 1.1 and 1.3).
 
-Traps it answers for: no match is a 200 without `results`; empty and zero fields are left out, a
-latitude of 0 included; a request it does not understand may be a 200 with no body; errors are
-`{"error": true, "reason": ...}`; a quota that is used up is a 429 whose words say until when.
+Pitfalls: no match is a 200 without `results`; empty and zero fields are omitted, even a latitude of
+0; an invalid request may be a 200 without a body; errors are `{"error": true, "reason": ...}`; a
+used-up quota is a 429 whose text says until when.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from tools.get_weather.weather import Day, Hour, Now, Weather
 NAME = "Open-Meteo"
 GEOCODER = "https://geocoding-api.open-meteo.com/v1/search"
 FORECAST = "https://api.open-meteo.com/v1/forecast"
-CREDIT = "Weather data by Open-Meteo.com; places by GeoNames"  # CC BY 4.0, both
+CREDIT = "Weather data by Open-Meteo.com; places by GeoNames"  # both CC BY 4.0
 
-# Thirteen variables: a request counts as 1.3, since more than ten count as more than one.
+# Thirteen variables count as 1.3 requests; up to ten count as one.
 CURRENT = (
     "temperature_2m", "apparent_temperature", "relative_humidity_2m", "weather_code",
     "wind_speed_10m", "wind_direction_10m",
@@ -110,7 +110,7 @@ class _OpenMeteoForecast(Wire):
 
 
 async def find_places(web: Web, query: Query, spelling: str) -> tuple[WeatherPlace, ...]:
-    """The geocoder's places for one spelling of the name, best first. Raises ToolFailed."""
+    """The geocoder's places for one spelling, best first. Raises ToolFailed."""
     count = "100" if query.within else "20"  # a namesake in a given region may rank low
     params = {"name": spelling, "count": count, "language": query.language, "format": "json"}
     response = await web.get(GEOCODER, params=params, fresh=FRESH, keep=partial(holds, _Rows))
@@ -119,14 +119,14 @@ async def find_places(web: Web, query: Query, spelling: str) -> tuple[WeatherPla
 
 
 async def fetch_weather(question: WeatherQuestion) -> Fetched:
-    """The weather of a place, now and for seven days. Raises SourceFailed."""
+    """The current weather and seven days. Raises SourceFailed."""
     params = {
         "latitude": f"{question.place.latitude:.4f}",
         "longitude": f"{question.place.longitude:.4f}",
         "current": ",".join(CURRENT),
         "hourly": ",".join(HOURLY),
         "daily": ",".join(DAILY),
-        "timezone": "auto",  # without it "today" is Greenwich's
+        "timezone": "auto",  # otherwise "today" is Greenwich's
         "forecast_days": str(DAYS),
         "wind_speed_unit": "ms",
     }
@@ -141,7 +141,7 @@ async def fetch_weather(question: WeatherQuestion) -> Fetched:
 
 
 def _read_place(row: Any) -> WeatherPlace | None:
-    """A row of `results`; None for one that cannot be a place."""
+    """A row of `results`; None if it cannot be a place."""
     try:
         wire = _Row.model_validate(row)
     except ValidationError:
@@ -164,7 +164,7 @@ def _read_place(row: Any) -> WeatherPlace | None:
 
 
 def _read_weather(wire: _OpenMeteoForecast) -> Weather:
-    """Units are read, not assumed: a mirror may answer in others than were asked for."""
+    """Units are read from the answer: a mirror may not use those requested."""
     current, daily, units = wire.current, wire.daily, wire.current_units
     wind = METRES_A_SECOND.get(units.get("wind_speed_10m", "m/s"))
     now = Now(

@@ -1,8 +1,7 @@
-"""Draws the forecast of some days as a chart, in light colours by day and dark ones by night. Needs
-Pillow; no I/O but reading the font, which the package pylopdf-fonts-zh-cn brings (Noto Sans SC, SIL
-Open Font License).
+"""Draws a forecast as a chart, light by day and dark by night. Needs Pillow. Reads only the font,
+from the package pylopdf-fonts-zh-cn (Noto Sans SC, SIL Open Font License).
 
-Everything is drawn at twice its size and scaled down, because Pillow's lines have no smooth edges.
+Everything is drawn at twice its size and scaled down, because Pillow does not smooth lines.
 """
 
 from __future__ import annotations
@@ -36,9 +35,7 @@ BOLT = "#F2B824"
 
 @dataclass(frozen=True, slots=True)
 class Brush:
-    """Where to draw: the middle of the icon and its size in pixels; `cloud`, `snow` and `mist` are
-    the theme's.
-    """
+    """An icon's centre and size in pixels, with the theme's colours."""
 
     draw: ImageDraw.ImageDraw
     x: float
@@ -49,14 +46,14 @@ class Brush:
     mist: str
 
     def circle(self, x: float, y: float, radius: float, colour: str) -> None:
-        """In parts of the size, from the middle."""
+        """Coordinates are in units of the size, from the centre."""
         cx, cy, r = self.x + x * self.size, self.y + y * self.size, radius * self.size
         self.draw.ellipse((cx - r, cy - r, cx + r, cy + r), fill=colour)
 
     def line(
         self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 0.06
     ) -> None:
-        """With round ends."""
+        """A line with round ends."""
         points = [(self.x + x * self.size, self.y + y * self.size) for x, y in ((x1, y1), (x2, y2))]
         self.draw.line(points, fill=colour, width=max(1, round(width * self.size)))
         for x, y in ((x1, y1), (x2, y2)):
@@ -64,12 +61,12 @@ class Brush:
 
 
 def draw_icon(code: int | None, brush: Brush) -> None:
-    """The icon of a WMO weather code; a dash for one nobody knows."""
+    """The icon of a WMO weather code; a dash for an unknown one."""
     ICONS.get(kind_of(code), _unknown)(brush)
 
 
 def kind_of(code: int | None) -> str:
-    """Which drawing stands for a code."""
+    """The name of the drawing for a code."""
     return KINDS.get(-1 if code is None else code, "unknown")
 
 
@@ -181,14 +178,12 @@ COLUMN = 128
 EDGE = 32
 NARROWEST = 4 * COLUMN  # room for a title
 HEIGHT = 560
-CHART = (296, 420)  # from the warmest to the coldest, where the lines run
+CHART = (296, 420)  # top and bottom of the curves, from the warmest to the coldest
 MORNING, EVENING = 6, 19
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours."""
-
     back: str
     panel: str
     text: str
@@ -216,7 +211,7 @@ DARK = Theme(
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """A picture under way. Coordinates are those of the finished picture."""
+    """A picture in progress. Coordinates are those of the finished picture."""
 
     draw: ImageDraw.ImageDraw
     theme: Theme
@@ -245,9 +240,7 @@ class Canvas:
             )
 
     def fit(self, text: str, width: float, sizes: Sequence[int]) -> tuple[str, int]:
-        """The largest of the sizes in which the text is no wider; in the smallest its middle may
-        have to go.
-        """
+        """The largest size in which the text fits; the smallest one may cut its middle."""
         for size in sizes:
             if _width(text, size) <= width:
                 return text, size
@@ -267,10 +260,8 @@ def draw_forecast(
     now_there: dt.datetime,
     age: float = 0.0,
 ) -> bytes:
-    """A PNG of at most seven days. Raises nothing of its own: what is not known is left out.
-
-    `now_there` is the time at the place, which says what today is; `age` in seconds is told from an
-    hour on.
+    """A PNG of at most seven days. Unknown values are left out. `now_there` is the local time at
+    the place, and decides what is today; `age` in seconds is shown from an hour on.
     """
     shown = [day for day in weather.days if day.date >= now_there.date()][:days]
     width = max(NARROWEST, len(shown) * COLUMN) + 2 * EDGE
@@ -286,7 +277,7 @@ def draw_forecast(
     _draw_curves(canvas, middles, shown, units)
     _draw_foot(canvas, width, weather, age, language)
     finished = image.reduce(SCALE)
-    # A fourth of the bytes, and of these colours nobody misses one.
+    # A quarter of the bytes, without a visible difference.
     finished = finished.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     buffer = io.BytesIO()
     finished.save(buffer, "PNG", optimize=True)
@@ -301,7 +292,7 @@ def _draw_head(
     condition = say_condition(now.code, now.text, language)
     room = width - 3 * EDGE - max(_width(degrees, 44), _width(condition, 20))
     text, size = canvas.fit(title, room, (34, 30, 26, 22))
-    if "…" in text and " (" in title:  # an English title says it once more in Chinese
+    if "…" in text and " (" in title:  # the English title repeats the Chinese one
         text, size = canvas.fit(title.partition(" (")[0], room, (34, 30, 26, 22))
     canvas.write(EDGE, 50, text, size, theme.text, "lm")
     canvas.write(EDGE, 94, f"{now.time:%Y-%m-%d %H:%M}", 18, theme.muted, "lm")
@@ -338,7 +329,7 @@ def _draw_day(
 
 
 def _draw_rain(canvas: Canvas, x: float, text: str) -> None:
-    """A drop and a figure, together in the middle."""
+    """A drop and a number, centred together."""
     colour, y = canvas.theme.rain, 482
     left = x - (_width(text, 18) + 16) / 2
     points = ((left + 5, y - 10), (left + 0.6, y + 1), (left + 9.4, y + 1))
@@ -355,7 +346,7 @@ def _draw_curves(
         return
     coldest, warmest = min(figures), max(figures)
     top, bottom = CHART
-    span = max(warmest - coldest, 4.0)  # so that a flat week looks flat
+    span = max(warmest - coldest, 4.0)  # so that a week without changes looks flat
 
     def height(celsius: float) -> float:
         return top + 24 + (warmest - celsius) / span * (bottom - top - 24)
@@ -391,7 +382,7 @@ def _draw_foot(
 
 
 def _shorten(text: str, kept: int) -> str:
-    """The beginning and the end of a path say most."""
+    """Keep the beginning and end of a path, which say most."""
     if kept >= len(text):
         return text
     head = kept // 2

@@ -1,11 +1,9 @@
-"""Which place is meant: reads the question, and chooses among the rows a geocoder offers. Pure.
+"""Finds the place that is meant: parses the question, and chooses among a geocoder's rows. Pure.
+`gazetteer.py` knows the built-in places, before any geocoder.
 
-What our own table knows is answered by `gazetteer.py` before any geocoder is asked.
-
-A wrong place is worse than none, because nobody notices. So a bare name means a place of standing
-(a seat of something, or 1000 people), and it means one only if that place plainly outweighs its
-namesakes elsewhere; a hamlet is meant only by somebody who also says where it lies
-(open-meteo/geocoding-api issue 20: hamlets called 北京 came without the capital).
+A wrong place is worse than none, because it goes unnoticed. So a bare name means a significant
+place (a seat, or 1000 people), and only if that clearly outweighs its namesakes; a hamlet needs its
+region (open-meteo/geocoding-api issue 20: hamlets called 北京 came without the capital).
 """
 
 from __future__ import annotations
@@ -20,15 +18,15 @@ from frostagent.types.errors import InvalidArguments
 
 Language: TypeAlias = Literal["zh", "en"]
 
-# GeoNames feature codes of seats, the highest first. Other populated places follow them.
+# GeoNames feature codes of seats, the highest first. Other populated places follow.
 SEATS = ("PPLC", "PPLA", "PPLG", "PPLA2", "PPLA3", "PPLA4", "PPLA5")
 GONE = frozenset({"PPLH", "PPLQ", "PPLW"})  # historical, abandoned, destroyed
 STANDING = 1000
-OUTWEIGHS = 3  # times the people of a namesake
-LISTED = 5  # places of an ambiguous answer
+OUTWEIGHS = 3  # times a namesake's population
+LISTED = 5  # places listed for an ambiguous name
 LONGEST = 400  # characters of a question that are read
-NEAR = 0.5  # degrees between what two tables say of one place
-BESIDE = 3  # namesakes named beside a clear one
+NEAR = 0.5  # degrees between two tables' coordinates of one place
+BESIDE = 3  # namesakes listed beside a clear match
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 CHATTER = re.compile(
@@ -52,23 +50,19 @@ UNDECOMPOSED = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A place asked for: a name, and what it lies in ("Springfield, Illinois")."""
+    """A requested place: a name, and what it lies in ("Springfield, Illinois")."""
 
     name: str
     within: tuple[str, ...] = ()
 
     @property
     def language(self) -> Language:
-        """A geocoder finds a name only under the language it is written in; we answer in the
-        same.
-        """
+        """The name's language, in which a geocoder finds it; also the answer's."""
         return "zh" if HAN.search(self.name) else "en"
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The names to look up, the likelier first: some Chinese cities are stored with 市, some
-        without.
-        """
+        """The names to look up, likeliest first: some Chinese cities are stored with 市."""
         if self.language == "en" or len(self.name) < 2:
             return (self.name,)
         other = (
@@ -79,12 +73,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeatherPlace:
-    """A row of a geocoder, or of our own table. `regions` from the largest (admin1) to the
-    smallest.
+    """A row of a geocoder or of the built-in table. `regions` begin with the largest (admin1).
 
-    `population` is 0 where unknown, `zone` an IANA name or empty. Only a place of the table has an
-    `adcode` (of six digits, as AMap takes it; empty abroad and for areas without one) and a
-    `title`, which says where it lies.
+    `population` is 0 if unknown, `zone` an IANA name or empty. Only built-in places have an
+    `adcode` (six digits, for AMap; empty abroad and for areas without one) and a `title`, their
+    full path.
     """
 
     id: int
@@ -102,9 +95,7 @@ class WeatherPlace:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """From the place to its country, without saying anything twice; in this order it can be
-        asked for again.
-        """
+        """From the place to its country, without repetitions; can be used as a question."""
         parts = [self.name]
         for part in (*reversed(self.regions), self.country):
             if part and plain(part) != plain(parts[-1]):
@@ -112,7 +103,7 @@ class WeatherPlace:
         return tuple(parts)
 
     def is_near(self, other: WeatherPlace) -> bool:
-        """Whether the two may be one place: within half a degree."""
+        """Whether both may be one place: within half a degree."""
         return (
             max(abs(self.latitude - other.latitude), abs(self.longitude - other.longitude)) < NEAR
         )
@@ -128,9 +119,7 @@ class WeatherPlace:
 
     @property
     def is_city(self) -> bool:
-        """A seat down to that of a prefecture or a US county: what people mean by a bare Chinese
-        name.
-        """
+        """A seat, down to a prefecture's or US county's: what a bare Chinese name means."""
         return self.rank <= SEATS.index("PPLA2")
 
     @property
@@ -143,15 +132,13 @@ class WeatherPlace:
         return all(any(_names(plain(wanted), area) for area in areas) for wanted in within)
 
     def outweighs(self, other: WeatherPlace) -> bool:
-        """Whether a bare name means this rather than the other: clearly larger, or of higher office
-        and no smaller.
-
-        Nothing outweighs the capital of a country by size alone.
+        """Whether a bare name means this place: clearly larger, or of higher office and no smaller.
+        Size alone never outweighs a country's capital.
         """
         higher, no_lower = self.rank < other.rank, self.rank <= other.rank
         if other.rank == 0 and not no_lower:
             return False
-        if self.population == 0 or other.population == 0:  # unknown: only the office tells
+        if self.population == 0 or other.population == 0:  # unknown: only the office counts
             return higher or (no_lower and self.population > other.population)
         return self.population >= OUTWEIGHS * other.population or (
             higher and self.population >= other.population
@@ -160,7 +147,7 @@ class WeatherPlace:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """This place; `others` share its name and are of standing too."""
+    """The place; `others` share its name and are significant, too."""
 
     place: WeatherPlace
     others: tuple[WeatherPlace, ...] = ()
@@ -168,9 +155,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """Any of these, and `more` that are not listed. `within` says that all lie in what was named:
-    it is too large.
-    """
+    """These places, and `more`. `within`: all are inside the named area, which is too large."""
 
     places: tuple[WeatherPlace, ...]
     more: int = 0
@@ -179,7 +164,7 @@ class Ambiguous:
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """None; `near` is what the geocoder offered instead."""
+    """No place; `near` is what the geocoder offered."""
 
     near: tuple[WeatherPlace, ...] = ()
 
@@ -188,7 +173,7 @@ Choice: TypeAlias = Chosen | Ambiguous | NotFound
 
 
 def read_query(city: str) -> Query:
-    """Read "place" or "place, region, country". Raises InvalidArguments where there is no name."""
+    """Parse "place" or "place, region, country". Raises InvalidArguments without a name."""
     text = "".join(
         char if char.isprintable() else " "
         for char in unicodedata.normalize("NFKC", city[:LONGEST])
@@ -203,7 +188,7 @@ def read_query(city: str) -> Query:
 
 
 def choose(query: Query, offered: Iterable[WeatherPlace]) -> Choice:
-    """Choose the place that is meant, or say why none can be."""
+    """Choose the place that is meant, or report why not."""
     populated = [
         place for place in {place.id: place for place in offered}.values() if place.is_populated
     ]
@@ -227,18 +212,14 @@ def choose(query: Query, offered: Iterable[WeatherPlace]) -> Choice:
 
 
 def plain(name: str) -> str:
-    """A name as it compares: no case, accents, spaces or punctuation, and without the suffix of its
-    kind.
-    """
+    """A name for comparison: without case, accents, spaces, punctuation and suffix."""
     spread = unicodedata.normalize("NFKD", name.casefold()).translate(UNDECOMPOSED)
     bare = "".join(char for char in spread if char.isalnum())
     return re.sub(r"(?<=[\u4e00-\u9fff]{2})(?:特别行政区|自治区|地区|省|市)$", "", bare)
 
 
 def merge(choice: Choice, known: Sequence[WeatherPlace]) -> Choice:
-    """A geocoder's choice, beside the places of our table that have this name, too: of several,
-    none is meant.
-    """
+    """A geocoder's choice combined with built-in namesakes; several make it ambiguous."""
     match choice:
         case Chosen(place, others):
             rest = [one for one in known if not place.is_near(one)]
@@ -260,7 +241,7 @@ def merge(choice: Choice, known: Sequence[WeatherPlace]) -> Choice:
 
 
 def _strip(part: str) -> str:
-    """A part of the question without what is asked about the place."""
+    """A part of the question, without words about the weather."""
     while (shorter := CHATTER.sub("", part).strip()) != part:
         part = shorter
     return part
@@ -273,7 +254,7 @@ def _names(wanted: str, area: str) -> bool:
 
 
 def _one_for_each_region(places: Iterable[WeatherPlace]) -> list[WeatherPlace]:
-    """The first of those that share country and admin1, in the order given."""
+    """The first place of each country and admin1, in order."""
     regions: dict[tuple[str, ...], WeatherPlace] = {}
     for place in places:
         regions.setdefault((place.country_code, *place.regions[:1]), place)

@@ -1,9 +1,8 @@
-"""QWeather (和风天气), version 1 by coordinates, at the operator's own host
-(`sources.md` 1.6).
+"""QWeather (和风天气), version 1, at the operator's own host (`docs/protocol/sources.md` 1.6).
 
-Traps it answers for: latitude comes first in the path, with two decimals at most; humidity and
-probability are fractions; the present weather has no time of its own; errors are problem+json, and
-an account that goes on after a 401 or 403 may be frozen.
+Pitfalls: latitude comes first in the path, with at most two decimals; humidity and probability are
+fractions; current weather has no time; errors are problem+json, and an account that ignores 401 or
+403 may be frozen.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from tools.get_weather.weather import Alert, Day, Hour, Now, Weather, read_chine
 NAME = "和风天气 QWeather"
 CREDIT = "天气数据：和风天气 https://www.qweather.com"
 HOURS = 24
-REFUSED = frozenset({401, 402, 403})  # also as the `code` of a 200: older answers are so
+REFUSED = frozenset({401, 402, 403})  # also as the `code` in a 200, in older answers
 
 
 class _Wire(Wire):
@@ -111,9 +110,7 @@ class _Alerts(_Wire):
 
 
 async def fetch_weather(question: WeatherQuestion) -> Fetched:
-    """Now and the coming days, and the hours and warnings where they come too. Raises
-    SourceFailed.
-    """
+    """Current weather and days; hours and warnings if available. Raises SourceFailed."""
     async with asyncio.TaskGroup() as group:
         now = group.create_task(_try(question, "weather/v1/current", _QWeatherCurrent))
         days = group.create_task(_try(question, "weather/v1/daily", _QWeatherDaily, days=str(DAYS)))
@@ -137,7 +134,7 @@ async def fetch_weather(question: WeatherQuestion) -> Fetched:
 async def _try(
     question: WeatherQuestion, path: str, kind: type[W], **params: str
 ) -> W | SourceFailed:
-    """One of the four answers; a failure is a value here, because not all four are needed."""
+    """One of the four answers; failures are values, because not all four are needed."""
     place = question.place
     url = f"https://{question.keys.qweather_host}/{path}/{place.latitude:.2f}/{place.longitude:.2f}"
     params |= {"lang": "zh", "localTime": "true"}
@@ -171,9 +168,7 @@ def _read_now(wire: _QWeatherCurrent, time: dt.datetime) -> Now:
 
 
 def _read_day(wire: _QWeatherDay, zone: str) -> Day:
-    """A day begins at local midnight, whatever the offset its time is written in; noon is surely
-    inside it.
-    """
+    """Days begin at local midnight, in any offset; noon is safely inside."""
     by_day, by_night = wire.daytime, wire.nighttime
     words = _words(by_day.condition), _words(by_night.condition)
     chances = [half.precipitation.probability for half in (by_day, by_night)]
@@ -217,9 +212,7 @@ def _read_alerts(outcome: _Alerts | SourceFailed, zone: str) -> tuple[Alert, ...
 
 
 def _code(condition: _Condition) -> int | None:
-    """Its own codes stand for finer words than WMO's; the words say enough, in whichever language
-    they come.
-    """
+    """The WMO code from the text, in either language: QWeather's own codes are finer."""
     code = read_chinese(condition.text)
     return read_english(condition.text) if code is None else code
 
@@ -233,12 +226,12 @@ def _percent(fraction: float | None) -> float | None:
 
 
 def _local(time: dt.datetime | None, zone: str) -> dt.datetime | None:
-    """A time without an offset is the place's already."""
+    """A time without an offset is local already."""
     return time if time is None or time.tzinfo is None else localise(time, zone)
 
 
 def _code_of(response: WebResponse) -> int:
-    """The `code` of a body of the older shape, 0 where there is none."""
+    """The `code` of an older body; 0 if there is none."""
     try:
         return int(response.json()["code"])
     except (ValueError, TypeError, LookupError):

@@ -1,4 +1,4 @@
-"""Says a choice of places and a weather in words, in Chinese or English. Pure."""
+"""Reports places and weather in Chinese or English. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frostagent.types.errors import InvalidArguments
 from tools.get_weather.places import Ambiguous, Chosen, Language, NotFound, Query, WeatherPlace
 from tools.get_weather.weather import WINDS, Alert, Day, Hour, Now, Weather, say_code
 
-DAYS_AHEAD = 7  # days that may be asked for, today included
+DAYS_AHEAD = 7  # days that can be requested, including today
 DAYS_AWAY = {
     "today": 0, "tonight": 0, "now": 0, "今天": 0, "今日": 0, "今晚": 0, "现在": 0,
     "tomorrow": 1, "明天": 1, "明日": 1, "明晚": 1,
@@ -30,9 +30,7 @@ SHORT_WEEKDAYS = {
 
 
 def read_day(text: str, today: dt.date) -> dt.date:
-    """The day that is meant, at most six days ahead. A weekday is the next of its name. Raises
-    InvalidArguments.
-    """
+    """The requested day, within seven; a weekday is the next one. Raises InvalidArguments."""
     word = " ".join(text.casefold().split())
     if word in DAYS_AWAY:
         return today + dt.timedelta(days=DAYS_AWAY[word])
@@ -62,9 +60,9 @@ def _wrong(problem: str) -> InvalidArguments:
 
 Units: TypeAlias = Literal["metric", "imperial"]
 
-ALERTS = 5  # warnings that are said
-EVERY = 3  # hours between two that are said
-MILES = 2.2369  # miles an hour in a metre a second
+ALERTS = 5  # warnings that are reported
+EVERY = 3  # hours between two that are reported
+MILES = 2.2369  # mph per m/s
 
 
 def report_weather(
@@ -79,10 +77,10 @@ def report_weather(
     age: float = 0.0,
     is_stale: bool = False,
 ) -> str:
-    """The whole answer: place, warnings, now, hours, days, when it was observed and by whom.
+    """The whole answer: place, warnings, current weather, hours, days, observation time, credit.
 
-    `now_there` is the time at the place. `day` asks for that day alone. `age` in seconds is told
-    where `is_stale`.
+    `now_there` is the local time at the place. `day` limits the answer to that day. `age` in
+    seconds is reported if `is_stale`.
     """
     zh = language == "zh"
     today = now_there.date()
@@ -121,7 +119,7 @@ def report_weather(
 
 
 def report_ambiguous(query: Query, choice: Ambiguous) -> str:
-    """The paths to choose from, each of which can be asked for as it stands."""
+    """The paths to choose from, each a valid question."""
     paths = _list_paths(choice.places, query.language)
     if query.language == "zh":
         paths += f"\n……还有 {choice.more} 处" if choice.more else ""
@@ -144,7 +142,7 @@ def report_ambiguous(query: Query, choice: Ambiguous) -> str:
 
 
 def report_not_found(query: Query, choice: NotFound) -> str:
-    """The words on what to try instead."""
+    """The advice on what to try instead."""
     asked = ", ".join((query.name, *query.within))
     paths = _list_paths(choice.near, query.language)
     if query.language == "zh":
@@ -162,7 +160,7 @@ def report_not_found(query: Query, choice: NotFound) -> str:
 
 
 def say_path(place: WeatherPlace, language: Language) -> str:
-    """A place with all it lies in, in the form in which it can be asked for."""
+    """A place with all it lies in, as a valid question."""
     return place.title or ("，" if language == "zh" else ", ").join(place.path)
 
 
@@ -170,11 +168,11 @@ def say_degrees(celsius: float, units: Units, *, sign: bool = True) -> str:
     """18.8°C, or the same in Fahrenheit."""
     degrees = celsius * 9 / 5 + 32 if units == "imperial" else celsius
     unit = "" if not sign else "F" if units == "imperial" else "C"
-    return f"{round(degrees, 1 if sign else None) + 0.0:g}°{unit}"  # + 0.0 makes -0 a 0
+    return f"{round(degrees, 1 if sign else None) + 0.0:g}°{unit}"  # + 0.0 turns -0 into 0
 
 
 def say_condition(code: int | None, text: str, language: Language) -> str:
-    """The source's own Chinese word where it has one, which is finer than a code."""
+    """The source's own Chinese word, which is finer, or else the code's."""
     return text if text and language == "zh" else say_code(code, language)
 
 

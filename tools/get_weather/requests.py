@@ -1,6 +1,4 @@
-"""The common ground of all sources: the question, the answer, and how an answer that is none is
-told.
-"""
+"""Shared by all sources: the question, the answer, and errors."""
 
 from __future__ import annotations
 
@@ -22,20 +20,17 @@ from frostagent.types.errors import ToolFailed
 from tools.get_weather.places import WeatherPlace
 from tools.get_weather.weather import Weather
 
-TOKEN_STEP = (
-    900  # seconds a token is used: within them it is the same text, so equal requests stay equal
-)
+TOKEN_STEP = 900  # seconds for which a token is reused, so that equal requests stay equal
 TOKEN_LIFE = 3600
 CLOCK_SKEW = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeatherKeys:
-    """Empty is "not given". `qweather_private_key` is the base64 of a PKCS #8 Ed25519 key, as its
-    PEM file has it.
+    """The operator's keys; empty if not set. `qweather_private_key` is the base64 content of a PKCS
+    #8 Ed25519 PEM file.
 
-    `contact` says that our User-Agent tells how to reach whoever runs the bot, which MET Norway
-    asks for.
+    `contact` means that our User-Agent has contact details, as MET Norway requires.
     """
 
     qweather_host: str = ""
@@ -55,9 +50,7 @@ class WeatherKeys:
         return bool(self.qweather_project and self.qweather_key_id and self.qweather_private_key)
 
     def qweather_headers(self, now: float) -> dict[str, str]:
-        """The headers that prove who we are, never both ways at once; `now` in seconds since
-        1970.
-        """
+        """The authentication headers, never both kinds; `now` in seconds since 1970."""
         if self.has_token:
             return {"Authorization": f"Bearer {self._token(now)}"}
         return {"X-QW-Api-Key": self.qweather_key}
@@ -67,7 +60,7 @@ class WeatherKeys:
         head = _part({"alg": "EdDSA", "kid": self.qweather_key_id})
         claims = _part({"sub": self.qweather_project, "iat": issued, "exp": issued + TOKEN_LIFE})
         signed = b".".join((head, claims))
-        # Cryptography is large, and only those who sign need it.
+        # The library is large, and only signing needs it.
         serialization = import_module("cryptography.hazmat.primitives.serialization")
         key: Any = serialization.load_der_private_key(
             base64.b64decode(self.qweather_private_key), password=None
@@ -84,21 +77,20 @@ def _plain(data: bytes) -> bytes:
 
 
 FRESH = 600.0  # seconds for which an answer counts as new
-# Seconds for which equal requests are one: those in flight, and the halves of an answer that
-# failed.
+# Seconds for which equal requests are one: concurrent ones, and the other half of a failed answer.
 TOGETHER = 60.0
 DAYS = 7
 
 A_MINUTE, AN_HOUR, A_DAY = 60.0, 3600.0, 86400.0
-FOR_GOOD = 10 * 365 * A_DAY  # until the next start
+FOR_GOOD = 10 * 365 * A_DAY  # until a restart
 
 
 REST = {400: 0.0, 404: 0.0, 401: A_DAY, 403: A_DAY}
-"""How long a source is left alone after a status: 400 and 404 are about this place only."""
+"""Rest times by status, in seconds: 400 and 404 concern only this place."""
 
 
 class Wire(BaseModel):
-    """The part of a vendor's body that we read."""
+    """The part of a vendor's body that is read."""
 
     model_config = ConfigDict(allow_inf_nan=False, defer_build=True)
 
@@ -107,9 +99,7 @@ W = TypeVar("W", bound=Wire)
 
 
 class SourceFailed(ToolFailed):
-    """A source has no answer. It is left alone for `rest` seconds, 0 where only this place is the
-    trouble.
-    """
+    """A source has no answer. It rests for `rest` seconds; 0 if only this place is the problem."""
 
     def __init__(self, message: str, *, rest: float = A_MINUTE) -> None:
         self.rest = rest
@@ -118,12 +108,10 @@ class SourceFailed(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A weather, for how many seconds it is new, and the source's own mark for "changed since"
-    (Last-Modified).
+    """A weather, its lifetime in seconds, and the source's Last-Modified.
 
-    `retold` is the weather as the same answer tells it at another time (seconds since 1970): a
-    source that sends only a forecast has its "now" in it, too. It raises SourceFailed where the
-    answer does not reach so far.
+    `retold` computes the weather at another time (seconds since 1970) from the same answer, for a
+    source that sends only a forecast. Raises SourceFailed if the answer does not reach that far.
     """
 
     weather: Weather
@@ -132,15 +120,13 @@ class Fetched:
     retold: Callable[[float], Weather] | None = None
 
     def at(self, now: float) -> Weather:
-        """The weather as it is to be told now."""
+        """The weather at that time."""
         return self.weather if self.retold is None else self.retold(now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeatherQuestion:
-    """One place asked of one source. `now` in seconds since 1970; `earlier` is what the source said
-    last time.
-    """
+    """A question to one source. `now` is in seconds since 1970; `earlier` is its last answer."""
 
     place: WeatherPlace
     web: Web
@@ -150,7 +136,7 @@ class WeatherQuestion:
 
     @property
     def local_now(self) -> dt.datetime:
-        """The time on a clock at the place."""
+        """The local time at the place."""
         return localise(dt.datetime.fromtimestamp(self.now, dt.UTC), self.place.zone)
 
     async def get(
@@ -162,9 +148,7 @@ class WeatherQuestion:
         params: Mapping[str, str],
         headers: Mapping[str, str] | None = None,
     ) -> WebResponse:
-        """One answer of any status; only what reads as `kind` is kept. Raises SourceFailed where
-        there is none.
-        """
+        """A response of any status; only one that fits `kind` is cached. Raises SourceFailed."""
         try:
             return await self.web.get(
                 url, params=params, headers=headers, fresh=TOGETHER, keep=partial(holds, kind)
@@ -177,9 +161,7 @@ class WeatherQuestion:
 def read(
     source: str, kind: type[W], response: WebResponse, reason: Callable[[Any], str] = lambda _: ""
 ) -> W:
-    """The body as that kind; `reason` finds what the vendor says in a body that is an error. Raises
-    SourceFailed.
-    """
+    """The body as `kind`; `reason` extracts the vendor's error text. Raises SourceFailed."""
     if response.status != 200:
         rest = REST.get(response.status, A_MINUTE)
         raise refusal(source, response, said(response, reason), rest=rest)
@@ -192,14 +174,13 @@ def read(
 
 
 def refusal(source: str, response: WebResponse, words: str, *, rest: float) -> SourceFailed:
-    """The error for an answer with a status other than 200; `words` are those of `said`."""
+    """The error for a status other than 200; `words` come from `said`."""
     en = f"{source} answered {response.status}{words}"
     zh = f"{source} 答复了 {response.status}{words}"
     return SourceFailed(Bilingual(en, zh), rest=rest)
 
 
 def holds(kind: type[Wire], response: WebResponse) -> bool:
-    """Whether the body can be read as that kind."""
     try:
         kind.model_validate_json(response.body)
     except ValidationError:
@@ -208,7 +189,7 @@ def holds(kind: type[Wire], response: WebResponse) -> bool:
 
 
 def said(response: WebResponse, reason: Callable[[Any], str]) -> str:
-    """The vendor's words on what went wrong, as ": reason", or nothing."""
+    """The vendor's error text as ": reason", or empty."""
     try:
         words = reason(response.json())
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
@@ -217,15 +198,13 @@ def said(response: WebResponse, reason: Callable[[Any], str]) -> str:
 
 
 def tidy(text: str, longest: int = 120) -> str:
-    """A vendor's words as one short line: they go to a model."""
+    """A vendor's text as one short line, for a model."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:longest]
 
 
 def localise(time: dt.datetime, zone: str) -> dt.datetime:
-    """A time with an offset -> the local time of that zone, without one. Where the zone is unknown,
-    UTC.
-
-    Raises OverflowError for a time at the very end of the calendar.
+    """Convert a time with an offset to the zone's local time without one (UTC if unknown). Raises
+    OverflowError at the very end of the calendar.
     """
     try:
         there: dt.tzinfo = ZoneInfo(zone)

@@ -1,12 +1,10 @@
-"""The sources of weather, one row each, in the order in which they are asked; the next one where
-one fails.
+"""The weather sources, one row each, in the order in which they are asked until one answers.
 
-Invariants: an answer is asked for again only when it is no longer new (ten minutes, or what the
-source says); equal questions in flight are one; a source that failed is left alone for a while, and
-one that refused our key until the next start; no host is asked more often than its row allows. When
-nobody answers, what is at most three hours old is given with its age. Where the first that answers
-has fewer days than are wanted, or no hours, the next one is asked for the rest. Nothing here
-outlives the process.
+Invariants: an answer is reused while it is new (ten minutes, or as the source says); equal
+concurrent questions are one; a failed source rests for a while, and one that refused our key until
+a restart; no host is asked more often than its row allows. If no source answers, data up to three
+hours old is returned with its age. If the first answer has too few days or no hours, the next
+source completes it. Nothing outlives the process.
 """
 
 from __future__ import annotations
@@ -31,19 +29,17 @@ from tools.get_weather.weather import Weather
 logger = logging.getLogger(__name__)
 
 STALE = 3 * 3600.0
-GEOCODING = 60, 30  # questions about places at once, and a minute
-REMEMBERED = 1024  # answers; one is some 20 kB of Python objects
+GEOCODING = 60, 30  # geocoder requests at once, and a minute
+REMEMBERED = 1024  # answers; each takes some 20 kB
 TOTAL_SECONDS = 20.0  # for all sources together: a person is waiting
-FILL_SECONDS = 8.0  # to fill up what the first has not: one source's time, and then no more
+FILL_SECONDS = 8.0  # for completing the first answer
 
 Serves: TypeAlias = Callable[[WeatherPlace, WeatherKeys], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class WeatherSource:
-    """A row. A question costs `cost` requests; `burst` of them may come at once, `a_minute` in the
-    long run.
-    """
+    """A row. A question costs `cost` requests, limited to `burst` at once and `a_minute`."""
 
     name: str
     fetch: Callable[[WeatherQuestion], Awaitable[Fetched]]
@@ -65,7 +61,7 @@ SOURCES = (
     WeatherSource(amap.NAME, amap.fetch_weather, _in_mainland, 2, 20, 20),
     # 600 requests a minute, 5,000 an hour, 10,000 a day.
     WeatherSource(open_meteo.NAME, open_meteo.fetch_weather, lambda *_: True, 1, 100, 6.5),
-    # 20 a second, for who says how to be reached.
+    # 20 a second, with contact details.
     WeatherSource(
         met_norway.NAME, met_norway.fetch_weather, lambda _, keys: keys.contact, 1, 20, 60
     ),
@@ -75,10 +71,8 @@ SOURCES = (
 
 @dataclass(frozen=True, slots=True)
 class FoundWeather:
-    """A weather, and for how many seconds nobody has confirmed it; `is_stale` where nobody could.
-
-    `now_there` is the time on a clock at the place when it is told: what today is does not hang on
-    an observation.
+    """A weather and its age in seconds; `is_stale` if no source could confirm it. `now_there` is
+    the local time at the place, which decides what is today.
     """
 
     weather: Weather
@@ -89,9 +83,7 @@ class FoundWeather:
 
 @dataclass(slots=True)
 class _Allowance:
-    """Requests that may still be made: at most `burst` at once and `a_minute` in the long run;
-    `left` at time `at`.
-    """
+    """Requests that are allowed: `left` at time `at`, up to `burst`, refilled by `a_minute`."""
 
     burst: float
     a_minute: float
@@ -114,9 +106,7 @@ class _KeptWeather:
 
 
 class WeatherSources:
-    """Asks the sources, and remembers. A port: the tool gets it from its context, so that it
-    outlives a call.
-    """
+    """Asks the sources, and caches. A port, so that it outlives a call."""
 
     def __init__(
         self,
@@ -143,19 +133,17 @@ class WeatherSources:
         self._flying: dict[Hashable, int] = {}
 
     def spend_geocoding(self) -> None:
-        """Count a question to the geocoder. Raises ToolFailed where there were too many."""
+        """Count a geocoder request. Raises ToolFailed if there were too many."""
         if not self._geocoding.spend(1, self._clock.monotonic()):
             raise ToolFailed("the geocoder was asked too often, wait a minute")
 
     async def look_up(
         self, place: WeatherPlace, *, last: Callable[[dt.date], dt.date] | None = None
     ) -> FoundWeather:
-        """The weather of the first source that has it. Raises ToolFailed, naming each that was
-        asked.
+        """The weather of the first source that answers. Raises ToolFailed, with an error for each.
 
-        `last` says of today at the place which day is the last that is wanted. Up to it days, and
-        the hours, are filled up from the next sources, as far as any has them; without it nothing
-        is.
+        `last` maps today at the place to the last wanted day: days up to it, and hours, are then
+        completed from further sources as far as possible.
         """
         troubles: list[str] = []
         found: FoundWeather | None = None
@@ -203,7 +191,7 @@ class WeatherSources:
         )
 
     async def _from(self, source: WeatherSource, place: WeatherPlace) -> FoundWeather:
-        """The report of this source, now or lately. Raises SourceFailed."""
+        """This source's report, possibly cached. Raises SourceFailed."""
         key, now = _key(source, place), self._clock.monotonic()
         kept = self._kept.get(key)
         if kept is not None and now - kept.at < kept.fetched.fresh:
@@ -227,7 +215,7 @@ class WeatherSources:
                 self._resting[source.name] = self._clock.monotonic() + error.rest
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            # A figure that no reader thought of: the next source must still be asked.
+            # An unexpected value: the next source must still be asked.
             logger.warning("weather: %s sent %r", source.name, error)
             raise SourceFailed(f"{source.name} sent an answer that cannot be read") from error
         finally:
@@ -243,7 +231,7 @@ def _suffices(weather: Weather, last: dt.date) -> bool:
 
 
 def _fill(weather: Weather, more: Weather) -> Weather:
-    """With the days, and the hours, that only the second has; then both are named."""
+    """Add the days and hours that only `more` has; both sources are then named."""
     known = {day.date for day in weather.days}
     days = tuple(day for day in more.days if day.date not in known)
     hours = () if weather.hours else more.hours
@@ -259,5 +247,5 @@ def _fill(weather: Weather, more: Weather) -> Weather:
 
 
 def _key(source: WeatherSource, place: WeatherPlace) -> Hashable:
-    """Places within a kilometre have one weather."""
+    """Places within a kilometre share one weather."""
     return source.name, round(place.latitude, 2), round(place.longitude, 2)

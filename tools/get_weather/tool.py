@@ -1,6 +1,4 @@
-"""The tool `get_weather`: a name of a place in, its weather in words out, and as a picture where
-somebody wants one.
-"""
+"""The tool `get_weather`: takes a place's name, reports its weather, optionally with a chart."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ from tools.get_weather.sources import FoundWeather, WeatherSources
 
 
 def read_units(value: object) -> object:
-    """The units as the schema names them; small models say what they mean by the degrees."""
+    """The schema's units; small models name the degrees instead."""
     words = {"celsius": "metric", "c": "metric", "fahrenheit": "imperial", "f": "imperial"}
     return words.get(value.casefold(), value) if isinstance(value, str) else value
 
@@ -111,9 +109,7 @@ async def get_weather(
 
 
 async def _find(context: ToolContext, query: Query) -> Choice:
-    """Ask for one spelling of the name after the other until a city is found; judge by all that was
-    offered.
-    """
+    """Ask the geocoder for each spelling until a city is found, and choose among all results."""
     offered: list[WeatherPlace] = []
     choice: Choice = NotFound()
     for spelling in query.spellings:
@@ -134,7 +130,7 @@ async def _send_picture(
     units: Units,
     days: int,
 ) -> str:
-    """Draw the chart and send it into the chat; how that went, in words for the model."""
+    """Send the chart to the chat; returns the outcome as text for the model."""
     if Speaker not in context.ports:
         return "(No picture could be sent from here.)"
     title, weather = say_path(place, query.language), found.weather
@@ -145,8 +141,8 @@ async def _send_picture(
         now_there=found.now_there,
         age=found.age,
     )
-    # Base64, whatever MEDIA_SEND says: nobody else needs this file, and the OneBot server may live
-    # elsewhere.
+    # Base64, whatever MEDIA_SEND says: the file is not needed later, and the OneBot server may be
+    # remote.
     attachment = Attachment(
         "image", "base64://" + base64.b64encode(png).decode("ascii"), "weather.png"
     )
@@ -166,16 +162,14 @@ async def _send_picture(
 
 
 def _draw(**arguments: Any) -> bytes:
-    """The chart as a PNG. In a thread, and imported there: Pillow and its font are needed by
-    few.
-    """
+    """The chart as a PNG. Pillow and its font are imported only here, because few need them."""
     png: bytes = import_module("tools.get_weather.picture").draw_forecast(**arguments)
     return png
 
 
 @contextmanager
 def _nothing_invented() -> Iterator[None]:
-    """Adds to a failure what the model should do with it."""
+    """Adds advice for the model to a failure."""
     try:
         yield
     except ToolFailed as error:

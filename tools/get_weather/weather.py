@@ -1,8 +1,7 @@
-"""A weather, as every source must bring it: degrees Celsius, metres a second, percent, millimetres,
-WMO weather codes.
+"""The weather in the form all sources provide: °C, m/s, percent, millimetres, WMO weather codes.
 
-What a source does not say is None, empty or left out; nobody fills it in. Times are local to the
-place, without offset.
+Values a source does not provide are None or empty, never guessed. Times are local to the place,
+without offset.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ from tools.get_weather.places import Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """The weather at `time`. `text` is the source's own Chinese word, `force` the wind by Beaufort
-    ("≤3").
-    """
+    """The weather at `time`. `text` is the source's Chinese, `force` Beaufort ("≤3")."""
 
     time: dt.datetime
     code: int | None
@@ -33,9 +30,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hour:
-    """The forecast for the hour that begins at `time`; `rain_chance` in percent, `rain` in
-    millimetres.
-    """
+    """The hour that begins at `time`. `rain_chance` is in percent, `rain` in millimetres."""
 
     time: dt.datetime
     temperature: float
@@ -47,7 +42,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """One day of the forecast; `rain_chance` in percent, `rain` in millimetres."""
+    """One day. `rain_chance` is in percent, `rain` in millimetres."""
 
     date: dt.date
     code: int | None = None
@@ -60,9 +55,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A warning of the authorities: its title, what it says, until when (local, None where
-    unknown).
-    """
+    """An official warning, valid `until` a local time (None if unknown)."""
 
     title: str
     detail: str = ""
@@ -71,11 +64,9 @@ class Alert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weather:
-    """A place's weather; `zone` names its time zone, `credit` is what the source's licence wants to
-    be said.
+    """A place's weather. `zone` is its time zone, `credit` the text that the licence requires.
 
-    `alerts` is None where the source has none to tell of, and empty where it says that there are
-    none.
+    `alerts` is None if the source reports none, and empty if it says that there are none.
     """
 
     now: Now
@@ -123,7 +114,7 @@ CODES: dict[int, tuple[str, str]] = {
     99: ("雷阵雨伴大冰雹", "thunderstorm with heavy hail"),
 }
 
-# The first whose words are all in the text wins, so what is rarer or graver comes first.
+# The first entry whose words are all in the text wins, so rarer and graver ones come first.
 CHINESE: tuple[tuple[str, int], ...] = (
     ("雷 冰雹", 96), ("强雷", 97), ("雷", 95), ("冰雹", 96), ("雨 雪", 68), ("冻雨", 66),
     ("强 阵雨", 81), ("阵雨", 80), ("毛毛雨", 51), ("暴雨", 65), ("大雨", 65), ("中雨", 63),
@@ -148,7 +139,7 @@ WINDS = {
 
 
 def say_code(code: int | None, language: Language) -> str:
-    """A weather code in words; a code nobody told us about keeps its number."""
+    """A weather code in words; an unknown one as a number."""
     if code is None:
         return "天气未知" if language == "zh" else "unknown"
     if code not in CODES:
@@ -157,7 +148,7 @@ def say_code(code: int | None, language: Language) -> str:
 
 
 def read_chinese(text: str) -> int | None:
-    """小雨 -> 61; None for a word that is not known (风, 热 ...)."""
+    """小雨 -> 61; None for an unknown word (风, 热 ...)."""
     return _first(CHINESE, text)
 
 
@@ -167,9 +158,7 @@ def read_english(text: str) -> int | None:
 
 
 def read_symbol(symbol: str) -> int | None:
-    """MET Norway's symbol_code: lightrainshowersandthunder_day -> 95. Two of them are officially
-    misspelt.
-    """
+    """MET Norway's symbol_code: lightrainshowersandthunder_day -> 95. Two have typos."""
     name = symbol.partition("_")[0]
     exact = {"clearsky": 0, "fair": 1, "partlycloudy": 2, "cloudy": 3, "fog": 45}
     if name in exact:
@@ -185,7 +174,7 @@ def read_symbol(symbol: str) -> int | None:
 
 
 def read_wind(direction: str) -> float | None:
-    """The degrees a Chinese direction stands for: 东北 -> 45; None for 无风向 and the like."""
+    """The degrees of a Chinese direction: 东北 -> 45; None for 无风向 and the like."""
     names = [name.removesuffix("风") for name in WINDS["zh"]]
     bare = direction.removesuffix("风")
     return names.index(bare) * 45.0 if bare in names else None

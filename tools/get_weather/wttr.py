@@ -1,8 +1,8 @@
-"""wttr.in, the last resort, without a key (`docs/protocol/sources.md` 1.5). Asked by coordinates:
-its names mislead.
+"""wttr.in, the last resort, without a key (`docs/protocol/sources.md` 1.5). By coordinates, because
+its names are unreliable.
 
-Traps it answers for: every figure is a text; a server without capacity says "Unknown location" in a
-200 that claims to be JSON; newer builds wrap everything in `data`.
+Pitfalls: every number is a text; an overloaded server says "Unknown location" in a 200 that claims
+to be JSON; newer builds wrap everything in `data`.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ class _Report(Wire):
     @model_validator(mode="before")
     @classmethod
     def unwrap(cls, body: Any) -> Any:
-        """Take the body out of the `data` of newer builds."""
+        """Unwrap the `data` of newer builds."""
         return (
             body["data"] if isinstance(body, dict) and isinstance(body.get("data"), dict) else body
         )
 
 
 async def fetch_weather(question: WeatherQuestion) -> Fetched:
-    """Now and three days. Raises SourceFailed."""
+    """The current weather and three days. Raises SourceFailed."""
     place = question.place
     url = f"{URL}/{place.latitude:.2f},{place.longitude:.2f}"
     wire = read(NAME, _Report, await question.get(NAME, url, kind=_Report, params={"format": "j1"}))
@@ -89,7 +89,7 @@ async def fetch_weather(question: WeatherQuestion) -> Fetched:
 
 def _read_now(wire: _WttrCurrent, local_now: dt.datetime) -> Now:
     try:
-        # Local to the place, and read as if it were UTC, so that it stays as it is.
+        # Local to the place; read as if it were UTC, so that it stays unchanged.
         time = localise(
             dt.datetime.strptime(f"{wire.observed} +0000", "%Y-%m-%d %I:%M %p %z"), "UTC"
         )

@@ -1,8 +1,7 @@
-"""One raw answer, gathered from the chunks of a stream or from one whole body.
+"""Collects one raw answer from the chunks of a stream or from a whole body.
 
-Every vendor's way of cutting an answer into chunks ends in the same `RawAnswer`; what it means to
-us is read in `wire`. An error in a chunk or in a body is raised (2.3). Errors are logged, so they
-never repeat what may be the model's own words.
+However a vendor splits answers, the result is a `RawAnswer`, which `wire` interprets. An error in a
+chunk or a body is raised (2.3). Errors are logged, so they never quote the model.
 """
 
 from __future__ import annotations
@@ -20,17 +19,15 @@ from frostagent.models.openai.errors import classify, has_complaint
 from frostagent.models.openai.vendor_text import repair_text, short_word, to_json
 from frostagent.types.errors import ModelTransport
 
-SPREAD = 8  # times as long as it need be: what is longer is no other spelling of the same object
+SPREAD = 8  # times the necessary length; longer text cannot be the same object again
 CALL_FIELDS = frozenset({"id", "index", "type", "function", "custom"})
 
 
 @dataclass(frozen=True, slots=True)
 class RawCall:
-    """A tool call as it came: `id` and `name` may be empty, `arguments` is None where the vendor
-    sent none.
+    """A tool call as received. `id` and `name` may be empty; `arguments` is None if not sent.
 
-    `extras` are the vendor's own fields beside the call, which it may want back (Gemini's
-    signatures).
+    `extras` are vendor fields to send back (Gemini's signatures).
     """
 
     id: str
@@ -40,12 +37,11 @@ class RawCall:
 
 
 class CallDraft:
-    """A call that is still growing. Id and name are set once and never added to (2.8, 2.11)."""
+    """An incomplete call. Its id and name are set once and never appended to (2.8, 2.11)."""
 
     __slots__ = ("_pieces", "_size", "extras", "id", "index", "name")
 
     def __init__(self, index: int | None) -> None:
-        """`index` is the one it came under."""
         self.index = index
         self.id = ""
         self.name = ""
@@ -55,7 +51,7 @@ class CallDraft:
 
     @property
     def arguments(self) -> str | None:
-        """The arguments so far, None where none came."""
+        """The arguments so far; None if none came."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
         return self._pieces[0] if self._pieces else None
@@ -79,7 +75,7 @@ class CallDraft:
         return _canonical(self.arguments) is not None
 
     def says(self, arguments: object) -> bool:
-        """Whether these are its own arguments once more, all of them, however they are spelt."""
+        """Whether these are the same complete arguments again, in any spelling."""
         again = _canonical(arguments) if self._size else None
         return (
             again is not None
@@ -89,9 +85,7 @@ class CallDraft:
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """The same for the same call, sent once more: under its id, or without any under its
-        index.
-        """
+        """Equal for a call that is sent again: by its id, or without one by its index."""
         said = _canonical(self.arguments)
         known = self.id or self.index is not None
         return (
@@ -108,10 +102,9 @@ class CallDraft:
 
 
 class CallDrafts:
-    """Which call a delta belongs to: by id first, then by index, then by order (2.9-2.14).
+    """Assigns deltas to calls: by id, then by index, then by order (2.9-2.14).
 
-    Neither is to be trusted alone: ids come empty or twice, indexes come missing, with gaps, or all
-    zero.
+    None is reliable alone: ids may be empty or repeated, indexes missing, with gaps, or all zero.
     """
 
     def __init__(self) -> None:
@@ -121,9 +114,7 @@ class CallDrafts:
         self._are_whole = False
 
     def add(self, call: Mapping[str, Any], *, whole: bool) -> None:
-        """Take one delta of a call, or (`whole`) one call of a whole message, which is nobody
-        else's.
-        """
+        """Add one delta of a call, or one complete call (`whole`), which is never merged."""
         function = call.get("function")
         if not isinstance(function, dict):
             function = {}
@@ -147,7 +138,7 @@ class CallDrafts:
             self._by_index[index] = draft
 
     def freeze(self) -> tuple[RawCall, ...]:
-        """The calls; one that a stream sent twice is one, as what it does must be done once."""
+        """The calls, without repetitions in a stream: an effect must happen once."""
         if self._are_whole or len(self._calls) < 2:
             return tuple(draft.freeze() for draft in self._calls)
         kept: dict[object, CallDraft] = {}
@@ -168,7 +159,7 @@ class CallDrafts:
         if identity:
             return (
                 at_index if at_index and not (at_index.id and name) else None
-            )  # an id alone begins nothing
+            )  # an id alone begins no call
         if index is not None:
             return (
                 at_index
@@ -181,11 +172,11 @@ class CallDrafts:
 
 
 def _is_another(draft: CallDraft, name: str, arguments: object, *, elsewhere: bool) -> bool:
-    """Whether a delta under a known id or index begins a call of its own all the same.
+    """Whether a delta under a known id or index begins a new call.
 
-    It does when it names another function, or names the same one again when that call is already
-    whole: parallel calls that all have one id or all have index 0 (2.13, 2.14). A whole call said
-    twice stays one.
+    It does if it names another function, or the same one again when that call is complete: some
+    vendors give all parallel calls one id or index 0 (2.13, 2.14). A complete call repeated
+    verbatim is not new.
     """
     if not name or not draft.name:
         return False
@@ -197,9 +188,9 @@ def _is_another(draft: CallDraft, name: str, arguments: object, *, elsewhere: bo
 
 
 def _canonical(arguments: object) -> bytes | None:
-    """One spelling for all of the same object; None for anything else."""
+    """The same bytes for all spellings of an object; None for anything else."""
     if isinstance(arguments, str) and (bare := arguments.strip())[:1] + bare[-1:] != "{}":
-        # As every piece of them is: to read it would take longer than all the rest.
+        # The usual case for a piece; parsing it would dominate the time.
         return None
     try:
         value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
@@ -208,21 +199,20 @@ def _canonical(arguments: object) -> bytes | None:
         return None
 
 
-# Two names of one text where both are there: read one.
+# Vendors may send the same text under both names: only one is read.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-MAX_SAID = 200_000  # characters of text and arguments: more is a model that does not end
+MAX_SAID = 200_000  # characters of text and arguments: a longer answer does not end
 MAX_THOUGHT = 1_000_000
 NAME = re.compile(r"[A-Za-z_]{1,32}")
-MAX_NAMES = 8  # fields of an object without an answer that are named in the error
+MAX_NAMES = 8  # fields of an object without an answer that the error names
 
 
 class RawAnswer(Struct, frozen=True, kw_only=True):
-    """A whole answer in the vendor's own terms.
+    """A whole answer in the vendor's terms.
 
-    `done` says whether the stream ended with its marker (None for an answer that was no stream);
-    `reasoning_field` is the wire name the reasoning came under; `leaked` says that a call stands in
-    the text as the model's own markup, or stood there, and could not be taken as one; `unexplained`
-    that a stream ended without a word on why.
+    `done` says whether the stream ended with its marker (None without a stream); `reasoning_field`
+    is the wire name of the reasoning; `leaked` means that the text contains or contained markup of
+    a call that could not be used; `unexplained` that a stream ended without a reason.
     """
 
     text: str = ""
@@ -249,7 +239,7 @@ NoList: TypeAlias = Annotated[list[Any], Meta(max_length=0)] | None
 
 
 class UsualDelta(Struct):
-    """Text, reasoning under either of its names, or nothing."""
+    """Text, reasoning under either name, or nothing."""
 
     content: str | None = None
     reasoning_content: str | None = None
@@ -261,8 +251,6 @@ class UsualDelta(Struct):
 
 
 class UsualChoice(Struct):
-    """A delta, and how the answer ended."""
-
     delta: UsualDelta
     index: int | None = None
     finish_reason: str | None = None
@@ -272,11 +260,10 @@ class UsualChoice(Struct):
 
 
 class UsualChunk(Struct):
-    """A chunk as nearly all are: text, reasoning, an end, or a count of tokens. Other fields are
-    skipped; a field of another type makes it a chunk of another kind.
+    """A typical chunk: text, reasoning, an end, or token counts. Other fields are skipped; a field
+    of another type makes it another kind of chunk.
 
-    Read into types, a chunk takes half the time that it takes field by field, and a stream has
-    hundreds.
+    Typed parsing takes half the time, and a stream has hundreds of chunks.
     """
 
     choices: list[UsualChoice]
@@ -291,7 +278,7 @@ _decode_usual = Decoder(UsualChunk).decode
 
 
 def read_usual_chunk(data: bytes) -> UsualChunk | None:
-    """The chunk; None if it is of another kind, or no JSON."""
+    """The chunk; None if it is of another kind or not JSON."""
     try:
         return _decode_usual(data)
     except (MsgspecError, UnicodeDecodeError, RecursionError):
@@ -302,10 +289,10 @@ class AnswerDraft:
     """The answer so far. Every field of a delta counts, whatever else is in it (2.17)."""
 
     def __init__(self) -> None:
-        self.pieces = 0  # of the answer: the first deltas often hold a role and nothing more
+        self.pieces = 0  # of the answer: the first deltas often contain only a role
         self.finish_reason: str | None = None
         self.usage: Mapping[str, Any] | None = None
-        self.is_counted = False  # whether the last chunk was one that only counts tokens
+        self.is_counted = False  # whether the last chunk only counts tokens
         self._native_finish_reason: str | None = None
         self._model = ""
         self._id = ""
@@ -314,7 +301,7 @@ class AnswerDraft:
         self._reasoning: list[str] = []
         self._reasoning_field = ""
         self._details: list[dict[str, Any]] = []
-        self._detail: list[str] = []  # pieces of the last one that are to be joined to it
+        self._detail: list[str] = []  # pieces to be joined to the last one
         self._said = 0
         self._thought = 0
         self._refusal: list[str] = []
@@ -322,9 +309,8 @@ class AnswerDraft:
         self._function_call: CallDraft | None = None
 
     def add_chunk(self, chunk: object, *, is_error: bool = False) -> None:
-        """Take one chunk of a stream; `is_error`: it came as an event of that name.
-
-        Raises the ModelError it holds, ModelTransport for one that is no object.
+        """Add one chunk of a stream. `is_error` means that its event had that name. Raises the
+        ModelError in it, ModelTransport if it is not an object.
         """
         if not isinstance(chunk, dict):
             raise ModelTransport(f"a chunk that is no object but {type(chunk).__name__}")
@@ -334,11 +320,11 @@ class AnswerDraft:
         self.is_counted = False
         if choices and isinstance(choices, list):
             for choice in choices:
-                # Other candidates are not ours (2.15).
+                # Skip other candidates (2.15).
                 if isinstance(choice, dict) and not choice.get("index"):
                     self._add_choice(choice)
         elif usage:
-            # An end only as the last chunk: some vendors count all the way (2.5).
+            # The end only if it is the last chunk: some vendors count throughout (2.5).
             self.is_counted = True
         elif choices is None and has_complaint(chunk):
             raise classify(None, chunk)
@@ -346,7 +332,7 @@ class AnswerDraft:
             self._add_frame(chunk)
 
     def add_usual_chunk(self, chunk: UsualChunk) -> None:
-        """The same as `add_chunk` for a chunk that was read into types."""
+        """As `add_chunk`, for a typed chunk."""
         for choice in chunk.choices:
             if choice.index:
                 continue
@@ -371,8 +357,8 @@ class AnswerDraft:
         self._model = self._model or chunk.model or ""
 
     def add_body(self, body: object, size: int) -> None:
-        """Take the one answer of a whole body of `size` bytes. Raises the ModelError it holds,
-        ModelTransport where it holds no answer.
+        """Add the only answer of a body of `size` bytes. Raises the ModelError in it,
+        ModelTransport if it has no answer.
         """
         body = _unwrap(body)
         match body:
@@ -399,14 +385,14 @@ class AnswerDraft:
         is_last = bool(choice.get("finish_reason"))
         if isinstance(delta, dict):
             self._has_deltas = True
-            self.add(delta)  # a `message` beside it says it all again (2.16)
+            self.add(delta)  # a `message` beside it repeats everything (2.16)
         elif (
             delta is None
             and isinstance(message := choice.get("message"), dict)
             and not self.pieces
             and (is_last or not self._has_deltas)
         ):
-            self.add(message, whole=True)  # a whole answer dressed as a stream
+            self.add(message, whole=True)  # a whole answer in the form of a stream
         if is_last:
             self._end(choice)
         if (usage := choice.get("usage")) and isinstance(usage, dict):
@@ -420,7 +406,7 @@ class AnswerDraft:
         self._native_finish_reason = native if isinstance(native, str) else None
 
     def _add_frame(self, body: Mapping[str, Any]) -> None:
-        """Take usage, id and model. The last usage wins, they are never added up (2.5)."""
+        """Set usage, id and model. The last usage counts; usages are never added up (2.5)."""
         usage, identity, model = body.get("usage"), body.get("id"), body.get("model")
         if not usage and isinstance(inner := body.get("x_groq"), dict):
             usage = inner.get("usage")
@@ -432,7 +418,7 @@ class AnswerDraft:
             self._model = model
 
     def add(self, delta: Mapping[str, Any], *, whole: bool = False) -> None:
-        """Take one delta, or one whole message, which has the same fields."""
+        """Add one delta, or one whole message, which has the same fields."""
         if content := delta.get("content"):
             self.pieces += 1
             if isinstance(content, str):
@@ -469,7 +455,7 @@ class AnswerDraft:
 
     @property
     def said(self) -> tuple[list[str], list[str]]:
-        """The pieces of text and of reasoning so far; both lists grow with it."""
+        """The pieces of text and of reasoning so far, as live lists."""
         return self._text, self._reasoning
 
     @property
@@ -481,11 +467,10 @@ class AnswerDraft:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether it is longer than any answer; text of parts counts as well."""
+        """Whether it is too long for an answer, including text in parts."""
         return self._said > MAX_SAID or self._thought > MAX_THOUGHT
 
     def freeze(self, *, done: bool | None, unexplained: bool = False) -> RawAnswer:
-        """The answer; `done` and `unexplained` as there."""
         self._end_detail()
         return RawAnswer(
             text=repair_text("".join(self._text)),
@@ -513,7 +498,7 @@ class AnswerDraft:
             self._reasoning_field = self._reasoning_field or name
 
     def _add_content(self, content: object) -> None:
-        """Content that is no string: parts (1.2), or a JSON object that was asked for (1.3)."""
+        """Add content that is not text: parts (1.2), or a requested JSON object (1.3)."""
         if isinstance(content, dict):
             self._text.append(to_json(content))
             self._said += len(self._text[-1])
@@ -532,9 +517,7 @@ class AnswerDraft:
                         pass  # audio, references: nothing a chat could show
 
     def _add_details(self, details: object, *, whole: bool) -> None:
-        """Pieces of one detail become one again, so that it goes back as it would have come
-        unstreamed (section 5).
-        """
+        """Join the pieces of a detail, so that it is sent back as if unstreamed (section 5)."""
         for detail in details if isinstance(details, list) else ():
             if not isinstance(detail, dict):
                 continue
@@ -552,16 +535,14 @@ class AnswerDraft:
                 self._details.append(dict(detail))
 
     def _end_detail(self) -> None:
-        """Join the pieces of the last detail to it, all at once: one by one takes quadratic
-        time.
-        """
+        """Join the pieces to the last detail at once: one by one takes quadratic time."""
         if self._detail and (key := _growing(last := self._details[-1])):
             last[key] = "".join([last[key], *self._detail])
         self._detail = []
 
 
 def _unwrap(body: Any) -> Any:
-    """The body in the `data` of some gateways (1.9), or as it is."""
+    """The body inside the `data` of some gateways (1.9), or unchanged."""
     match body:
         case {"data": {"choices": _} as inner} if "choices" not in body:
             return inner
@@ -570,7 +551,7 @@ def _unwrap(body: Any) -> Any:
 
 
 def _no_choices(body: object, size: int) -> ModelTransport:
-    """The error that names the fields of an object without an answer, and nothing in them."""
+    """An error with the field names of an object without an answer, but no values."""
     fields = body if isinstance(body, dict) else ()
     names = [name for name in fields if NAME.fullmatch(name)][:MAX_NAMES]
     told = f" with {', '.join(names)}" if names else ""
@@ -578,12 +559,12 @@ def _no_choices(body: object, size: int) -> ModelTransport:
 
 
 def _growing(detail: Mapping[str, Any]) -> str | None:
-    """The field of a detail that its next piece is added to."""
+    """The field of a detail to which its next piece is appended."""
     return next((key for key in ("text", "summary") if isinstance(detail.get(key), str)), None)
 
 
 def _size(function: object) -> int:
-    """How many characters the arguments of a function have, where they are text."""
+    """The characters of a function's arguments, if they are text."""
     arguments = function.get("arguments") if isinstance(function, dict) else None
     return len(arguments) if isinstance(arguments, str) else 0
 
@@ -594,7 +575,7 @@ def _is_piece(detail: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
 
 
 def _thought(value: object) -> str:
-    """The words of reasoning that came as a string or as parts."""
+    """The text of reasoning that came as a string or as parts."""
     if isinstance(value, str):
         return value
     parts = value if isinstance(value, list) else ()

@@ -1,8 +1,8 @@
-"""How a server is made to answer in JSON, by the means it has.
+"""How to make a server answer in JSON.
 
-The schema of an answer is always told in words (`frostagent/structured.py`), so each form of the
-request can be answered, and a server that ignores what it does not know does no harm. Forms are
-tried in order, and one that a server refuses is not tried again.
+The schema is always in the prompt, too (`frostagent/structured.py`), so that every form can be
+answered and a server may ignore what it does not know. Forms are tried in order; a refused one is
+not tried again.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ THIS_SCHEMA = re.compile(
     r"|(schema|grammar).{0,40}(not supported|unsupported)|\b(grammar|samplers)\b",
     re.IGNORECASE,
 )
-"""What is wrong is that schema, and others may be taken."""
+"""The problem is this schema; others may be accepted."""
 NO_JSON = re.compile(r"json_validate_failed|failed to (generate|validate) json", re.IGNORECASE)
-"""The server threw away what its model wrote: no refusal, only an answer that is lost."""
+"""The server discarded the model's output: not a refusal, but the answer is lost."""
 
 UNFIT_SCHEMAS = 64
 ANSWER_TOOL = "give_answer"
@@ -55,14 +55,14 @@ CALL_IT = "Takes your answer. Call this once with the whole answer, instead of w
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """One form of a request for JSON; `schema` is strict for `json_schema`, else as it was."""
+    """One form of a request for JSON. `schema` is strict for `json_schema`, else unchanged."""
 
     kind: Kind
     schema: dict[str, Any]
 
     @property
     def response_format(self) -> dict[str, Any] | None:
-        """The parameter of that name; None if there is none."""
+        """The parameter `response_format`, or None."""
         match self.kind:
             case "json_schema":
                 described = {"name": "answer", "strict": True, "schema": self.schema}
@@ -73,13 +73,13 @@ class AnswerForm:
                 return None
 
     def shape(self, request: ModelRequest) -> ModelRequest:
-        """The request with the tool that takes the answer, if that is the form."""
+        """The request with the answer tool, if that is the form."""
         if self.kind != "tool":
             return request
         return replace(request, tools=(ToolSpec(ANSWER_TOOL, CALL_IT, self.schema),))
 
     def read(self, said: Completion) -> Completion:
-        """The answer with the arguments of that tool as its text."""
+        """The answer, with the answer tool's arguments as its text."""
         made = next((one for one in said.message.tool_calls if one.name == ANSWER_TOOL), None)
         if self.kind != "tool" or made is None:
             return said
@@ -88,7 +88,7 @@ class AnswerForm:
 
 
 class AnswerFormats:
-    """What one server takes of these, as far as it is known; it may outlive a connection."""
+    """What one server is known to accept; may outlive a connection."""
 
     def __init__(self) -> None:
         self._refused: set[Kind] = set()
@@ -97,7 +97,7 @@ class AnswerFormats:
     def choose(
         self, dialect: Dialect, schema: Mapping[str, Any], *, besides: Iterable[Kind] = ()
     ) -> AnswerForm:
-        """The first form that may be taken, and is none of those `besides`."""
+        """The first form that may be accepted and is not in `besides`."""
         for kind in ORDERS[dialect.answers]:
             if kind in self._refused or kind in besides:
                 continue
@@ -109,9 +109,7 @@ class AnswerFormats:
         return AnswerForm("words", dict(schema))
 
     def refuses(self, form: AnswerForm, error: ModelError) -> bool:
-        """Whether the error says that the server does not take this form, which is remembered, or
-        that it made nothing of it.
-        """
+        """Whether the server refused this form, which is remembered, or lost the answer in it."""
         if form.kind == "words":
             return False
         if form.kind == "tool":
@@ -145,13 +143,13 @@ KIND_OF: Mapping[type, str] = {
 
 
 class _Unsayable(Exception):
-    """The schema cannot be said strictly."""
+    """The schema has no strict form."""
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema as servers that enforce one take it: inline, each object closed and each property
-    required; of what limits a value only its type and its `enum`, since the answer is checked
-    anyway. None for what cannot be said so: an open object, any value, a schema inside itself.
+    """The schema in strict form: inline, each object closed, each property required; of
+    constraints, only types and `enum`, as the answer is validated anyway. None if it has no such
+    form: an open object, any value, or recursion.
     """
     try:
         return _Strict(schema).write(schema, frozenset())
@@ -226,7 +224,6 @@ class _Strict:
 
 
 def _values(values: list[Any]) -> dict[str, Any]:
-    """One of these values."""
     kinds: dict[str, list[Any]] = {}
     for value in values:
         if type(value) not in KIND_OF:

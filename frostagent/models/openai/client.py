@@ -1,9 +1,9 @@
-"""The one place where we talk HTTP to a model server, and where aiohttp's errors become ours.
+"""The only module that talks HTTP to model servers, and converts aiohttp's errors.
 
-One attempt, then a class that says what to do: waiting and trying again is decided in
-`frostagent/models/failover.py`. Every deadline of an attempt is on one timer, and what counts for
-them is the answer, not the bytes: comments and empty deltas keep a connection alive for ever if a
-server wants that, and somebody is waiting. All times are in seconds.
+It makes one attempt and classifies the error; `frostagent/models/failover.py` decides on retries.
+One timer enforces all deadlines of an attempt. They measure the answer, not bytes: a server can
+keep a connection alive with comments and empty deltas, while a person waits. All times are in
+seconds.
 """
 
 from __future__ import annotations
@@ -43,17 +43,19 @@ UNEXPLAINED = (
 )
 
 
-FAREWELL = 0.25  # after [DONE] for the end of the body: with it the connection can be used again
+FAREWELL = 0.25  # after [DONE], to read the end of the body, so that the connection can be reused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Deadlines of one attempt in seconds (vendors.md section 9).
+    """Deadlines of one attempt, in seconds (vendors.md section 9).
 
-    `first_token` runs from the request to the first piece of the answer, thoughts included; 0 is no
-    such deadline. From then on `idle` runs between bytes, `silence` between pieces of the answer,
-    however much a server keeps the connection alive; `total` over everything. `closing` is how long
-    a finished answer waits, in all, for its usage and the end of the stream.
+        connect(url, model, key, timeouts=Timeouts(first_token=20.0))
+
+    `first_token` is from the request to the first piece of the answer or reasoning (0: no limit).
+    Then `idle` limits the time between bytes, and `silence` between pieces of the answer, whatever
+    keeps the connection alive. `total` limits everything. `closing` is how long a finished answer
+    may wait for its usage and the end of the stream.
     """
 
     connect: float = 10.0
@@ -65,7 +67,7 @@ class Timeouts:
 
 
 class Deadline:
-    """The deadlines of one attempt, from now on. `timer` is entered around all of it."""
+    """The deadlines of one attempt, starting now. Enter `timer` around the attempt."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self._loop = asyncio.get_running_loop()
@@ -76,18 +78,18 @@ class Deadline:
         self._closed_by = self._gone_by = math.inf
         self._pieces = 0
         self._latest = self._start
-        self.first_token: float | None = None  # seconds from the start, of a streamed answer
+        self.first_token: float | None = None  # seconds from the start, for a streamed answer
         self.timer = asyncio.timeout_at(min(self._first_by, self._end))
 
     def hear(self, reader: AnswerReader) -> None:
-        """Bytes came and were read."""
+        """Note that bytes were read."""
         if reader.pieces != self._pieces:
             self._pieces, self._latest = reader.pieces, self._loop.time()
             if self.first_token is None and reader.is_stream:
                 self.first_token = self._latest - self._start
 
     def go_on(self, reader: AnswerReader) -> None:
-        """Wait for more than was heard, but not long once the answer is there."""
+        """Extend the deadline for the next bytes; only briefly if the answer is complete."""
         now = self._loop.time()
         if reader.is_complete:
             self._closed_by = min(self._closed_by, now + self._timeouts.closing)
@@ -101,13 +103,11 @@ class Deadline:
 
     @property
     def has_no_answer(self) -> bool:
-        """Whether it is over because no answer began; one that is over by the time for everything
-        is so as well.
-        """
+        """Whether time ran out before an answer began, even if it was the total time."""
         return self.timer.expired() and not self._pieces
 
     def explain(self) -> str:
-        """Which deadline it was that passed."""
+        """A message about the deadline that has passed."""
         now, timeouts, words = self._loop.time(), self._timeouts, words_in_force()
         if now >= self._end:
             return words.too_long.format(seconds=f"{timeouts.total:g}")
@@ -117,11 +117,10 @@ class Deadline:
 
 
 class Endings:
-    """Good for one server and model. It is believed to be one that never says why after two streams
-    in a row.
+    """How one server and model end their streams.
 
-    From the first on that does, it is one that does as a rule: what comes without was cut, and is
-    not believed again.
+    After two streams in a row without a reason, the server is assumed never to give one. After the
+    first stream with a reason, streams without one count as cut off, for good.
     """
 
     def __init__(self, name: str) -> None:
@@ -131,17 +130,15 @@ class Endings:
 
     @property
     def go_unexplained(self) -> bool:
-        """Whether a stream that does not say why it ended is taken as whole."""
+        """Whether a stream without a reason counts as complete."""
         return self._explains is False
 
     def doubts(self, reader: AnswerReader) -> bool:
-        """Whether this stream should be asked for once more, because nothing is known of others."""
+        """Whether to request this stream again, because nothing is known of others."""
         return self._explains is None and reader.is_unexplained
 
     def learn(self, reader: AnswerReader) -> None:
-        """Take note of how a stream ended, one that was asked for once more where it was in
-        doubt.
-        """
+        """Learn from a stream's end. In doubt, it must have been requested twice."""
         if self._explains:
             return
         if reader.is_explained:
@@ -157,7 +154,7 @@ MAX_NAME = 200  # characters
 MAX_ANSWER = 20 * 2**20  # bytes; more than any model writes
 MAX_REFUSAL = 64 * 2**10  # bytes of an error page that are read
 LARGE_REQUEST = 2**20  # bytes; aiohttp wants larger bodies as a file, to send them in pieces
-SECRET = 8  # characters; shorter keys are words such as EMPTY that local servers are given
+SECRET = 8  # characters; shorter keys are placeholders for local servers, such as EMPTY
 ACCEPTED = "text/event-stream, application/json"
 REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorDNSError, "name_not_found"),
@@ -171,15 +168,13 @@ REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientPayloadError, "cut_off"),
     (BaseException, "connection_failed"),
 )
-"""Which of the library's words explain a broken line, the first that fits."""
+"""The texts for connection errors, by class; the first match counts."""
 
 
 def make_session() -> aiohttp.ClientSession:
-    """A session for all models of this process; the caller closes it. Must be called with a loop
-    running.
+    """A session for all models of the process. The caller closes it. Needs a running loop.
 
-    It follows no proxy of its own accord: each model looks its proxy up once, and servers near us
-    need none.
+    It uses no proxy by itself: each model finds its own, and local servers need none.
     """
     connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=30)
     return aiohttp.ClientSession(
@@ -192,10 +187,9 @@ def make_session() -> aiohttp.ClientSession:
 async def list_models(
     session: aiohttp.ClientSession, *, base_url: str, api_key: str, seconds: float
 ) -> tuple[str, ...]:
-    """The names of the models that a service lists, in alphabetical order; none if it lists none
-    within that time.
+    """The names of a service's models, sorted; empty if it lists none within that time.
 
-    Not every service does, so a failure is no error: asking a model tells what is wrong.
+    Not every service lists them, so a failure is not an error: a request shows what is wrong.
     """
     try:
         url = join_url(base_url, path=MODELS_PATH)
@@ -225,15 +219,13 @@ async def list_models(
 
 
 def _is_name(text: str) -> bool:
-    """Whether a terminal can show it: a service may write anything."""
+    """Whether a name is safe to print: services may return anything."""
     return bool(text.strip()) and text.isprintable() and len(text) <= MAX_NAME
 
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """A server's answer to a request as it was sent, in this form if it was to be JSON; the seconds
-    until it began, and what of it was told already.
-    """
+    """A server's response in this form, and what of it was streamed. Times are in seconds."""
 
     reader: AnswerReader
     request: ModelRequest
@@ -243,7 +235,7 @@ class _Heard:
 
 
 class OpenAIModel:
-    """A `ChatModel` over any server that speaks `/chat/completions`."""
+    """A `ChatModel` over any server that implements `/chat/completions`."""
 
     def __init__(
         self,
@@ -259,18 +251,16 @@ class OpenAIModel:
         inline_thoughts: InlineThoughts | None = None,
         answer_formats: AnswerFormats | None = None,
     ) -> None:
-        """`base_url` may end in a slash, /v1 or the whole path; `api_key` may be empty, `dialect`
-        is found if empty.
+        """`base_url` may end in a slash, /v1 or the whole path. `api_key` may be empty; an empty
+        `dialect` is detected.
 
-        `now` is in seconds since 1970, `new_id` names calls that came without an id.
-        `inline_thoughts` and `answer_formats` are what is known of the server from before. Raises
-        ValueError if the base URL is none, or the dialect unknown.
+        `now` returns seconds since 1970, `new_id` an id for calls without one. `inline_thoughts`
+        and `answer_formats` are earlier knowledge of the server. Raises ValueError for an invalid
+        URL or an unknown dialect.
         """
         self._key = "".join(api_key.split())
         url = join_url(base_url)
-        self._url = (
-            url.with_user(None) if self._key else url
-        )  # aiohttp takes one authority, not two
+        self._url = url.with_user(None) if self._key else url  # aiohttp accepts only one authority
         self._session = session
         self._timeouts = timeouts or Timeouts()
         self._connecting = aiohttp.ClientTimeout(total=None, connect=self._timeouts.connect)
@@ -295,9 +285,7 @@ class OpenAIModel:
         return self._origin.name
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whole and finished, in one attempt. Raises ModelError, which repeats none of our
-        secrets.
-        """
+        """The whole answer, in one attempt. Raises ModelError, which contains no secrets."""
         try:
             return await self._complete(request)
         except ModelError as error:
@@ -308,9 +296,8 @@ class OpenAIModel:
     async def _complete(self, request: ModelRequest) -> Completion:
         """One attempt.
 
-        A stream that ends with its marker and without a reason is asked for once more: a server
-        that never gives one is known by that, and believed from then on. Where it does as a rule,
-        it was cut.
+        A stream with an end marker but no reason is requested once more: a server that never gives
+        reasons is recognised and then trusted. For other servers, such a stream was cut off.
         """
         heard = first = await self._ask(request)
         again = self._endings.doubts(heard.reader) and request.may_be_made_again()
@@ -345,14 +332,14 @@ class OpenAIModel:
         return replace(said, asked_twice=True) if again else said
 
     async def _ask(self, request: ModelRequest) -> _Heard:
-        """The server's answer.
+        """The server's response.
 
-        A server too old for `stream_options` is asked once more without, and never again with
-        (2.19); so is one that refuses a form of asking for JSON, in the next form.
+        If the server refuses `stream_options` (2.19) or a form of asking for JSON, the request is
+        repeated without it, or in the next form.
         """
         form, refused = None, list[Kind]()
         while True:
-            counted = self._stream_options  # as it was when we asked: requests run side by side
+            counted = self._stream_options  # as sent: requests run concurrently
             if (schema := request.answer_schema) is not None:
                 form = self._answer_formats.choose(self._dialect, schema, besides=refused)
             try:
@@ -422,7 +409,7 @@ class OpenAIModel:
         except (
             aiohttp.ClientError,
             OSError,
-        ) as error:  # OSError holds TimeoutError and ssl.SSLError
+        ) as error:  # OSError includes TimeoutError and ssl.SSLError
             if not (reader.is_complete or reader.is_done):
                 raise self._broken(reader, deadline, error) from error
             reader.end()
@@ -431,7 +418,7 @@ class OpenAIModel:
     def _broken(
         self, reader: AnswerReader, deadline: Deadline, error: BaseException
     ) -> ModelTransport:
-        """The line broke, or a deadline passed, before the answer was whole."""
+        """The error for a broken connection or a passed deadline."""
         kind = ModelStalled if deadline.has_no_answer else ModelTransport
         reason = deadline.explain() if deadline.timer.expired() else _explain(error)
         told = words_in_force().broken.format(name=self.name, reason=reason)
@@ -440,7 +427,7 @@ class OpenAIModel:
         return broken
 
     async def _read_refusal(self, response: aiohttp.ClientResponse) -> ModelError:
-        """The error a status and its body are; a body that does not come is none."""
+        """The error from a status and its body; a body that cannot be read counts as empty."""
         body = b""
         with contextlib.suppress(aiohttp.ClientError, OSError):
             async with asyncio.timeout(self._timeouts.closing):
@@ -453,7 +440,7 @@ class OpenAIModel:
 
 
 def _taken(reader: AnswerReader) -> Usage | None:
-    """The usage of an answer that is none in the end; None where it had not begun."""
+    """The usage of a failed answer; None if it had not begun."""
     if not reader.has_begun:
         return None
     if not reader.usage:
@@ -461,13 +448,11 @@ def _taken(reader: AnswerReader) -> Usage | None:
     usage = read_usage(reader.usage)
     if usage.completion or not reader.is_stream:
         return usage
-    return replace(usage, completion=reader.pieces)  # of a stream each is about a token
+    return replace(usage, completion=reader.pieces)  # each piece of a stream is about a token
 
 
 def _explain(error: BaseException) -> str:
-    """The failure of the line and what to check, and the library's own words, unless they may
-    quote the body.
-    """
+    """The cause of a connection failure and what to check, without quoting the body."""
     table = words_in_force()
     reason = getattr(table, next(name for kind, name in REASONS if isinstance(error, kind)))
     words = "" if isinstance(error, aiohttp.ClientPayloadError) else str(error)

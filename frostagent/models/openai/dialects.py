@@ -1,10 +1,9 @@
-"""The particulars of each vendor, as rows; nothing else in the code names one (vendors.md sections
-5, 6 and 9).
+"""One row for each vendor; no other code names vendors (vendors.md sections 5, 6 and 9).
 
-A row is found by the host of the base URL and by the model's name, because the same models are
-served by many hosts; LLM_DIALECT names one where that cannot tell, as behind a proxy. The first row
-that fits wins: hosts come before models, but for a host that serves everybody's models as they are.
-`docs/models.md` shows the rows to people, and a test holds it to them.
+A row is chosen by the host of the base URL and by the model's name, because many hosts serve the
+same models. LLM_DIALECT names one if that fails, as behind a proxy. The first match wins: hosts
+come before models, except hosts that serve all models unchanged. `docs/models.md` lists the rows,
+and a test compares.
 """
 
 from __future__ import annotations
@@ -19,32 +18,26 @@ PLAIN_ID = r"[A-Za-z0-9_-]{1,64}"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
-    """How one family wants its requests, and what its answers need. A row equals nothing but
-    itself.
+    """What one vendor's requests and answers need. A row equals only itself.
 
-    `hosts` match the host or a parent domain of it, `models` is searched in the model's name where
-    there are no hosts.
+    `hosts` match a host or its parent domain; without hosts, `models` is searched in the model's
+    name.
 
-    `reasoning` is the field that reasoning goes back under on turns with tool calls, "none" where
-    it is unwanted; `backfill` stands there for a turn whose reasoning is missing or foreign (None:
-    nothing does). `extras` says what becomes of a vendor's own fields beside a call: kept for the
-    endpoint and model they came from, dropped, or "sign": kept, and the first call of a step that
-    has none gets the signature that is never checked.
+    `reasoning` is the field for sending back reasoning on turns with tool calls ("none": do not);
+    `backfill` replaces missing or foreign reasoning there (None: nothing does). `extras` says what
+    happens to vendor fields of calls: kept for their endpoint and model, dropped, or "sign": kept,
+    and a placeholder signature is added to a step's first call without one.
 
-    `ids` is the alphabet of call ids, as a pattern; `new_id` the form of one in it, of `digest` (40
-    hexadecimal digits), `name` and `index` of the call. `merges`: neighbours of one role become one
-    message; `bridges`: a user never follows a tool; `images`: pictures are taken; `json_results`:
-    results of tools are JSON objects; `tools_stay`: a history with calls is refused without tools.
-    `schema_words` are the words of a JSON schema that are taken, with choices between texts only
-    (None: all that are ever sent); `empty_parameters`: a tool without parameters has a schema all
-    the same; `unions`: a parameter of several types is sent as `anyOf`, else as one type that
-    takes them all.
+    `ids` is a pattern for call ids; `new_id` makes one from `digest` (40 hexadecimal digits),
+    `name` and `index`. `merges`: consecutive messages of one role are merged. `bridges`: a user
+    message never follows a tool result. `images`: pictures are accepted. `json_results`: tool
+    results are JSON objects. `tools_stay`: a history with calls is refused without tools.
 
-    `answers` is the `response_format` that is tried first where an answer is to be JSON
-    (`frostagent/models/openai/answer_formats.py`).
-
-    `leaks`: its servers let the model's own markup through, so it is looked for;
-    `answers_in_reasoning`: an answer without content is to be found there.
+    `schema_words` are the accepted JSON schema keywords, with enums of strings only (None: all).
+    `empty_parameters`: a tool without parameters still has a schema. `unions`: a parameter of
+    several types is sent as `anyOf`, else as one type that fits all. `answers` is the
+    `response_format` to try first for JSON answers. `leaks`: the model's markup may reach the text,
+    so it is searched. `answers_in_reasoning`: an answer without content is in its reasoning.
     """
 
     name: str
@@ -68,14 +61,14 @@ class Dialect:
     answers_in_reasoning: bool = False
 
     def fits(self, host: str, model: str) -> bool:
-        """Whether this row speaks for that host (in lower case) and that model."""
+        """Whether this row applies to that host (in lower case) and model."""
         if self.hosts:
             return any(host == known or host.endswith("." + known) for known in self.hosts)
         return re.search(self.models, model, re.IGNORECASE) is not None
 
     def elsewhere(self, models: str) -> Dialect:
-        """The same for its models wherever else they are served, where templates may be strict:
-        two neighbours of one role are refused by some, and one is taken by all.
+        """The row for its models on other hosts, whose templates may be strict: some refuse
+        consecutive messages of one role, and all accept merged ones.
         """
         return replace(self, hosts=(), models=models, merges=True)
 
@@ -131,7 +124,7 @@ OPENROUTER = Dialect(
     reasoning="reasoning_details",
     unions=True,
 )
-# Few of its models take a schema, nearly all take JSON mode.
+# Few of its models accept a schema, nearly all JSON mode.
 DASHSCOPE = Dialect(name="dashscope", hosts=("aliyuncs.com",), merges=False, answers="json_object")
 STEPFUN = Dialect(
     name="stepfun",
@@ -139,8 +132,8 @@ STEPFUN = Dialect(
     answers="json_object",
     answers_in_reasoning=True,
 )
-# These answer 400 when a turn with tool calls lacks its reasoning, and take any text there; Kimi
-# wants some text.
+# These answer 400 for a turn with tool calls without reasoning, and accept any text; Kimi's must
+# not be empty.
 DEEPSEEK = Dialect(
     name="deepseek",
     hosts=("api.deepseek.com",),
@@ -177,7 +170,7 @@ GLM = Dialect(
 
 DIALECTS = (
     OPENAI, MISTRAL, GROQ, ANTHROPIC, GEMINI, OPENROUTER, STEPFUN, DEEPSEEK, KIMI, MIMO, GLM,
-    # the same models elsewhere
+    # the same models on other hosts
     DEEPSEEK.elsewhere(r"deepseek-(v(3\.[2-9]|[4-9])|chat|reasoner|flash)"),
     KIMI.elsewhere(r"kimi-k(2\.[5-9]|2-thinking|[3-9])"),
     GLM.elsewhere(r"glm-(4\.[5-9]|[5-9])"),
@@ -194,8 +187,8 @@ THINKS_IN_TEXT = re.compile(
     r"|exaone-deep|\bmimo-7b|ernie-x|intern-s1",
     re.IGNORECASE,
 )
-"""Models whose template begins the thoughts: where no server takes them out, the text begins with
-thoughts and only their end is marked.
+"""Models whose template begins the reasoning: unless the server removes it, the text starts with
+reasoning, and only its end is marked.
 """
 
 
@@ -205,7 +198,7 @@ def choose_dialect(host: str, model: str) -> Dialect:
 
 
 def named_dialect(name: str) -> Dialect:
-    """The row of this name. Raises ValueError where there is none."""
+    """The row of this name. Raises ValueError if there is none."""
     for row in DIALECTS:
         if row.name == name:
             return row

@@ -1,4 +1,4 @@
-"""Where a base URL leads: the address to post to, and the way there."""
+"""The URL to post to, and the proxy for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = "/chat/completions"
 
 
 def join_url(base_url: str, *, path: str = PATH) -> URL:
-    """Where to post. Raises ValueError unless it is an http(s) URL with a host."""
+    """The URL to post to. Raises ValueError unless it is http(s) with a host."""
     url = URL(base_url.strip())
     if url.scheme not in {"http", "https"} or not url.host:
         raise ValueError(f"not an http(s) URL: {base_url!r}")
@@ -27,9 +27,7 @@ def join_url(base_url: str, *, path: str = PATH) -> URL:
 
 
 def find_proxy(url: URL) -> str | None:
-    """The environment's HTTP proxy for a host that is not near us; SOCKS is not spoken and passed
-    over.
-    """
+    """The environment's HTTP proxy, unless the host is local. SOCKS proxies are ignored."""
     host = url.host or ""
     if is_local(host) or proxy_bypass(host):
         return None
@@ -41,7 +39,7 @@ def find_proxy(url: URL) -> str | None:
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is on this machine or network, where an HTTP proxy has no business (6.19)."""
+    """Whether a host is on this machine or network, so that no proxy is used (6.19)."""
     host = host.lower().strip("[]")
     try:
         return ipaddress.ip_address(host).is_private
@@ -52,13 +50,11 @@ def is_local(host: str) -> bool:
 logger = logging.getLogger(__name__)
 
 VERSION = re.compile(r"/v\d+[a-z0-9]*\Z")
-NOT_THERE = frozenset({404, 405})  # what a server answers where nothing takes our requests
+NOT_THERE = frozenset({404, 405})  # statuses of a server that has nothing at this URL
 
 
 def other_url(base_url: str) -> str:
-    """The same base url without its /v1, or with it; empty for one that says all, as a whole path
-    does.
-    """
+    """The base URL with /v1 removed or added; empty if it is a complete path."""
     url = URL(base_url.strip())
     path = url.path.rstrip("/")
     if path.endswith(PATH):
@@ -73,12 +69,10 @@ def other_url(base_url: str) -> str:
 
 
 class EitherUrl:
-    """A `ChatModel` at the base url as it was given, or else at the other one: whichever is there,
-    from then on.
-    """
+    """A `ChatModel` at the given base URL or at the other one: the first that exists, for good."""
 
     def __init__(self, make: Callable[[str], ChatModel], base_url: str) -> None:
-        """`make` makes a model of a base url. Raises what that raises."""
+        """`make` makes a model from a base URL. Raises what that raises."""
         self._model = make(base_url)
         other = other_url(base_url)
         self._other = make(other) if other else None
@@ -89,9 +83,7 @@ class EitherUrl:
         return self._model.name
 
     async def complete(self, request: ModelRequest) -> Completion:
-        """Answer, whole and finished. Raises ModelError, that of the url as it was given where both
-        are not there.
-        """
+        """The whole answer. Raises ModelError; that of the given URL if neither exists."""
         model = self._model
         try:
             completion = await model.complete(request)

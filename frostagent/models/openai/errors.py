@@ -1,9 +1,8 @@
-"""Refusals sorted: what a vendor said, in whatever shape, to the one class that says what to do
-about it (section 7).
+"""Classifies refusals: whatever a vendor says becomes one error class, which decides what to do
+(section 7).
 
-The knowledge is in `SIGNS` and `STATUSES`, rows of data tried in order. Words go
-before statuses, because vendors send billing as 429, 400 or 403, and the caller's own mistakes as
-500.
+The knowledge is in `SIGNS` and `STATUSES`, tried in order. Text is checked before the status,
+because vendors report billing as 429, 400 or 403, and the caller's mistakes as 500.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from frostagent.types.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One row: text like this means that class, unless it also looks like the other thing.
+    """A pattern and its error class, unless `unless` matches, too.
 
-    The text searched is the codes as `<code>` and then the words. `code` is what the error is told
-    apart by where the vendor's own code is none (llama.cpp repeats the status there).
+    The text starts with the codes, as `<code>`. `code` marks the error if the vendor's own code
+    does not (llama.cpp repeats the status there).
     """
 
     error: type[ModelError]
@@ -57,10 +56,10 @@ def _sign(error: type[ModelError], *alternatives: str, unless: str = "", code: s
     return Sign(error, pattern, re.compile(unless, re.IGNORECASE) if unless else None, code)
 
 
-# Four-digit codes are Zhipu's, 20012 is SiliconFlow's; names in capitals are Volcengine's and
+# Four-digit codes are Zhipu's, 20012 is SiliconFlow's; CamelCase names are Volcengine's and
 # DashScope's.
 SIGNS = (
-    # Gemini's quota of a minute in billing words.
+    # Gemini's quota per minute, which reads like billing.
     _sign(ModelRateLimited, r"current quota.*retry in [\d.]+ ?s"),
     _sign(ToolUseFailed, r"<tool_use_failed>", r"tool call validation failed"),
     _sign(
@@ -97,7 +96,7 @@ SIGNS = (
         r"endpoints found that support tool use",
         r"\btool(s|s? calling)`? is not supported (with|by) this model",
     ),
-    _sign(  # the format or the size of that picture, and so of others like it
+    _sign(  # the format or size of this picture, and so of similar ones
         ImagesUnsupported,
         r"\b(mime|media)[ _-]?types?\b.{0,60}"
         r"(not (supported|allowed|accepted)|unsupported|invalid)",
@@ -117,7 +116,7 @@ SIGNS = (
     ),
     _sign(
         ImagesUnsupported,
-        # llama.cpp names only the place of a part it cannot take; ours are text and pictures
+        # llama.cpp only locates a part that it rejects; ours are text and pictures
         r"unknown variant `image_url`", r"unsupported content\[\]\.type", r"not a VLM", r"mmproj",
         r"image input is not supported", r"(does not|doesn't) support (image|vision)",
         r"endpoints found that support image",
@@ -131,7 +130,7 @@ SIGNS = (
         r"(图片|图像|视觉|多模态)(输入|理解|识别|能力)?(不支持|不被支持|未开通|未启用)",
         unless=r"^<(429|50[2-4]|529)>",
     ),
-    _sign(  # that picture, not pictures
+    _sign(  # this picture, not all
         ImagesUnsupported,
         r"<invalid_image_\w+>", r"unsupported image", r"cannot make GET request", r"invalid image",
         r"failed to (load|decode|process|read|parse|open|download|fetch) (the )?(input )?image",
@@ -178,7 +177,7 @@ SIGNS = (
         r"function call turn comes immediately after", r"number of function response parts",
         r"tool call result does not follow", r"system message must be (at the beginning|the first)",
     ),
-    # More than a minute's allowance: no use waiting.
+    # More than a minute's quota: waiting does not help.
     _sign(ContextOverflow, r"request too large.*tokens per min"),
     _sign(
         ContextOverflow,
@@ -213,19 +212,19 @@ SIGNS = (
         r"(invalid|incorrect) api key",
         r"api key not valid",
     ),
-    # after the sign of a key that is no good: some say both
+    # after the row for invalid keys: some texts say both
     _sign(ModelBilling, r"<403>.*(quota|balance|credit|billing|额度)"),
-    # llama.cpp says 500 to the caller's mistake.
+    # llama.cpp reports the caller's mistake as 500.
     _sign(ModelRejected, r"cannot use both json_schema and grammar"),
 )  # fmt: skip
 
 
 SPARED = frozenset({"response_format", "stream_options"})
-"""Parameters that a request can do without: which is refused must be in the words."""
+"""Optional parameters of a request: the error must name the refused one."""
 
-MAX_MESSAGE = 500  # characters, what ModelError promises
+MAX_MESSAGE = 500  # characters, as ModelError promises
 MAX_CODE = 64  # characters
-MAX_SEARCHED = 4000  # characters of a body that are looked at
+MAX_SEARCHED = 4000  # characters of a body that are searched
 
 
 STATUSES: Mapping[int, type[ModelError]] = {
@@ -251,8 +250,8 @@ SPAN = (
 WAIT = re.compile(
     rf"(?:again|retry)\s+(?:after|in)\s+{SPAN}|()()(\d{{1,9}})\s*(秒)钟?[之以]?后", re.IGNORECASE
 )
-DURATION = re.compile(SPAN, re.IGNORECASE)  # 6m0s, as OpenAI and those like it write
-# More than that is no wait but a time, in seconds or milliseconds since 1970.
+DURATION = re.compile(SPAN, re.IGNORECASE)  # 6m0s, the format of OpenAI and similar services
+# Larger values are a time, in seconds or milliseconds since 1970.
 EPOCH, EPOCH_MS = 1e9, 1e12
 RESETS = ("requests", "tokens")
 SECRETS = re.compile(
@@ -265,7 +264,7 @@ TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 @dataclass(slots=True)
 class Complaint:
-    """A vendor's complaint, out of whatever shape it came in."""
+    """A vendor's error, extracted from any format."""
 
     words: list[str] = field(default_factory=list)
     codes: list[str] = field(default_factory=list)
@@ -283,8 +282,8 @@ class Complaint:
 def classify(
     status: int | None, body: object, headers: Mapping[str, str] | None = None, *, now: float = 0.0
 ) -> ModelError:
-    """The error this refusal is. `status` is None for an error inside a 200; `now` is in seconds
-    since 1970.
+    """The error class for a refusal. `status` is None for an error inside a 200; `now` is in
+    seconds since 1970.
     """
     complaint = read_complaint(body)
     head = {name.lower(): value for name, value in (headers or {}).items()}
@@ -318,13 +317,13 @@ def _by_status(status: int | None) -> type[ModelError]:
 
 
 def has_complaint(body: object) -> bool:
-    """Whether a body without choices says what is wrong."""
+    """Whether a body without choices describes an error."""
     return bool(read_complaint(body).words)
 
 
 def read_complaint(body: object) -> Complaint:
-    """Walk the body: a list's first, `error` | `detail` | `message`, codes, what a gateway quotes.
-    Never raises.
+    """Extract the error from a body: the first of a list, `error`, `detail`, `message`, codes, and
+    what a gateway quotes. Never raises.
     """
     complaint = Complaint()
     for node in _nodes(_open(body) if isinstance(body, bytes) else body):
@@ -333,9 +332,7 @@ def read_complaint(body: object) -> Complaint:
 
 
 def _nodes(body: object) -> Iterator[dict[str, Any]]:
-    """The objects that may hold words, outermost first; a bare string counts as an object with a
-    message.
-    """
+    """The objects that may contain text, outermost first. A bare string counts as a message."""
     match body:
         case str(text):
             yield {"message": text}
@@ -351,7 +348,7 @@ def _nodes(body: object) -> Iterator[dict[str, Any]]:
 
 
 def _unwrap(inner: object) -> object:
-    """Unwrap JSON that a gateway quotes in a string (OpenRouter's metadata.raw)."""
+    """Parse JSON that a gateway quotes in a string (OpenRouter's metadata.raw)."""
     if isinstance(inner, str) and inner.lstrip().startswith("{"):
         try:
             return orjson.loads(inner)
@@ -383,7 +380,7 @@ def _collect(node: Mapping[str, Any], complaint: Complaint) -> None:
 
 
 def _open(body: bytes) -> object:
-    """JSON, or the text, or the title of a page."""
+    """JSON, or the text, or the title of a web page."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -392,7 +389,7 @@ def _open(body: bytes) -> object:
         return text
     text = text[
         :MAX_SEARCHED
-    ]  # also for time: both patterns take quadratic time where tags do not end
+    ]  # also for speed: both patterns take quadratic time for unclosed tags
     title = TITLE.search(text)
     return "web page: " + (title[1] if title else re.sub(r"<[^>]*>", " ", text))
 
@@ -403,11 +400,10 @@ def _read_limit(text: str) -> int | None:
 
 
 def read_wait(headers: Mapping[str, str], message: str, *, now: float) -> float | None:
-    """Seconds the vendor asks us to wait, more than 0, or None: headers first (names in lower
-    case), then its words.
+    """The wait in seconds that the vendor asks for, more than 0, or None: from headers (names in
+    lower case), then from the text.
 
-    No wait and a time that is over say nothing of when to come back: each is passed over for what
-    stands elsewhere.
+    Zero and past times are ignored in favour of other sources.
     """
     return next(
         (wait for wait in _waits(headers, message, now) if wait is not None and wait > 0), None
@@ -419,23 +415,20 @@ def _waits(headers: Mapping[str, str], message: str, now: float) -> Iterator[flo
         yield milliseconds / 1000
     yield _wait_in(headers.get("retry-after", ""), now)
     reset = headers.get("x-ratelimit-reset", "")
-    if (
-        number := _number(reset)
-    ) is None or number > EPOCH:  # a small number is a wait to some, something else to others
+    # A small number is a wait for some vendors, something else for others.
+    if (number := _number(reset)) is None or number > EPOCH:
         yield _wait_in(reset, now)
     if found := WAIT.search(message):
         yield _seconds(
             found[1] or found[5], found[2] or found[6], found[3] or found[7], found[4] or found[8]
         )
-    for what in RESETS:  # when it is full again, so only where it is empty
+    for what in RESETS:  # time until a full quota: use it only if the quota is empty
         if headers.get(f"x-ratelimit-remaining-{what}") == "0":
             yield _wait_in(headers.get(f"x-ratelimit-reset-{what}", ""), now)
 
 
 def _wait_in(text: str, now: float) -> float | None:
-    """The seconds that a header's value means: a number of them, a time since 1970, a duration, or
-    a date.
-    """
+    """The seconds in a header's value: a number, a Unix time, a duration, or a date."""
     if (number := _number(text)) is not None:
         moment = number / 1000 if number > EPOCH_MS else number
         return moment - now if number > EPOCH else number
@@ -460,9 +453,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds_until(text: str, now: float) -> float | None:
-    """Until a date as HTTP writes it, or ISO 8601; one without a zone is in UTC, as all of HTTP's
-    are.
-    """
+    """Seconds until an HTTP or ISO 8601 date; UTC without a zone."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             date = read(text)
@@ -473,7 +464,7 @@ def _seconds_until(text: str, now: float) -> float | None:
 
 
 def clean_words(text: str) -> str:
-    """The text on one line, keys and the users of urls masked, cut to what ModelError promises."""
+    """The text on one line, with keys and URL credentials masked, cut to ModelError's limit."""
     text = USERINFO.sub("***@", " ".join(text.split()))
     text = SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + "***", text)
     return text if len(text) <= MAX_MESSAGE else text[: MAX_MESSAGE - 1] + "…"

@@ -1,9 +1,8 @@
-"""A transcript as its next reader takes it: run before every request, whatever the transcript has
-been through.
+"""Adapts a transcript to its next reader, before every request.
 
-Histories come here damaged by crashes and cuts, written for other vendors, or both; what leaves
-passes the strictest reading of the vendor's rules (vendors.md section 6). Pure and idempotent; what
-is in order stays as it is, so that the beginning of a prompt is the same from request to request.
+Histories may be damaged by crashes and cuts, or written for other vendors; the result satisfies the
+strictest reading of the vendor's rules (vendors.md section 6). Pure and idempotent. Valid parts are
+unchanged, so that the prompt's beginning stays the same.
 """
 
 from __future__ import annotations
@@ -35,25 +34,23 @@ from frostagent.types.messages import (
     UserMessage,
 )
 
-NO_OUTPUT = "(no output)"  # an empty tool message is refused by some (6.9)
+NO_OUTPUT = "(no output)"  # some vendors refuse an empty tool message (6.9)
 NO_RESULT = "error: the result of this call was lost; it may or may not have been done"
 IMAGE_OMITTED = "[image omitted: it could not be shown to you]"
 FROM_TOOLS = "(pictures from the results of: {})"
-# Stands for the user that a transcript must begin with (6.3).
+# Replaces a missing first user message (6.3).
 EARLIER = "(earlier messages are not shown)"
-GO_ON = "(go on)"  # for the one that it must end with
+GO_ON = "(go on)"  # replaces a missing last one
 
 PICTURE = re.compile(
     r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]"
-)  # what vision takes (6.16)
+)  # formats that vision models accept (6.16)
 UNCHECKED = {"extra_content": {"google": {"thought_signature": "skip_thought_signature_validator"}}}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose words an answer holds, so that they go back only there: the host, the model's
-    configured name.
-    """
+    """Which model at which host produced an answer, so that its fields are sent back only there."""
 
     endpoint: str
     model: str
@@ -74,11 +71,11 @@ class Origin:
 def prepare_history(
     messages: Sequence[Message], *, origin: Origin, dialect: Dialect
 ) -> list[Message]:
-    """The transcript as this endpoint, which speaks that dialect, takes it.
+    """The transcript in the form that this endpoint and dialect accept.
 
-    One system message, first; then a user; every call followed at once by its one result, in call
-    order; a user or a result last. Names, ids, reasoning, vendor fields and pictures are the
-    dialect's. Halves of characters are left to `wire`, which sees them when it writes the JSON.
+    One system message first, then a user message; every call followed directly by its only result,
+    in call order; a user message or a result last. Names, ids, reasoning, vendor fields and
+    pictures follow the dialect. `wire` handles lone surrogates.
     """
     system: list[str] = []
     said: list[Message] = []
@@ -95,9 +92,7 @@ def prepare_history(
 
 @lru_cache(maxsize=64)
 def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSpec, ...]:
-    """The tools with names and schemas that the vendor takes; the same object for the same
-    tools.
-    """
+    """The tools with names and schemas the vendor accepts; cached."""
     return tuple(
         ToolSpec(
             write_name(tool.name), _scrub(tool.description), write_schema(tool.parameters, dialect)
@@ -106,13 +101,13 @@ def prepare_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> tuple[ToolSp
     )
 
 
-# --- each message for itself ----------------------------------------------------------------------
+# --- single messages ------------------------------------------------------------------------------
 
 
 def _clean(
     message: UserMessage | AssistantMessage | ToolMessage, origin: Origin, dialect: Dialect
 ) -> Message | None:
-    """The message in the dialect, None where nothing of it can be sent."""
+    """The message in the dialect; None if nothing of it can be sent."""
     match message:
         case UserMessage():
             return _clean_user(message, dialect)
@@ -132,7 +127,7 @@ def _clean_user(message: UserMessage, dialect: Dialect) -> UserMessage | None:
 def _clean_result(message: ToolMessage, dialect: Dialect) -> ToolMessage:
     content, kept = _look(
         repair_text(_scrub(message.content)), message.images, dialect
-    )  # here, as it may become JSON in JSON
+    )  # here, because it may become JSON in JSON
     content = content or NO_OUTPUT
     if dialect.json_results:
         content = _as_object(content)
@@ -140,7 +135,7 @@ def _clean_result(message: ToolMessage, dialect: Dialect) -> ToolMessage:
 
 
 def _look(text: str, images: tuple[str, ...], dialect: Dialect) -> tuple[str, tuple[str, ...]]:
-    """The pictures that can be seen; of the others the text says that they were there."""
+    """The usable pictures; the text mentions the others."""
     if not images:
         return text, images
     kept = (
@@ -155,9 +150,7 @@ def _look(text: str, images: tuple[str, ...], dialect: Dialect) -> tuple[str, tu
 def _clean_assistant(
     message: AssistantMessage, origin: Origin, dialect: Dialect
 ) -> AssistantMessage | None:
-    """Without calls of no name, which wedge a session (4.7), and without what this endpoint should
-    not see again.
-    """
+    """Without unnamed calls, which block a session (4.7), and foreign fields."""
     text = _scrub(message.text)
     own = origin.owns(message.reasoning)
     calls = tuple(
@@ -179,11 +172,8 @@ def _clean_assistant(
 
 
 def _arguments(text: str) -> str:
-    """Exactly as they came, unless that is no JSON object: strict vendors refuse the whole history
-    for it (3.9).
-
-    Then as they were read, so that the model sees with what its call was run; nothing where they
-    could not be.
+    """The arguments as received if they are a JSON object: strict vendors refuse the whole history
+    otherwise (3.9). Else as parsed, so that the model sees what was run, or {} if unreadable.
     """
     if isinstance(parse(text), dict):
         return text
@@ -209,10 +199,8 @@ def _is_signed(extras: str) -> bool:
 def _reasoning(
     reasoning: Reasoning | None, origin: Origin, dialect: Dialect, *, kept: bool
 ) -> Reasoning | None:
-    """The part of a turn's reasoning that goes back: only to the endpoint and model it came from
-    (section 5).
-
-    `kept`: fields of its calls do, so whose they are stays known.
+    """The reasoning to send back: only to its own endpoint and model (section 5). `kept` means that
+    fields of its calls are sent, so that their owner must stay known.
     """
     owner = Reasoning("", origin.endpoint, origin.model)
     own = reasoning if reasoning is not None and origin.owns(reasoning) else None
@@ -241,36 +229,36 @@ def _as_object(content: str) -> str:
 
 
 def _scrub(text: str) -> str:
-    """Without NUL, which breaks servers (6.18); nothing at all where only blanks are left."""
+    """The text without NUL, which breaks servers (6.18); empty if it is blank."""
     if "\0" in text:
         text = text.replace("\0", "")
     return "" if text.isspace() else text
 
 
 def parse(text: str) -> Any:
-    """The value of a JSON text, None where it is none."""
+    """The value of a JSON text; None if invalid."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
 
 
-# --- their order ----------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An answer that calls tools, and the results of those calls as far as they were found."""
+    """An answer that calls tools, and the results found so far."""
 
     answer: AssistantMessage
     results: list[ToolMessage | None]
 
 
 def _pair(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
-    """Each call followed at once by its one result (6.1).
+    """Put each call's only result directly after it (6.1).
 
-    A result belongs to the last call of its id and name that still lacks one, wherever it stands
-    after it; others are dropped, and what is missing is told as lost.
+    A result belongs to the latest preceding call of its id and name without one. Others are
+    dropped; missing ones are reported as lost.
     """
     paired: list[Message | _Step] = []
     open_calls: dict[tuple[str, str], list[tuple[_Step, int]]] = {}
@@ -300,10 +288,8 @@ def _pair(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
 
 
 def _in_order(step: _Step, count: int, dialect: Dialect) -> Iterator[Message]:
-    """The calls, their results, then the pictures in them; ids in the vendor's alphabet, different
-    in each step.
-
-    `count` is that of all calls before it.
+    """The calls, their results, and the pictures in them, with valid ids that differ in each step.
+    `count` is the number of calls before.
     """
     calls = step.answer.tool_calls
     found = [
@@ -323,7 +309,7 @@ def _in_order(step: _Step, count: int, dialect: Dialect) -> Iterator[Message]:
 
 
 def _shown(results: Iterable[ToolMessage]) -> Iterator[UserMessage]:
-    """The pictures of a step's results, which are text only (6.9), behind them all."""
+    """The pictures of a step's results, which are text only (6.9), after all of them."""
     seen = [result for result in results if result.images]
     if seen:
         images = tuple(url for result in seen for url in result.images)
@@ -336,9 +322,7 @@ def _lost(call: ToolCall, dialect: Dialect) -> ToolMessage:
 
 
 def _join(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
-    """Neighbours of one role made one (6.4); an answer between a result and the user who
-    interrupted.
-    """
+    """Merge consecutive messages of one role (6.4), and bridge a result and a user message."""
     joined: list[Message] = []
     last: Message | None = None
     for message in messages:
@@ -363,7 +347,7 @@ def _join(messages: Iterable[Message], dialect: Dialect) -> list[Message]:
 
 
 def _begin_and_end(messages: list[Message]) -> list[Message]:
-    """A user first, and nobody's beginning of an answer last (6.3)."""
+    """Ensure a user message first, and no assistant message last (6.3)."""
     if not messages or not isinstance(messages[0], UserMessage):
         messages.insert(0, UserMessage(EARLIER))
     if isinstance(messages[-1], AssistantMessage):

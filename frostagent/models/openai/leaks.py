@@ -1,15 +1,14 @@
-"""Text that a model wrote for its server, which should have taken it out: thoughts,
-calls and citations (section 4).
+"""Removes text that the model wrote for its server, and the server passed on: reasoning, calls and
+citations (section 4).
 
-A pure stage behind the reader. It sees whole texts only, so it does not matter how a stream was
-cut. Nobody in a chat should see markup; but markup is executed only where it can be nothing else
-than a call, because the text of a model may repeat what anybody wrote: outside code, closed, the
-last thing said, to tools that were offered, with arguments that parse, in an answer that is
-complete, and not a quotation of what the model was given.
+A pure stage after the reader. It sees whole texts, so it does not depend on how a stream was cut.
+Markup should not reach a chat; but a model's text may repeat what users wrote, so it is executed
+only if it can only be a call: outside of code, closed, at the end, to an offered tool, with
+arguments that parse, in a complete answer, and not quoted from the prompt.
 
-Marks count outside code only: in code they are somebody's example. Thoughts go with the reasoning.
-Citation marks, which a vendor's own service turns into links, are cut unless the answer has the
-list of sources that they point to; the words they stand around stay.
+Marks inside of code are examples, and do not count. Reasoning found in the text joins the answer's
+reasoning. Citation marks, which a vendor's own service turns into links, are cut unless the answer
+lists the sources; the cited words stay.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ SOURCES = (
 )
 KINDS = rf"(?:{'|'.join(SOURCES)})"
 TURN = rf"turn\d+{KINDS}\d+(?:[A-Z]\d+(?:-[A-Z]?\d+)?)?"
-"""What a service calls its sources by: `turn0search3`, `turn0file1L5-L9`."""
+"""A service's source ids: `turn0search3`, `turn0file1L5-L9`."""
 
 MARKS = (
-    # between characters of private use: a kind, and what belongs to it
+    # between private-use characters: a kind, and its contents
     r"\ue200(?P<marked>[^\ue200\ue201\n]{0,1000})(?:\ue201|\Z|(?=\n))",
     r"[\ue200-\ue206]",
     # the same without those characters
@@ -65,7 +64,7 @@ MARK = re.compile("|".join(f"(?:{mark})" for mark in MARKS), re.DOTALL)
 WORTH = re.compile(
     rf"[\ue200-\ue206†]|turn\d+{KINDS}|citation|\[\^\d|[\[【]ref_|oaicite|<co:|<cite\s|<grok:"
 )
-"""Everything that can be found has one of these in it."""
+"""Every mark contains one of these."""
 
 SOURCE = re.compile(
     r"^[ \t>*-]{0,8}[\[【(（]?\^?(?:citation\s?[:：]\s?|ref_)?"
@@ -81,19 +80,19 @@ HEADING = re.compile(
 )
 ADDRESS = re.compile(r"https?://|www\.|\.(?:com|cn|org|net|pdf|docx?|txt|md)\b")
 NUMBER = re.compile(r"\d+(?::\d+)?")
-WORDS_KEPT = ("entity", "url", "link")  # kinds of marks that hold words of the answer
+WORDS_KEPT = ("entity", "url", "link")  # kinds of marks that contain words of the answer
 QUOTED = re.compile(r'"((?:[^"\\]|\\.){0,200})"')
 AFTER = re.compile(r"[\s,.;:!?，。；：！？、)）\]】」”…]|\Z")
 
 
 def has_citations(text: str) -> bool:
-    """Whether a look is worth it."""
+    """Whether the text may have citation marks."""
     return WORTH.search(text) is not None
 
 
 def without_citations(text: str, given: Sequence[str] = ()) -> str:
-    """The text without such marks; the same object where there are none. `given` is what others
-    than the model said.
+    """The text without citation marks; the same object if there are none. `given` is the text of
+    others than the model.
     """
     if not has_citations(text):
         return text
@@ -112,12 +111,12 @@ def without_citations(text: str, given: Sequence[str] = ()) -> str:
 
 
 def _joined(before: str, after: str) -> str:
-    """Both, with the blank that stood on either side of what was cut once."""
+    """Join two texts; whitespace on both sides of a cut is kept once."""
     return before + (after.lstrip(" \t") if before[-1:] in {" ", "\t"} else after)
 
 
 def _marks(text: str) -> Iterator[re.Match[str]]:
-    """The marks outside code."""
+    """The marks outside of code."""
     at = 0
     code = CODE.search(text)
     cited = False
@@ -135,9 +134,7 @@ def _marks(text: str) -> Iterator[re.Match[str]]:
 
 
 def _listed(text: str) -> frozenset[str]:
-    """What the sources are called that the text lists: by lines with an address, or under a heading
-    that says so.
-    """
+    """The ids of the sources that the text lists: with an address, or under a heading."""
     heading = HEADING.search(text)
     return frozenset(
         found["id"]
@@ -154,7 +151,7 @@ def _ids(found: re.Match[str]) -> frozenset[str]:
 
 
 def _words_of(marked: str) -> str:
-    """The words of the answer in a mark between characters of private use."""
+    """The answer's words inside a private-use mark."""
     kind, *parts = marked.split("\ue202")
     if kind.strip() not in WORDS_KEPT or not parts:
         return ""
@@ -166,8 +163,8 @@ def _words_of(marked: str) -> str:
 
 TAG = r"(?:(?:seed:|mm:)?think|thinking|thought|reasoning)"
 WORD_TAG = r"(?:analysis|scratchpad|reflection)"
-"""Tags that are words of other markup too: they count at the beginning, closed, and where nobody
-has written of them.
+"""Tags that are also words of other markup: they count only at the beginning, closed, and if the
+prompt does not mention them.
 """
 SPECIAL = (
     (r"(?-i:\[THINK\])", r"(?-i:\[/THINK\])"),
@@ -175,9 +172,7 @@ SPECIAL = (
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
 )
-"""How a thought opens and closes in tokens, which are no prose: what they open is a thought to the
-end.
-"""
+"""Tokens that open and close reasoning. They are never prose, so unclosed ones last to the end."""
 
 SPECIAL_OPENS = "|".join(opens for opens, _ in SPECIAL)
 SPECIAL_CLOSES = "|".join(closes for _, closes in SPECIAL)
@@ -205,7 +200,7 @@ ANSWER = re.compile(
 )
 END_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
 BARE_CHANNEL = re.compile(r"assistant(?:final|commentary(?=.{0,3}to=))", re.DOTALL)
-"""A channel whose tokens the server took off and whose words it left."""
+"""A channel whose tokens the server removed, but not its words."""
 
 GLUED = re.compile(rf"(?<![\s\w`\"“「]){BARE_CHANNEL.pattern}(?![ \t])", re.DOTALL)
 CHANNEL = re.compile(
@@ -215,8 +210,7 @@ CHANNEL = re.compile(
 )
 FIRST_CHANNEL = re.compile(r"(?:<\|start\|>\w*)?<\|channel\|>")
 
-# Where the answer begins, and where somebody else's turn does, which the model then went on to
-# write.
+# The beginning of the answer, and of another speaker's turn, which the model invents.
 OWN_TURN = re.compile(
     r"(?:\s*(?:<\|im_start\|>(?!\s*(?:user|system|tool)\b)(?:assistant)?|<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>"
     r"|<start_of_turn>(?!\s*user\b)(?:model)?|<[|｜](?:Assistant|CHATBOT_TOKEN|START_OF_TURN_TOKEN|begin_of_text)[|｜]>"
@@ -231,14 +225,14 @@ OTHER_TURN = re.compile(
 
 
 def split_thoughts(answer: RawAnswer, given: Sequence[str] = ()) -> RawAnswer:
-    """The answer's own words, and its thoughts with the reasoning. A call that has a channel of its
-    own is left at the end of the words; `given` is what others than the model said.
+    """The answer's own text, with reasoning moved to the reasoning field. A call in its own channel
+    stays at the end of the text; `given` is the text of others than the model.
     """
     return _split_words(_split_tags(_split_channels(_own_words(answer))), given)
 
 
 def moved(answer: RawAnswer, text: str, thoughts: list[str]) -> RawAnswer:
-    """The answer with this text, and with these thoughts behind its reasoning."""
+    """The answer with this text, and with these thoughts appended to its reasoning."""
     reasoning = "\n\n".join(
         filter(None, [answer.reasoning, *(thought.strip() for thought in thoughts)])
     )
@@ -267,10 +261,8 @@ def _own_words(answer: RawAnswer) -> RawAnswer:
 
 
 def _split_channels(answer: RawAnswer) -> RawAnswer:
-    """Text in channels: what is not the final one, nor a word to people beside calls, are thoughts.
-
-    What stands before them is one too where a final one follows: of the first channel servers take
-    the marks off.
+    """Split channels: all but the final one, and text for people beside calls, is reasoning. So is
+    text before the channels, if a final one follows: servers remove the first channel's marks.
     """
     first = (
         FIRST_CHANNEL.search(without_code(answer.text))
@@ -311,10 +303,8 @@ def _split_bare_channels(answer: RawAnswer) -> RawAnswer:
 
 
 def _split_tags(answer: RawAnswer) -> RawAnswer:
-    """Thoughts at the beginning (4.1) may be cut off; later only what is closed counts, or is a
-    token.
-
-    An end before any beginning ends what a template began.
+    """Split tags: reasoning at the beginning (4.1) may be unclosed; later it must be closed, or a
+    token. An end without a beginning closes what a template began.
     """
     thoughts: list[str] = []
     at = 0
@@ -351,15 +341,15 @@ def _split_tags(answer: RawAnswer) -> RawAnswer:
 
 
 def _ends_thought(answer: RawAnswer, text: str, edge: re.Match[str]) -> bool:
-    """Whether a lone end closes the thoughts before it: with a field for those an end that stands
-    at an end of its line does, as within a line it is spoken of.
+    """Whether a lone end tag closes the reasoning before it. If reasoning has its own field, the
+    tag must end its line: within a line, it is only mentioned.
     """
     is_alone = text[: edge.start()].endswith("\n") or END_OF_LINE.match(text, edge.end())
     return not (answer.reasoning and text[: edge.start()].strip()) or bool(is_alone)
 
 
 def _is_last_word(answer: RawAnswer, text: str, edge: re.Match[str]) -> bool:
-    """Whether it is the end of a thought that came as such, behind all that was said."""
+    """Whether it is the end tag of separate reasoning, after all of the text."""
     return (
         bool(answer.reasoning)
         and bool(text[: edge.start()].strip())
@@ -368,7 +358,7 @@ def _is_last_word(answer: RawAnswer, text: str, edge: re.Match[str]) -> bool:
 
 
 def _split_words(answer: RawAnswer, given: Sequence[str]) -> RawAnswer:
-    """Thoughts in tags that are words, and the answer out of its own."""
+    """Split reasoning in tags that are words, and unwrap an answer tag."""
     text, thoughts = answer.text, list[str]()
     while (found := WORD_THOUGHT.match(text)) and not _is_spoken_of(found["tag"], given):
         thoughts.append(found["words"])
@@ -390,7 +380,7 @@ def _is_spoken_of(tag: str, given: Sequence[str]) -> bool:
 
 
 def _join(pieces: list[str]) -> str:
-    """The pieces as one text, with the space between two of them once."""
+    """Join the pieces, keeping whitespace between two only once."""
     joined: list[str] = []
     for piece in pieces:
         if more := piece.lstrip() if joined and joined[-1][-1].isspace() else piece:
@@ -398,9 +388,9 @@ def _join(pieces: list[str]) -> str:
     return "".join(joined)
 
 
-MAX_BLOCKS = 32  # of calls in one text that are read
+MAX_BLOCKS = 32  # blocks of calls in one text that are read
 NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("▁"): "_", ord("‖"): "|"}
-MAX_PARTS = 8192  # characters of a text that is looked at as a list of parts
+MAX_PARTS = 8192  # characters of a text that may be a list of parts
 
 LEAKY = re.compile(
     r"[<\[◁{_✿【]|Action|invoke name|assistant(?:final|commentary)|to=|调用|使用(?:工具|函数)"
@@ -409,9 +399,7 @@ PART_KINDS = frozenset({"text", "output_text", "thinking", "reasoning", "refusal
 
 
 def may_leak(answer: RawAnswer) -> bool:
-    """Whether a look is worth it: everything that could be found has one of these in it, in the
-    text or, where there is none, in the thoughts.
-    """
+    """Whether the text, or without text the reasoning, may contain markup. A quick check."""
     text = answer.text.strip() or ("" if answer.tool_calls else answer.reasoning)
     return bool(LEAKY.search(text)) or text.rstrip().endswith(")")
 
@@ -424,12 +412,12 @@ def split_leaks(
     names: Collection[str] = (),
     is_marked: bool = True,
 ) -> RawAnswer:
-    """The answer without markup in its text: thoughts with the reasoning, calls with the calls;
-    where nothing `is_marked`, only calls without any mark are looked for.
+    """The answer without markup in its text: reasoning and calls are moved to their fields. Unless
+    `is_marked`, only unmarked calls are searched.
 
-    `tools` are those that may be called, none where the answer is not complete; `given` is what
-    others than the model said in the request, `names` are all it may know tools by.
-    `Answer.leaked` is set where tools were offered and a call could not be taken as one.
+    `tools` can be called now (none for an incomplete answer); `given` is the prompt's text of
+    others than the model; `names` are all known tool names. `RawAnswer.leaked` is set if tools were
+    offered and a call could not be used.
     """
     answer = _unwrap_parts(answer) if is_marked else answer
     if not may_leak(answer):
@@ -444,7 +432,7 @@ def split_leaks(
 
 
 def _without_noise(answer: RawAnswer) -> RawAnswer:
-    """The answer without tokens that say nothing; code may be about them."""
+    """The answer without meaningless tokens, except if code mentions them."""
     if not NOISE.search(without_code(answer.text)):
         return answer
     return replace(answer, text=NOISE.sub("", answer.text).strip())
@@ -458,10 +446,10 @@ def _call_of_thoughts(
     *,
     is_marked: bool,
 ) -> RawAnswer:
-    """The answer with the call that ends its thoughts, where it says nothing else: some servers
-    take all for a thought that comes before its end.
+    """The answer with the call that ends its reasoning, if there is nothing else: some servers
+    treat text before the end tag as reasoning.
 
-    It has to fit its tool: a model that only thinks of calling it writes less.
+    The arguments must fit: a model that only considers a call writes less.
     """
     if not (tools and answer.reasoning):
         return answer
@@ -486,7 +474,7 @@ def _split_calls(
 ) -> RawAnswer:
     text = answer.text
     blocks = [mark for mark in marks if not mark.is_stray]
-    are_few = len(blocks) <= MAX_BLOCKS  # more is a model gone wild, and much to be looked for
+    are_few = len(blocks) <= MAX_BLOCKS  # more is a runaway model, and costly to search
     if blocks and are_few:
         said = "\n".join(map(_bare, given))
         marks = [mark for mark in marks if mark.is_stray or not _is_quoted(text, mark, said)]
@@ -502,7 +490,7 @@ def _split_calls(
 
 
 def _calls(blocks: list[MarkupBlock]) -> list[RawCall]:
-    """The calls of all blocks; none where one of them cannot be read."""
+    """The calls of all blocks; none if one block is unreadable."""
     calls: list[RawCall] = []
     for block in blocks:
         if block.calls is None:
@@ -512,23 +500,18 @@ def _calls(blocks: list[MarkupBlock]) -> list[RawCall]:
 
 
 def _is_quoted(text: str, mark: MarkupBlock, said: str) -> bool:
-    """Whether it is of somebody's own words, `said` as letters alone."""
+    """Whether the block quotes someone. `said` is their text as letters alone."""
     sign = text[mark.start : mark.end] if mark.sign is None else mark.sign
     return any(one and _bare(one) in said for one in (sign, mark.body))
 
 
 def _bare(text: str) -> str:
-    """A text as its letters alone: without blanks and what nobody sees, in one case and
-    width.
-
-    A model that repeats what somebody wrote may space it otherwise: that is no call of its own
-    either.
-    """
+    """The text as letters alone, in one case and width: a quotation may be spaced differently."""
     return "".join(NOISE.sub("", visible_text(text)).translate(NARROW).lower().split())
 
 
 def _are_last(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:
-    """Whether there are blocks, and from the first one on nothing else."""
+    """Whether there are blocks, with nothing else after the first one."""
     start = blocks[0].start if blocks else len(text)
     return bool(blocks) and not _cut(
         text, [MarkupBlock(0, start), *(mark for mark in marks if mark.start >= start)]
@@ -536,9 +519,7 @@ def _are_last(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) ->
 
 
 def _is_attempt(text: str, blocks: list[MarkupBlock], marks: list[MarkupBlock]) -> bool:
-    """Whether the model meant to call something: it could have been understood, or it said nothing
-    more.
-    """
+    """Whether the model tried to call something: it is readable, or nothing follows."""
     readable = any(block.calls is not None for block in blocks)
     return (
         readable or any(not block.is_closed for block in blocks) or _are_last(text, blocks, marks)
@@ -557,7 +538,7 @@ def _cut(text: str, marks: list[MarkupBlock]) -> str:
 
 
 def _unwrap_parts(answer: RawAnswer) -> RawAnswer:
-    """A text that holds a list of parts, as JSON or as Python writes it, is those parts (1.4)."""
+    """Unwrap a text that is a list of parts, in JSON or in Python's spelling (1.4)."""
     text = answer.text.strip()
     if not (text.startswith("[{") and text.endswith("}]") and len(text) <= MAX_PARTS):
         return answer

@@ -1,9 +1,9 @@
-"""Where a model wrote calls as text that its server does not read (rules 4.2 to 4.5).
+"""Finds calls that a model wrote as text, because its server did not parse them (rules 4.2 to 4.5).
 
-Finding them: how they are read is the grammar of `written_calls`, what becomes of them is decided
-in `leaks`. Call markup is a tag, a bracket, a token or a fence, named as some family names its
-calls or as a tool that is known, with what looks like arguments behind it. A family is a row of
-`FAMILIES`, or a word in one of the lists.
+`written_calls` parses them, `leaks` decides what happens to them. Call markup is a tag, a bracket,
+a token or a fence with a name that some family uses for calls, or the name of a known tool,
+followed by what looks like arguments. A family is a row of `FAMILIES`, or a word in one of the
+lists.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from frostagent.models.openai.written_calls import (
     without_tokens,
 )
 
-# --- code, in which markup is somebody's example --------------------------------------------------
+# --- code, in which markup is an example ----------------------------------------------------------
 
-MAX_SPAN = 2000  # characters of code in a line of text
+MAX_SPAN = 2000  # characters of inline code
 
-# A fence at the beginning of a line, or a run of backticks; to be used with re.MULTILINE.
+# A fence at the start of a line, or backticks; use with re.MULTILINE.
 CODE_BEGINS = r"(?P<fence>^[ \t>]*(?P<run>`{3,}|~{3,}))|(?P<tick>`+)"
 CODE = re.compile(CODE_BEGINS, re.MULTILINE)
 
 
 def without_code(text: str) -> str:
-    """The text with its code blanked out, as long as it was."""
+    """The text with its code blanked out, at the same length."""
     kept: list[str] = []
     at = 0
     while found := CODE.search(text, at):
@@ -59,7 +59,7 @@ def without_code(text: str) -> str:
 
 
 def end_of_code(text: str, found: re.Match[str]) -> int:
-    """Where code ends that so begins: that of its first backticks where none close it."""
+    """The end of code that begins here; the end of the backticks if nothing closes it."""
     return _end_of_fence(text, found) if found["fence"] else _end_of_span(text, found)
 
 
@@ -77,7 +77,7 @@ def _end_of_span(text: str, found: re.Match[str]) -> int:
     return close.end() if close and "\n\n" not in text[found.end() : close.start()] else found.end()
 
 
-CUT = r"(?:<[^<>]{0,20})?\Z"  # the end, maybe in the middle of a mark
+CUT = r"(?:<[^<>]{0,20})?\Z"  # the end of the text, possibly within a mark
 TO_THE_END = rf"(?={ENDING}\s*\Z)|\Z"
 
 # --- the words of the families --------------------------------------------------------------------
@@ -87,16 +87,16 @@ SURE = (
     "call_tool",
 )
 SURE_TAGS = rf"(?i:{'|'.join(SURE)})"
-"""Tags around calls that are words of nothing else."""
+"""Tags around calls that have no other meaning."""
 
 TAGS = rf"(?i:{'|'.join((*SURE, 'calls', 'tools?'))})"
-"""All of them: what follows has to look like a call."""
+"""All tags; what follows must look like a call."""
 
 CALLING = r"(?:invoke|(?:longcat_)?(?:tool|function)_?call|tool_use|use_tool|tool)"
 """Tags that name their tool in an attribute."""
 
 RESULTS = r"(?i:(?:tool|function)_?(?:call_)?(?:responses?|results?|outputs?))"
-"""Tags around the result of a call, which no model is to write."""
+"""Tags around a call's result, which no model should write."""
 
 BRACKETS = r"TOOL_CALLS?|TOOL_REQUEST|TOOLCALLS?"
 FENCES = frozenset({
@@ -112,22 +112,22 @@ NOTED = (
     r"|call(?:ing|ed)?[ _](?:tool|function)|tool[ _]use|us(?:e|ing|ed)[ _]tool"
     r"|function[ _]?calls?)"
 )
-"""What stands in a bracket before the name of a tool."""
+"""Words in a bracket before a tool's name."""
 
 NOISE = re.compile(r"\]<\]\w{2,20}\[>\[")
-"""A token that stands before each mark of a family, and for nothing alone."""
+"""A token before each mark of a family, meaningless by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkupFamily:
-    """How one family marks its calls; `opens` looks ahead where the mark alone may be prose."""
+    """How one family marks its calls. `opens` looks ahead if the mark alone may be prose."""
 
     opens: str
     closes: str
     inner: bool = False
-    """Whether the marks belong to what is read."""
+    """Whether parsing includes the marks."""
     result: bool = False
-    """Whether it marks what a call brought: that is made up."""
+    """Whether it marks a call's result, which is then invented."""
 
 
 HOLDER = rf"(?:{'|'.join(sorted(HOLDERS))})\b"
@@ -211,7 +211,7 @@ OWN = (
     r"|(?P<tagged>[A-Za-z_][\w.-]*)(?=\s+\w+\s*=\s*[\"']|\s*/>"
     r"|>\s*(?:\{|<[A-Za-z_]|</(?P=tagged)>|\Z)|>[^<>]{0,400}</(?P=tagged)>)))"
 )
-"""A tag that names a tool: it has to be a known one."""
+"""A tag with a tool's name, which must be known."""
 
 NOTE = (
     rf"(?P<note>[\[【(（]\s{{0,4}}{NOTED}\s{{0,4}}[:：]\s{{0,4}}"
@@ -235,17 +235,17 @@ STRAY = (
     r"|<(?:start|end)_function_(?:call|response)>|<\|?tool_(?:call|response)\|?>(?<!<tool_call>)(?<!<tool_response>)"
     r"|<\|channel\|>\s*(?:analysis|commentary|final)?|<\|start\|>(?:assistant)?|<\|start_header_id\|>\s*+\w*+\s*+<\|end_header_id\|>"
     r"|<\|im_start\|>(?:assistant)?|<start_of_turn>(?:model)?|<end_of_turn>|</s>|<eos>|<bos>|<pad>"
-    # any other token of a template: three letters at least, as |x| between angles is mathematics
+    # any other template token: at least three letters, because <|x|> can be mathematics
     r"|<[|｜][A-Za-z][\w▁/:.-]{2,40}[|｜]>|<[|｜][A-Za-z][\w▁]{2,40}\|?\Z"
     r"|\[TOOL_CALLS\]|\[/TOOL_CALLS?\]|\[END_TOOL_(?:REQUEST|RESULT)\]|\[/INST\]|\[/?THINK\]|◁/?think▷"
 )
 
 MAY_BEGIN = r"(?:^|(?=[<\[【(（`~{◁])|(?<![A-Za-z])(?=[acft]))"
-"""Where one of them can be: at a line, at a bracket, or at a word. To try all of them everywhere
-takes five times as long.
+"""Places where a mark can begin: a line, a bracket or a word. Trying everywhere takes five times as
+long.
 """
 
-# The beginning of code or of a block, or an end that has none.
+# The beginning of code or of a block, or a stray end.
 MARKS = re.compile(
     f"{MAY_BEGIN}(?:{CODE_BEGINS}|{written_calls.BEGINNING}|(?P<json>{JSON_CALL})|"
     + "|".join(f"(?P<family{index}>{family.opens})" for index, family in enumerate(FAMILIES))
@@ -253,10 +253,10 @@ MARKS = re.compile(
     re.MULTILINE,
 )
 UNMARKED = frozenset({"action", "named", "silence"})
-MAX_LOOKS = 64  # at what may name a tool, and may be prose: each may look far ahead
+MAX_LOOKS = 64  # at possible tool names that may be prose: each may look far ahead
 CLOSES = tuple(re.compile(family.closes) for family in FAMILIES)
 JSON = JSONDecoder()
-MAX_BLOCK = 2**16  # characters; what is longer is not read, which might take quadratic time
+MAX_BLOCK = 2**16  # characters; longer blocks are not parsed, which might take quadratic time
 MAX_NOTE = 2000
 SURE_NOTE = re.compile(r"调用|call", re.IGNORECASE)
 NOTE_ARGUMENTS = re.compile(r"[{(=]")
@@ -266,12 +266,11 @@ INFO = re.compile(r"[ \t]*([\w.:-]+)[^\n]*\n")
 
 @dataclass(frozen=True, slots=True)
 class MarkupBlock:
-    """Markup from `start` to `end` in the text; `calls` is None where it cannot be read as calls.
+    """Markup from `start` to `end`. `calls` is None if it cannot be parsed.
 
-    `is_closed` is False where the text ends before it does, or goes on as if a call had been
-    answered; a `stray` end is no block. It is somebody's own words if they wrote its `sign`: all
-    of it, where that is None; never, where that is empty.
-    `body` is what is read of a call in a fence: whoever wrote that is quoted, too.
+    `is_closed` is False if the text ends early, or continues as if the call had been answered. A
+    `stray` end is not a block. The block is a quotation if someone wrote its `sign` (None: all of
+    it; empty: never), or its `body`, the parsed content of a fence.
     """
 
     start: int
@@ -286,11 +285,9 @@ class MarkupBlock:
 def find_blocks(
     text: str, tools: Tools, *, names: Collection[str] = (), is_marked: bool = True
 ) -> Iterator[MarkupBlock]:
-    """The markup outside code, in order; in code it is somebody's example. Where nothing
-    `is_marked`, only calls without any.
+    """The markup outside of code, in order. Unless `is_marked`, only unmarked calls.
 
-    What begins as a call to one of these `names` is one that cannot be taken where it is cut
-    off, or where words stand around it: those are told.
+    An unfinished call to one of these `names`, or one amid text, is reported but not parsed.
     """
     if is_marked and (calls := _read_bare(text, tools)) is not None:
         yield MarkupBlock(0, len(text), calls)
@@ -322,9 +319,7 @@ def find_blocks(
 
 
 class _Finder:
-    """What a mark in this text begins, by the tools that may be called and the names that are
-    known.
-    """
+    """Identifies blocks, given the callable tools and the known names."""
 
     def __init__(self, text: str, tools: Tools, names: Collection[str]) -> None:
         self._text = text
@@ -334,7 +329,7 @@ class _Finder:
         self._looks = MAX_LOOKS
 
     def block(self, found: re.Match[str], kind: str) -> MarkupBlock | None:
-        """The block of this kind; None where it is none."""
+        """The block of this kind, or None."""
         match kind:
             case "json":
                 if not _is_one_of(self._names, found):
@@ -351,7 +346,7 @@ class _Finder:
                 return self._family(found, int(kind.removeprefix("family")))
 
     def is_told_of(self, found: re.Match[str], since: int) -> bool:
-        """Whether a closing tag is that of one before it: who writes of tags names both."""
+        """Whether an earlier tag matches a closing one: text about tags mentions both."""
         tag = re.fullmatch(rf"</({PREFIX}\w{{5,}})>", found[0])
         if tag is None:
             return False
@@ -359,9 +354,9 @@ class _Finder:
         return any(f"<{tag[1]}{end}" in before for end in "> \n/")
 
     def fence(self, found: re.Match[str], end: int) -> MarkupBlock | None:
-        """The call, or the made-up result, that stands in a fence of that name; None for code.
+        """The call, or invented result, in a fence of that name; None for ordinary code.
 
-        Who wrote of such fences is shown one, unless it is all that was said.
+        If someone wrote about such fences, it is an example, unless it is the whole text.
         """
         text, start = self._text, found.start()
         info = INFO.match(text, found.end())
@@ -387,7 +382,7 @@ class _Finder:
         )
 
     def _begins_call(self, body: str, own: str) -> bool:
-        """Whether it looks like one to a tool that is known, which may not be called now."""
+        """Whether it looks like a call to a known tool, which may not be callable now."""
         if own:
             return body.startswith("{")
         named = JSON_BEGUN.match(body) or CALL_BEGUN.match(body)
@@ -414,7 +409,7 @@ class _Finder:
         )
 
     def _own(self, found: re.Match[str]) -> MarkupBlock | None:
-        """A tag named for a tool; what is a word of other markup too has to be read as a call."""
+        """A tag named after a tool; it must parse if the name is a word of other markup."""
         text, start = self._text, found.start()
         name = read_name(found["attributed"] or found["tagged"], self._known)
         if not (found["attributed"] or name in self._known) or not self._may_look():
@@ -440,9 +435,8 @@ class _Finder:
         return MarkupBlock(start, end, calls) if is_sure or calls is not None else None
 
     def _note(self, found: re.Match[str]) -> MarkupBlock | None:
-        """`[calling tool: f {...}]`; of a tool nobody knows only with arguments, and where nothing
-        else is in its line. Without arguments it is pseudocode or a name for such a note, unless it
-        is all that was said.
+        """`[calling tool: f {...}]`. For an unknown tool, only with arguments and alone on its
+        line. Without arguments, it is pseudocode or a mention, unless it is the whole text.
         """
         text, start, at = self._text, found.start(), found.end()
         if not self._may_look():
@@ -477,7 +471,7 @@ class _Finder:
         text, recipient = self._text, found["recipient"]
         name = read_name(recipient, self._known)
         if name not in self._known and not recipient.startswith("functions."):
-            for kind in ("json", "code"):  # the kind grew into the name
+            for kind in ("json", "code"):  # the kind merged with the name
                 if recipient.endswith(kind):
                     name = read_name(recipient.removesuffix(kind), self._known)
         if not (name in self._known or recipient.startswith("functions.")) or not self._may_look():
@@ -501,9 +495,7 @@ class _Finder:
         return self._looks >= 0
 
     def _read(self, body: str, name: str = "") -> Written | None:
-        """The calls, all of them to tools that there are; None for anything else. With a `name`
-        the body is its arguments.
-        """
+        """The calls, if all tools are offered. With a `name`, the body is its arguments."""
         if len(body) > MAX_BLOCK:
             return None
         try:
@@ -529,16 +521,14 @@ CALL_BEGUN = re.compile(rf"(?:print\s*\()?({WORD})\s*[({{]")
 
 
 def _without_lead(body: str) -> str:
-    """The body from its first tag on, whose angle may be missing."""
+    """The body from its first tag on; its bracket may be missing."""
     lead = re.match(r"(?:court|count|call)\s+(?=<|[\w:.-]*invoke)", body)
     body = body[lead.end() :] if lead else body
     return body if body.startswith("<") else f"<{body}"
 
 
 def _read_bare(text: str, tools: Tools) -> Written | None:
-    """The calls where the whole text is JSON of nothing else; any other key makes it somebody's
-    data.
-    """
+    """The calls in a text that is only JSON. Any other key makes it data."""
     text = without_tokens(text)
     if text[:1] + text[-1:] not in ("{}", "[]") or len(text) > MAX_BLOCK:
         return None
@@ -557,7 +547,7 @@ def _read_bare(text: str, tools: Tools) -> Written | None:
 
 
 def _end_of_json(text: str, start: int) -> int:
-    """Where this JSON ends; the end of the text where it is none, or cut off."""
+    """The end of this JSON value; the end of the text if it is invalid or cut off."""
     try:
         return JSON.raw_decode(text, start)[1]
     except (ValueError, RecursionError):

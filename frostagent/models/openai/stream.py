@@ -1,11 +1,10 @@
-"""Bytes of an HTTP 200 in, one `RawAnswer` or one `ModelError` out: event streams and plain JSON
-alike.
+"""Turns the bytes of an HTTP 200 into one `RawAnswer` or one `ModelError`, for event streams and
+plain JSON.
 
-What a body is shows in its first byte, not in its content type (1.14). Invariant: an answer that
-did not end is never handed on: no finish reason and no usage is a cut stream (2.2), unless its
-server never has either; an `error` in any chunk is the error (2.3). Errors are logged, so they
-never repeat what may be the model's own words: of a body that cannot be read they tell size and
-shape.
+The first byte decides which, not the content type (1.14). Invariant: an incomplete answer is never
+passed on: a stream without finish reason and usage was cut (2.2), unless its server never sends
+either; an `error` in any chunk is raised (2.3). Errors are logged, so they describe size and shape
+of unreadable bodies and never quote the model.
 """
 
 from __future__ import annotations
@@ -21,30 +20,23 @@ from frostagent.models.openai.vendor_text import read_json
 from frostagent.types.errors import ModelError, ModelRejected, ModelTransport
 
 Event: TypeAlias = tuple[bytes, bytes]
-"""One event: its name (empty for the usual kind) and its data, the lines of it joined by
-newlines.
-"""
+"""One event: its name (empty for the default) and its data, lines joined by newlines."""
 
 
 class EventDecoder:
-    """Bytes in, events out; comments, ids and retry hints are dropped. Knows nothing of what the
-    data means.
-    """
+    """Splits bytes into events. Comments, ids and retry hints are dropped; data is not parsed."""
 
     def __init__(self) -> None:
-        self._tail = bytearray()  # of an event whose blank line has not come
+        self._tail = bytearray()  # of an unfinished event
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """The events that these bytes complete."""
-        if self._after_cr or chunk.find(b"\r") >= 0:  # `in` raises inside, for bytes
+        if self._after_cr or chunk.find(b"\r") >= 0:  # `in` raises an error internally, for bytes
             chunk = self._unify_line_ends(chunk)
         return self._take(chunk)
 
     def finish(self) -> list[Event]:
-        """The last event, where the bytes end without a blank line; the standard drops it, some
-        vendors end so (2.2).
-        """
+        """The last event, if it lacks the blank line that the standard requires (2.2)."""
         return self._take(b"\n\n")
 
     def _take(self, chunk: bytes) -> list[Event]:
@@ -58,7 +50,7 @@ class EventDecoder:
         self._tail = bytearray(blocks.pop())
         events: list[Event] = []
         for block in blocks:
-            if block.startswith(b"data: ") and block.find(b"\n") < 0:  # as nearly all are
+            if block.startswith(b"data: ") and block.find(b"\n") < 0:  # the usual case
                 events.append((b"", block[6:]))
                 continue
             name = b""
@@ -83,14 +75,12 @@ class EventDecoder:
 
 
 DONE = b"[DONE]"
-ERROR = b"error"  # the name of an event that is one
-IN_A_ROW = 3  # chunks of other kinds, such as calls, after which none is tried as a usual one
+ERROR = b"error"  # the name of error events
+IN_A_ROW = 3  # unusual chunks, such as calls, after which typed parsing is not tried
 
 
 def _pieces(data: bytes) -> list[bytes]:
-    """The JSON texts in the lines of one event: one, unless a server leaves the blank lines between
-    its events out.
-    """
+    """The JSON texts in one event: one, unless a server omits blank lines between events."""
     try:
         read_json(data)
     except ValueError:
@@ -99,9 +89,7 @@ def _pieces(data: bytes) -> list[bytes]:
 
 
 def _read_body(data: bytes) -> Any:
-    """The JSON of a body. Raises ModelTransport where it was cut or is none, ModelRejected for a
-    web page.
-    """
+    """The JSON of a body. Raises ModelTransport if invalid, ModelRejected for a web page."""
     if not data:
         raise ModelTransport("the answer was empty")
     try:
@@ -113,7 +101,7 @@ def _read_body(data: bytes) -> Any:
 
 
 def _web_page(data: bytes) -> ModelError:
-    """A page with status 200 is the vendor's site, not its API: asking again would not help."""
+    """A page with status 200 is the vendor's website: retrying would not help."""
     title = TITLE.search(data[:MAX_SEARCHED].decode("utf-8", "replace"))
     page = clean_words(title[1]) if title else f"{len(data)} bytes"
     return ModelRejected(
@@ -125,75 +113,66 @@ BOM = b"\xef\xbb\xbf"
 
 
 class AnswerReader:
-    """Fed with the body as it comes, in pieces of any size; `finish` when there is no more. Good
-    for one answer.
-    """
+    """Reads one answer from a body in pieces of any size; call `finish` at the end."""
 
     def __init__(self) -> None:
-        self.is_done = False  # whether the stream's end marker was read
+        self.is_done = False  # whether the end marker was read
         self._head = b""
         self._size = 0
         self._whole: bytearray | None = None
         self._events: EventDecoder | None = None
         self._draft = AnswerDraft()
         self._is_over = False
-        self._others = 0  # chunks in a row that were not usual ones
+        self._others = 0  # unusual chunks in a row
 
     @property
     def is_stream(self) -> bool:
-        """Whether the body has turned out to be one."""
+        """Whether the body has turned out to be a stream."""
         return self._events is not None
 
     @property
     def pieces(self) -> int:
-        """How many pieces of the answer were read: what is no part of it does not count, and 0 is
-        none yet.
-        """
+        """The number of pieces of the answer so far, without other data."""
         return self._draft.pieces if self._whole is None else len(self._whole)
 
     @property
     def has_begun(self) -> bool:
-        """Whether a model has answered some of it, or told what that takes; of a body that is no
-        stream nobody knows before its end.
-        """
+        """Whether part of an answer or its usage has arrived, as far as is known."""
         return self._draft.pieces > 0 or self.usage is not None
 
     @property
     def usage(self) -> Mapping[str, Any] | None:
-        """What it took, where that was told by now, in the vendor's own terms."""
+        """The usage so far, in the vendor's terms."""
         return self._draft.usage
 
     @property
     def is_complete(self) -> bool:
-        """Whether the stream has said all an answer needs, so that no later mishap can cost it."""
+        """Whether the stream has all an answer needs, so that no later error matters."""
         draft = self._draft
         return draft.finish_reason is not None or (self.is_done and draft.usage is not None)
 
     @property
     def is_explained(self) -> bool:
-        """Whether a stream says in some way of its own that it is whole."""
+        """Whether a stream says in some way that it is complete."""
         return self._events is not None and (self.is_complete or self._draft.is_counted)
 
     @property
     def is_unexplained(self) -> bool:
-        """Whether a stream came to its end marker with words, and says nothing else of its end
-        (2.2).
+        """Whether a stream with text ended with its marker, but without a reason (2.2).
 
-        Calls are not among them: what is done cannot be taken back, so they need an answer that is
-        known to be whole.
+        Never with calls: their effects cannot be undone, so their answer must be known to be
+        complete.
         """
         return self.is_done and not self.is_explained and self._draft.has_words_only
 
     @property
     def said(self) -> tuple[list[str], list[str]]:
-        """The pieces of text and of reasoning so far; both lists grow as it reads a stream."""
+        """The pieces of text and of reasoning so far, as live lists."""
         return self._draft.said
 
     def feed(self, chunk: bytes) -> None:
-        """Take some bytes.
-
-        Raises ModelError for an error inside the stream, ModelTransport for an unreadable chunk,
-        ModelRejected for an answer that does not end.
+        """Add bytes. Raises ModelError for an error in the stream, ModelTransport for an unreadable
+        chunk, ModelRejected for an endless answer.
         """
         self._size += len(chunk)
         if self._whole is not None:
@@ -207,8 +186,8 @@ class AnswerReader:
                 raise self._flood()
 
     def end(self) -> None:
-        """There is no more: take a last event without its blank line, whole, or cut in the middle,
-        which only the answer tells. Raises as `feed` does.
+        """Process a last event without a blank line. If it was cut, only the answer shows that.
+        Raises as `feed` does.
         """
         if self._events is None or self._is_over:
             return
@@ -220,10 +199,8 @@ class AnswerReader:
                 raise
 
     def finish(self, *, unexplained: bool = False) -> RawAnswer:
-        """The answer. Raises ModelTransport where it was cut short or is none, or the ModelError it
-        holds instead.
-
-        `unexplained`: also one that does not say why it ended, because its server never does.
+        """The answer. Raises ModelTransport if it is cut or missing, or the ModelError it contains.
+        `unexplained` accepts a stream without a reason, for a server that never gives one.
         """
         self.end()
         if self._events is None:
@@ -243,19 +220,19 @@ class AnswerReader:
         return self._draft.freeze(done=done, unexplained=self.is_unexplained)
 
     def _flood(self) -> ModelRejected:
-        """Not a failure to try again: asking again would bring another one."""
+        """Not retryable: the next answer would not end either."""
         return ModelRejected(f"the answer does not end: it was stopped after {self._size} bytes")
 
     def _sniff(self, chunk: bytes) -> bytes:
-        """Find out what the body is; keep-alive blanks may come first, kilobytes of them (1.13).
-        Returns what is known to be of a stream.
+        """Detect the kind of body, after keep-alive whitespace, possibly kilobytes (1.13). Returns
+        the bytes of a stream.
         """
         head = (self._head + chunk).lstrip()
         if head.startswith(BOM):
             head = head[len(BOM) :].lstrip()
         self._head = b""
         if BOM.startswith(head):
-            self._head = head  # nothing yet, or a piece of the mark
+            self._head = head  # nothing yet, or part of the byte order mark
         elif head[:1] in b"{[<":
             self._whole = bytearray(head)
         else:
@@ -281,9 +258,7 @@ class AnswerReader:
                 self._draft.add_chunk(chunk, is_error=name == ERROR)
 
     def _read_strange(self, name: bytes, data: bytes) -> None:
-        """Data that is not one JSON text to the letter: several, or one as some vendors write
-        it.
-        """
+        """Read data that is not exactly one JSON text: several, or a vendor's variant."""
         for piece in _pieces(data) if b"\n" in data else (data,):
             if piece.lstrip().startswith(DONE):
                 self.is_done = True

@@ -1,18 +1,17 @@
-"""The text of an answer that may be shown while the rest of it is still on its way.
+"""Releases the text of an answer while the rest is still streaming in.
 
-Whole answers go through the filters of `leaks` (section 4), which see all of a text at once. Here
-is only decided how much of a text no filter can cut or move any more, whatever comes next. Text
-without a sign of markup is released as it comes, but for a tail that may begin such a sign and for
-trailing blanks, as answers are stripped. From a sign on everything is held until it is shown to be
-harmless (a tag of HTML, a link, an example in code), or else to the end of the answer, where the
-filters decide. Thoughts that open at the beginning are held until they close.
+Whole answers pass the filters of `leaks` (section 4), which see the whole text. This module decides
+how much of a text no filter can change any more, whatever follows. Text without signs of markup is
+released at once, except for trailing whitespace and a tail that may begin a sign. From a sign on,
+text is held until it is harmless (an HTML tag, a link, code), else to the end, when the filters
+decide. Reasoning at the beginning is held until it closes.
 
-Some filters look back: an end of thoughts without a beginning (`</think>`, `assistantfinal`) makes
-thoughts of what stands before it. So the text of a model that is known to think in its text
-(`InlineThoughts`) is held until its thoughts end. If another one does so after all, what was
-released is not taken back: `StreamedText.finish` keeps it at the beginning of the final text, and
-`InlineThoughts` remembers it. The same holds for what looks back less often: a channel, or
-`</analysis>`, without a beginning, and a call whose unknown namespace has lost its bracket.
+Some filters look back: an end of reasoning without a beginning (`</think>`, `assistantfinal`) turns
+the text before it into reasoning. So the text of a model known to do this (`InlineThoughts`) is
+held until its reasoning ends. If another model does it, released text is not taken back:
+`StreamedText.finish` keeps it at the beginning of the final text, and `InlineThoughts` remembers
+it. The same applies to rarer cases: a channel or `</analysis>` without a beginning, and a call
+whose unknown namespace has lost its bracket.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ from frostagent.types.messages import (
     TextDelta,
 )
 
-# --- signs, whole or cut off by the end of what has come ------------------------------------------
+# --- signs, whole or cut off by the end of the text so far ----------------------------------------
 
 
 def _cut_anywhere(*atoms: str) -> str:
@@ -81,7 +80,7 @@ def _any_of(*patterns: str) -> str:
 
 
 def _words(*words: str, after: Collection[str] = ()) -> list[str]:
-    """A pattern for each word, with these atoms behind it."""
+    """A pattern for each word, followed by these atoms."""
     return [_cut_anywhere(*_letters(word), *after) for word in words]
 
 
@@ -103,7 +102,7 @@ CALL_TAGS: Final = (
     *("toolcalls", "functioncall", "functioncalls"),
 )
 NAMESPACES: Final = ("minimax:", "xai:", "antml:", "ns:", "mm:", "seed:", "longcat:")
-"""Namespaces of tags that were seen at the beginning of a line without their bracket."""
+"""Namespaces of tags that have appeared at the start of a line without a bracket."""
 
 SIGNS: Final = re.compile(
     _any_of(
@@ -145,11 +144,11 @@ SIGNS: Final = re.compile(
 """Where markup, code or a line begins, or may begin in the last characters."""
 
 PLAIN: Final = re.compile(r"[^<\[【(（{\]◁✿`\n=:\d\ue200-\ue206\ud800-\udfff]{0,12}")
-"""A piece so short that no sign without one of these characters fits into it."""
+"""A piece too short to contain a sign without one of these characters."""
 
 
 def _begun(*words: str) -> str:
-    """A pattern of all beginnings of these words, read backwards; the longest are tried first."""
+    """A pattern of all prefixes of these words, reversed; the longest first."""
     beginnings = {word[:length][::-1] for word in words for length in range(1, len(word) + 1)}
     return "|".join(map(re.escape, sorted(beginnings, key=len, reverse=True)))
 
@@ -163,7 +162,7 @@ SIGN_BEGUN: Final = re.compile(
         *("filenavturn", "filenavlistturn"),
     )
 )
-"""What, read backwards, may begin one at the end of such a piece."""
+"""Matches, reversed, a possible beginning of a sign at the end of such a piece."""
 
 BRACKETS: Final = re.compile(
     r"[\[【(（]\s{0,4}"
@@ -247,41 +246,41 @@ SPECIAL_SIGN: Final = re.compile(
     )
 )
 CLOSE_THOUGHT: Final = re.compile(rf"</{TAG}[ \t]?>|{SPECIAL_CLOSES}", re.IGNORECASE)
-LONGEST_CLOSE: Final = 24  # characters, of which a piece has at least one
-MAX_WAIT: Final = 2 * MAX_SPAN  # characters that are looked at once more with each piece
+LONGEST_CLOSE: Final = 24  # characters, and so at most as many pieces
+MAX_WAIT: Final = 2 * MAX_SPAN  # characters that are examined again with each piece
 FINAL_CHANNEL: Final = re.compile(r"(?<![\s\w`\"“「])assistantfinal(?=[^ \t])")
 LOOKS_BACK: Final = (OTHER_TURN, FIRST_CHANNEL, BARE_CHANNEL)
-"""What, inside of thoughts, makes the filters divide the whole text otherwise."""
+"""Patterns that, inside of reasoning, make the filters split the whole text differently."""
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
-CONTEXT: Final = 1  # characters before what is looked at that its patterns look back to
+CONTEXT: Final = 1  # characters of context before the text under examination
 
 
 FORGOTTEN: Final = 3  # answers in a row
 
 
 class InlineThoughts:
-    """Whether one server lets a model's thoughts into the text without marking where they begin.
+    """Whether a server passes a model's reasoning into the text without marking its beginning.
 
-    By the name of the model until an answer shows it: an end of thoughts without a beginning is
-    believed until three answers in a row have none (somebody may have written of such tags). A
-    model of such a name whose answer has none, or whose thoughts come in a field of their own, is
-    held back no more.
+    First assumed by the model's name, then learned from answers: an end without a beginning counts
+    until three answers in a row have none (someone may have written about such tags). A model with
+    such a name, but whose answer has none or whose reasoning has its own field, is not held back
+    any more.
     """
 
     def __init__(self, model: str) -> None:
         self._seen: bool | None = None
-        self._without = 0  # answers in a row, since one was seen
+        self._without = 0  # answers in a row, since one had it
         self._by_name = THINKS_IN_TEXT.search(model) is not None
 
     def may_begin(self, *, has_field: bool) -> bool:
-        """Whether a text may begin within thoughts; `has_field`: some came in their own field."""
+        """Whether a text may begin within reasoning. `has_field`: some came in its own field."""
         if self._seen is not None:
             return self._seen
         return self._by_name and not has_field
 
     def learn(self, answer: RawAnswer) -> None:
-        """Take note of a whole answer."""
+        """Learn from a whole answer."""
         if _begins_within_thoughts(answer):
             self._seen, self._without = True, 0
         elif answer.text.strip() and (self._seen or self._by_name):
@@ -308,18 +307,16 @@ def _begins_within_thoughts(answer: RawAnswer) -> bool:
 
 
 def _is_end(text: str, start: int, end: int, *, has_field: bool) -> bool:
-    """Whether a lone end of thoughts is one, as `leaks` sees it."""
+    """Whether a lone end tag ends reasoning, as `leaks` decides it."""
     is_alone = text[:start].endswith("\n") or END_OF_LINE.match(text, end) is not None
     return is_alone or not (has_field and text[:start].strip())
 
 
-# --- deciding ------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------
 
 
 class Look(NamedTuple):
-    """What stands at a place: harmless up to `to`; or it `waits` for more, or is `held` to the end
-    of the answer.
-    """
+    """Harmless up to `to`, or `waits` for more text, or `held` to the answer's end."""
 
     to: int = 0
     waits: bool = False
@@ -331,11 +328,11 @@ HELD: Final = Look(held=True)
 
 
 class TextGate:
-    """Fed with the text of one answer as it comes; gives what of it may be shown.
+    """Takes the text of one answer in pieces; returns what can be shown.
 
-    All that it gave, joined, is a prefix of the text that `read_answer` leaves of the whole, where
-    nothing looks back (see above). `names` are all that the request knows tools by. `is_marked`:
-    the model's markup is looked for; `within_thoughts`: the text begins within thoughts.
+    Joined, the returned text is a prefix of what `read_answer` leaves of the whole, unless a filter
+    looks back (see above). `names` are all known tool names. `is_marked` searches for markup;
+    `within_thoughts` means that the text begins within reasoning.
     """
 
     def __init__(
@@ -350,27 +347,28 @@ class TextGate:
         self._lower = tuple(name.lower() for name in names)
         self._is_marked = is_marked
         self._has_field = has_field
-        self._text = ""  # what is undecided, from `_at` on, and a little of what stands before it
+        self._text = ""  # undecided text from `_at` on, and some context before it
         self._at = 0
-        self._blanks = ""  # released by the looks, but at the end
-        self._begun = False  # whether anything but blanks was released
+        self._blanks = ""  # released whitespace at the end
+        self._begun = False  # whether anything but whitespace was released
         self._is_held = False
-        self._is_half = False  # whether it ends with half a character
+        self._is_half = False  # whether it ends with half a surrogate pair
         self._fence: re.Pattern[str] | None = None
-        self._thought: re.Pattern[str] | None = None  # what closes the thoughts it is in
+        self._thought: re.Pattern[str] | None = None  # what closes the current reasoning
         self._searched = 0
         self._within = within_thoughts and is_marked
         self._has_thought = False
-        self._skipped: list[str] | None = None  # pieces of a template's thoughts, without an end
-        self.thoughts: list[str] = []  # that were found in the text
+        self._skipped: list[str] | None = None  # pieces of unfinished template reasoning
+        self.thoughts: list[str] = []  # found in the text
 
     def feed(self, piece: str) -> str:
-        """Take some text; what may be shown now."""
+        """Add text; returns what can be shown now."""
         if self._is_held:
             return ""
         text, at = self._text, self._at
         if self._begun and self._fence is None and text[at - 1] != "\n":
-            # Most pieces are a word: to look for no more than it can hold takes a third.
+            # Most pieces are a word: searching only for what it can contain takes a third of the
+            # time.
             ahead = text[at:] + piece if at < len(text) else piece
             if PLAIN.fullmatch(ahead) and ahead:
                 begun = SIGN_BEGUN.match(ahead[::-1])
@@ -410,8 +408,8 @@ class TextGate:
         return False
 
     def _may_close(self, skipped: list[str], piece: str) -> bool:
-        """Whether the piece may end the thoughts that a template began; else it is put aside, as to
-        add each to a long text takes quadratic time.
+        """Whether the piece may end a template's reasoning; else it is set aside, because appending
+        each piece to a long text takes quadratic time.
         """
         skipped.append(piece)
         tail = "".join(skipped[-LONGEST_CLOSE:])
@@ -432,7 +430,7 @@ class TextGate:
             look = self._next(self._at)
             self._is_held = look.held
             if look.waits or look.held or self._at == len(self._text):
-                # To look at it again and again takes quadratic time.
+                # Examining it again and again takes quadratic time.
                 self._is_held |= look.waits and len(self._text) - self._at > MAX_WAIT
                 break
         text, at = self._text, self._at
@@ -443,7 +441,7 @@ class TextGate:
         return released
 
     def _next(self, at: int) -> Look:
-        """Go on from a place to the next sign, and look at it."""
+        """Advance to the next sign, and decide on it."""
         text = self._text
         if at == len(text):
             return WAITS
@@ -464,7 +462,7 @@ class TextGate:
         if not (look.waits or look.held):
             self._at = look.to
         elif begun := SIGN_BEGUN.match(text[at : self._at][::-1]):
-            self._at -= begun.end()  # if the markup is cut, what is behind it may end the sign
+            self._at -= begun.end()  # if the markup is cut, the text after it may complete the sign
         return look
 
     def _is_line_start(self, at: int) -> bool:
@@ -553,7 +551,7 @@ class TextGate:
         return look
 
     def _look_at_span(self, at: int) -> Look:
-        """Backticks within a line: code, if they are closed in time."""
+        """Inline backticks: code, if they close in time."""
         text = self._text
         code = CODE.match(text, at)
         if code is None or code.end() == len(text):
@@ -568,7 +566,7 @@ class TextGate:
         return WAITS
 
     def _look_at_line(self, at: int) -> Look:
-        """What may begin a line, without a sign before it."""
+        """Decide on the start of a line, which may begin a call without a sign."""
         text = self._text
         lead = LINE_LEAD.match(text, at)
         start = lead.end() if lead else at
@@ -589,7 +587,7 @@ class TextGate:
         return Look(at)
 
     def _look_at_name(self, at: int) -> Look:
-        """The name of a tool before its arguments, at the beginning of a line."""
+        """A tool's name before its arguments, at the start of a line."""
         found = re.compile(r"[ \t]*([A-Za-z_][\w.:-]*)(?P<gap>[ \t]*\(?[ \t]*)").match(
             self._text, at
         )
@@ -625,9 +623,7 @@ class TextGate:
         return Look(self._at)
 
     def _leave_fence(self, line: int) -> None:
-        """Code is released as it comes; go to its end, if that has come. `line` begins the first
-        line that may be its end.
-        """
+        """Release code as it comes, up to its end. `line` is the first that may end it."""
         text = self._text
         close = self._fence.search(text, line) if self._fence else None
         if close is None:
@@ -639,8 +635,8 @@ class TextGate:
     # --- the beginning ----------------------------------------------------------------------------
 
     def _enter(self) -> bool:
-        """Whether the text has come to what may be shown: behind blanks and thoughts, and no
-        beginning that makes something else of the whole.
+        """Whether the text has reached what can be shown: after whitespace and reasoning, and
+        without a beginning that changes the meaning of the whole.
         """
         while True:
             if self._thought is not None and not self._leave_thought():
@@ -699,7 +695,7 @@ class TextGate:
         return Look()
 
     def _leave_thought(self) -> bool:
-        """Whether the thoughts that opened have closed; what comes of them is kept as thoughts."""
+        """Whether the open reasoning has closed; collects it."""
         text = self._text
         pattern = self._thought
         close = (
@@ -719,7 +715,7 @@ class TextGate:
         return not self._is_held
 
     def _leave_template(self) -> bool:
-        """Whether the thoughts that a template began have ended."""
+        """Whether the reasoning that a template began has ended."""
         text = self._text
         if not (CLOSE_THOUGHT.search(text) or FINAL_CHANNEL.search(text)):
             return self._skip()
@@ -738,7 +734,7 @@ class TextGate:
         else:
             return self._skip()
         if "`" in text[:start] and "\n\n" not in text[end:] and len(text) < end + MAX_SPAN:
-            return False  # it may stand in code that is not closed yet
+            return False  # possibly inside unclosed code
         if any(sign.search(text, 0, start) for sign in LOOKS_BACK):
             self._is_held = True
             return False
@@ -748,11 +744,11 @@ class TextGate:
         return True
 
 
-# --- one answer ----------------------------------------------------------------------------------
+# --- one answer -----------------------------------------------------------------------------------
 
 
 class StreamedText:
-    """Tells the answer that a reader is fed, as far as it may be shown. Good for one attempt."""
+    """Streams the answer that a reader collects, as far as it can be shown. For one attempt."""
 
     def __init__(
         self,
@@ -774,7 +770,7 @@ class StreamedText:
         self._texts = self._reasonings = 0  # pieces that were read
 
     def read(self) -> None:
-        """Take what the reader was fed since the last time."""
+        """Process what the reader has collected since the last call."""
         texts, thoughts = self._said, self._thought
         if len(thoughts) > self._reasonings:
             more, self._reasonings = thoughts[self._reasonings :], len(thoughts)
@@ -802,8 +798,8 @@ class StreamedText:
             self._tell(TextDelta(shown))
 
     def finish(self, completion: Completion, answer: RawAnswer) -> Completion:
-        """Tell the rest of the answer that was read whole. Its text begins with all that was told:
-        if a filter looked back and would have cut some of that, it stays.
+        """Send the rest of the final answer. Its text begins with everything sent: if a filter
+        would have cut some of that, it stays.
         """
         self._inline.learn(answer)
         told, text = "".join(self._told), completion.message.text.strip()

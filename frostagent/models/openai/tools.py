@@ -1,13 +1,11 @@
-"""Tools as every vendor takes them: names and ids of calls in their alphabets, flat schemas.
+"""Converts tools for all vendors: names and call ids in their alphabets, flat schemas.
 
-A schema is flat and inline (rule 6.10), and a value of several types is a choice only for vendors
-that read one. Our own tools are flat already; those of MCP servers and plug-ins may hold anything.
-What cannot be said flat is said more loosely, never lost: the arguments are checked against the
-real schema when the tool is called.
+Schemas are flat and inline (rule 6.10), with choices between types only for vendors that read them.
+Our own tools are flat already; those of MCP servers and plug-ins may contain anything. What has no
+flat form is loosened, never dropped: calls are validated against the real schema.
 
-A name or an id that fits goes as it is; one that does not becomes one made of it, always the same,
-so that a prompt stays the same from request to request (rules 4.6, 6.6, 6.8). Only names have to
-come back: an answer's ids are the vendor's own.
+A valid name or id is unchanged; an invalid one is mapped deterministically, so that prompts stay
+the same (rules 4.6, 6.6, 6.8). Only names are mapped back: an answer's ids are the vendor's own.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from typing import Any, TypeGuard
 from frostagent.models.openai.dialects import Dialect
 from frostagent.types.messages import ToolSpec
 
-MAX_NODES = 1000  # schemas in one schema; those beyond are any text
-MAX_DEPTH = 32  # schemas around a schema
+MAX_NODES = 1000  # schemas in one schema; further ones become any text
+MAX_DEPTH = 32  # nesting depth
 CHOICES = ("anyOf", "oneOf")
 NEVER = frozenset(
     {
@@ -46,12 +44,12 @@ OF_KIND = {
     "items": "array",
 }
 NOTES = frozenset({"title", "description", "default", "examples"})
-"""What a choice says of itself, whichever of its options is taken."""
+"""Keywords that describe a choice as a whole."""
 TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array"})
 
 
 def write_schema(schema: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
-    """The schema of a tool's parameters, an object in any case; a clean one comes out as it is."""
+    """The schema of a tool's parameters, always an object; a clean one is unchanged."""
     inliner = _Inliner(schema, dialect.schema_words, unions=dialect.unions)
     written = inliner.flatten({**schema, "type": "object"}, frozenset(), 0)
     written.setdefault("properties", {})
@@ -59,8 +57,8 @@ def write_schema(schema: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
 
 
 class _Inliner:
-    """One schema being flattened; `root` is where its references lead. A schema inside itself is
-    any object. A choice stays one with `unions`, else it becomes one schema that takes each.
+    """Flattens one schema. `root` is what references point into. A recursive schema becomes any
+    object. Without `unions`, a choice becomes one schema that accepts each option.
     """
 
     def __init__(
@@ -72,9 +70,7 @@ class _Inliner:
         self._nodes = 0
 
     def flatten(self, schema: object, inside: frozenset[str], depth: int) -> dict[str, Any]:
-        """This schema, flat; `inside` are the references that led here, `depth` counts the schemas
-        around it.
-        """
+        """The schema, flat. `inside` has the references that led here."""
         self._nodes += 1
         if not isinstance(schema, Mapping) or self._nodes > MAX_NODES or depth > MAX_DEPTH:
             return {"type": "string"}
@@ -111,8 +107,8 @@ class _Inliner:
         inside: frozenset[str],
         depth: int,
     ) -> dict[str, Any]:
-        """A choice between several schemas. What stands beside it holds in each of them; if that
-        has a type of its own, the options only narrow it, and they are merged.
+        """A choice between schemas. Sibling keywords apply to each option; if they include a type,
+        the options only narrow it, and are merged.
         """
         notes = {word: value for word, value in beside.items() if word in NOTES}
         rest = {word: value for word, value in beside.items() if word not in NOTES}
@@ -148,9 +144,7 @@ class _Inliner:
     def _resolve(
         self, schema: Mapping[str, Any], inside: frozenset[str]
     ) -> tuple[dict[str, Any], frozenset[str], list[Mapping[str, Any]]]:
-        """The schema with what it refers to or combines laid under it, its own words winning; and
-        the options, if it is a choice between several.
-        """
+        """The schema with references and `allOf` merged, and the options of a choice."""
         flat = dict(schema)
         options: list[Mapping[str, Any]] = []
         while not flat.keys().isdisjoint({"$ref", "allOf", *CHOICES}):
@@ -184,7 +178,7 @@ class _Inliner:
         return flat, inside, options
 
     def _look_up(self, reference: str) -> object:
-        """The place a reference inside the same schema leads to; nothing, for any other."""
+        """What a reference within the same schema points to; nothing for others."""
         node: object = self._root
         if not reference.startswith("#"):
             return {}
@@ -198,7 +192,7 @@ class _Inliner:
 
 
 def _lay_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, `over` winning; of properties and required ones the union."""
+    """Both schemas, `over` winning; properties and required names are united."""
     laid = {**under, **over}
     if isinstance(mine := over.get("properties"), Mapping) and isinstance(
         its := under.get("properties"), Mapping
@@ -212,7 +206,7 @@ def _lay_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
 
 
 def _of_kind(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An option of a list of types, with those of the values that are of this one."""
+    """An option for one type of a list, with the enum values of that type."""
     values = schema.get("enum")
     if not isinstance(values, list):
         return {"type": kind}
@@ -220,8 +214,8 @@ def _of_kind(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _merged(flats: list[dict[str, Any]]) -> dict[str, Any]:
-    """One flat schema for what fits any of these: of objects all properties, of which those are
-    required that all require; a text if one is a text, since anything can be written as one.
+    """One flat schema for all of these: objects get all properties, required if required in all;
+    text if one is text, because anything can be written as text.
     """
     first = flats[0]
     if len(flats) == 1:
@@ -266,7 +260,7 @@ def _merged_objects(flats: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _unlike(values: Iterable[Any]) -> list[Any]:
-    """The values without repetitions, in their order."""
+    """The values without duplicates, in order."""
     unlike: list[Any] = []
     for value in values:
         if value not in unlike:
@@ -279,9 +273,7 @@ def _is_something(choice: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """The one type: of a list the first that is not null, else what the other words tell; a string
-    in the end.
-    """
+    """The type: the first that is not null, else inferred from other keywords, else string."""
     given = schema.get("type")
     for kind in given if isinstance(given, list) else (given,):
         if isinstance(kind, str) and kind in TYPES:
@@ -305,17 +297,14 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 STRANGE = re.compile(r"[^A-Za-z0-9]+")
-MAX_WORDS = 48  # characters of the name that stay readable; with the mark the whole is at most 62
+MAX_WORDS = 48  # characters of the name that are kept; with the digest at most 62
 
-# What models put around a name that they were given: the namespace of their training, a token of
-# their template.
+# What models add around a given name: a namespace from training, or a template token.
 AROUND = re.compile(r"^(?:functions|tools|default_api)[.:]|(?:<\||:\d+$).*$", re.DOTALL)
 
 
 def write_name(name: str) -> str:
-    """The name as every vendor takes it; names of another alphabet, MCP's for example, keep what
-    they can of theirs.
-    """
+    """The name in every vendor's alphabet; foreign names keep what they can."""
     if NAME.fullmatch(name):
         return name
     words = STRANGE.sub("_", name).strip("_")[:MAX_WORDS]
@@ -323,23 +312,20 @@ def write_name(name: str) -> str:
 
 
 def names_back(tools: Iterable[ToolSpec]) -> dict[str, str]:
-    """Written name -> ours, for the tools of a request."""
+    """Maps written names back to ours."""
     return {write_name(tool.name): tool.name for tool in tools}
 
 
 def read_name(name: str, back: Mapping[str, str]) -> str:
-    """The tool that an answer's name means: exactly, or without what models are known to put around
-    it; else itself.
-    """
+    """The tool meant by an answer's name: exact, or without known additions; else unchanged."""
     if name in back:
         return back[name]
     return back.get(AROUND.sub("", name), name)
 
 
 def write_id(identity: str, name: str, index: int, taken: Iterable[str], dialect: Dialect) -> str:
-    """The id as this vendor takes it, and none of those that the same step has taken.
-
-    `name` is the call's written name, `index` its place among all calls of the transcript, from 0.
+    """The id in this vendor's alphabet, different from the step's other ids. `name` is the written
+    name, `index` the call's position in the transcript, from 0.
     """
     fits = re.compile(dialect.ids)
     seed, written = identity, identity

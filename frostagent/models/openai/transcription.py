@@ -1,4 +1,4 @@
-"""Speech to text, by any server that speaks `/audio/transcriptions`. One attempt, bounded."""
+"""Speech to text with a server that implements `/audio/transcriptions`. One attempt."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ NOT_TOLD = Usage()
 
 
 class Transcription:
-    """Asks for the words in a sound. `api_key` may be empty; `seconds` are for one request, `name`
-    is model and host.
-    """
+    """Transcribes audio. `api_key` may be empty; `seconds` limits one request."""
 
     def __init__(
         self,
@@ -41,7 +39,7 @@ class Transcription:
         self._seconds = seconds
 
     async def __call__(self, wav: bytes) -> Dictation:
-        """The words in a wav. Raises MediaError, which repeats nothing of what a server said."""
+        """Transcribe a WAV file. Raises MediaError, which never quotes the server."""
         form = aiohttp.FormData()
         form.add_field("file", wav, filename="voice.wav", content_type="audio/wav")
         form.add_field("model", self._model)
@@ -62,7 +60,7 @@ class Transcription:
                     body += chunk
                     if len(body) > MAX_ANSWER:
                         raise _unheard("STT_BASE_URL answers without end", took=NOT_TOLD)
-        except (aiohttp.ClientError, OSError) as error:  # OSError holds TimeoutError
+        except (aiohttp.ClientError, OSError) as error:  # OSError includes TimeoutError
             why = f"nobody listened to it ({type(error).__name__})"
             took = NOT_TOLD if isinstance(error, TimeoutError) else None
             raise _unheard(why, took=took) from error
@@ -82,7 +80,7 @@ def _unheard(why: str, *, took: Usage | None = None) -> MediaError:
 
 
 def _usage_in(answer: Mapping[str, object]) -> Usage | None:
-    """The tokens it took; None where none are told, as by models that are paid by the second."""
+    """The tokens used; None if not reported, as by models billed per second."""
     match answer.get("usage"):
         case {"input_tokens": int(heard), "output_tokens": int(said)} if heard > 0 <= said:
             return Usage(heard, said)

@@ -1,4 +1,4 @@
-"""Text and JSON as vendors send them: halves of characters, and JSON that is none to the letter."""
+"""Repairs vendors' text and JSON: lone surrogates, and JSON that is not quite valid."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import orjson
 
 
 def repair_text(text: str) -> str:
-    """The text with halves of a character that came in two deltas joined, and lone halves replaced
-    (2.18, 6.18).
-    """
+    """The text with split surrogate pairs joined and lone halves replaced (2.18, 6.18)."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -20,7 +18,7 @@ def repair_text(text: str) -> str:
 
 
 def to_json(value: object) -> str:
-    """JSON of what a vendor sent; what does not fit the letter of JSON is escaped, not lost."""
+    """JSON of a vendor's value; what strict JSON cannot hold is escaped, not lost."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -28,12 +26,12 @@ def to_json(value: object) -> str:
 
 
 def read_json(data: bytes) -> Any:
-    """JSON as vendors write it. Raises ValueError."""
+    """Parse JSON as vendors write it. Raises ValueError."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        # Half an emoji as an escape, NaN, raw control characters: not JSON to the letter, but no
-        # reason to lose a turn.
+        # Escaped half emoji, NaN, raw control characters: invalid JSON, but no reason to lose a
+        # turn.
         try:
             return json.loads(data.decode("utf-8", "replace"), strict=False)
         except RecursionError as error:
@@ -41,7 +39,7 @@ def read_json(data: bytes) -> Any:
 
 
 def short_word(value: object, *, strip: bool = True) -> str:
-    """The value where it is text, else nothing."""
+    """The value if it is text, else an empty one."""
     if not isinstance(value, str):
         return ""
     return value.strip() if strip else value

@@ -1,7 +1,7 @@
-"""Domain <-> wire: a `ModelRequest` as the body of a request, an `RawAnswer` as a `Completion`.
+"""Writes a `ModelRequest` as a request body, and reads a `RawAnswer` as a `Completion`.
 
-The body is the intersection of what every vendor takes (vendors.md section 9): no tool choice but
-`none`, no sampling, no limits.
+The body has only what every vendor accepts (vendors.md section 9): no tool choice but `none`, no
+sampling, no limits.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from frostagent.types.messages import (
     UserMessage,
 )
 
-MAX_COUNT = 2**53  # more is no count of tokens, and no database could hold it
-TICKS = 1e10  # ticks in a US dollar, as xAI counts
+MAX_COUNT = 2**53  # larger counts are nonsense, and no database could store them
+TICKS = 1e10  # ticks per US dollar, for xAI
 
 FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
     "stop": FinishReason.STOP,
@@ -67,7 +67,7 @@ FINISHES: Mapping[str, FinishReason | type[ModelError]] = {
 
 COMPLETE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.UNKNOWN})
 
-LARGEST = sys.float_info.max  # a whole number may be longer, and is no figure
+LARGEST = sys.float_info.max  # an integer may be larger, and is no count
 
 CACHED = (
     "prompt_cache_hit_tokens",
@@ -77,7 +77,7 @@ CACHED = (
 )
 
 
-# --- domain -> wire -------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def write_request(
@@ -88,10 +88,8 @@ def write_request(
     stream_options: bool,
     response_format: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The body of the request, as JSON; its history is prepared here, so that none leaves as it
-    came.
-
-    `stream_options` asks for the usage at the end of the stream.
+    """The request body as JSON, with its history prepared. `stream_options` asks for the usage at
+    the end of the stream.
     """
     prepared: list[Message] = []
     if (messages := write_plain(request.messages)) is None:
@@ -120,7 +118,7 @@ def write_request(
 
 @lru_cache(maxsize=64)
 def _write_tools(tools: tuple[ToolSpec, ...], dialect: Dialect) -> orjson.Fragment:
-    """The tools as JSON; a bot offers the same ones in every request."""
+    """The tools as JSON; cached, because a bot offers the same ones in every request."""
     return orjson.Fragment(
         orjson.dumps([_scrub(_write_tool(tool, dialect)) for tool in prepare_tools(tools, dialect)])
     )
@@ -142,10 +140,11 @@ def _tools_of(messages: Iterable[Message]) -> tuple[ToolSpec, ...]:
 
 
 def write_plain(messages: Sequence[Message]) -> list[dict[str, Any]] | None:
-    """The messages of a history in which nothing is to be prepared, as in nearly all: words alone,
-    of a user and the model in turn, the user first and last. None for any other.
+    """A simple history as it is: text only, user and assistant alternating, the user first and
+    last. None for any other.
 
-    A history is long and written anew in each request: class patterns take twice the time.
+    Most histories are simple, long, and written anew for each request: class patterns take twice as
+    long.
     """
     bodies: list[dict[str, Any]] = []
     texts: list[str] = []
@@ -168,7 +167,6 @@ def write_plain(messages: Sequence[Message]) -> list[dict[str, Any]] | None:
 
 
 def _write_message(message: Message, dialect: Dialect) -> dict[str, Any]:
-    """A message of any kind."""
     match message:
         case UserMessage():
             content = _write_parts(message) if message.images else message.text
@@ -200,9 +198,7 @@ def _write_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _write_reasoning(reasoning: Reasoning | None, dialect: Dialect) -> dict[str, Any]:
-    """The reasoning that goes back, under its vendor's field; what may is decided in
-    `prepare_history`.
-    """
+    """The reasoning under its vendor's field; `prepare_history` decides what is sent."""
     if reasoning is None:
         return {}
     match dialect.reasoning:
@@ -228,9 +224,7 @@ def _write_tool(tool: ToolSpec, dialect: Dialect) -> dict[str, Any]:
 
 
 def _encode(body: dict[str, Any]) -> bytes:
-    """JSON; where it cannot be written, without the halves of characters in it, which chats
-    bring (6.18).
-    """
+    """JSON; if that fails, without the lone surrogates that chats contain (6.18)."""
     try:
         return orjson.dumps(body)
     except TypeError:
@@ -238,7 +232,7 @@ def _encode(body: dict[str, Any]) -> bytes:
 
 
 def _scrub(value: Any) -> Any:
-    """The JSON without what breaks servers, NUL and halves of characters (6.18)."""
+    """The value without NUL and lone surrogates, which break servers (6.18)."""
     match value:
         case str():
             return repair_text(value.replace("\0", ""))
@@ -250,7 +244,7 @@ def _scrub(value: Any) -> Any:
             return value
 
 
-# --- wire -> domain -------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def read_answer(
@@ -262,15 +256,13 @@ def read_answer(
     new_id: Callable[[], str],
     first_token: float | None = None,
 ) -> Completion:
-    """The answer to that request in our words. `new_id` makes ids for calls without one, or with
-    another's. An answer that was to be JSON and is stays as it is: nothing leaked into it.
+    """The answer to that request. `new_id` makes ids for calls without their own one. A valid JSON
+    answer to a request for JSON is unchanged.
 
-    `first_token` is in seconds from the request to the first piece of the answer, where that is
-    known.
-
-    Raises ModelError where the finish reason says that this is no answer (1.8), ModelTransport for
-    an empty answer that does not say why it ended (1.7), ToolUseFailed where all there is are calls
-    without a name (4.7), or a call that was written as text and cannot be taken as one (4.4).
+    `first_token` is the time in seconds from the request to the first piece of the answer, if
+    known. Raises ModelError if the finish reason means failure (1.8), ModelTransport for an empty
+    answer without a reason (1.7), ToolUseFailed for calls without a name (4.7) or a call written as
+    unusable text (4.4).
     """
     finish = _read_finish(answer)
     is_value = request.answer_schema is not None and _is_object(answer.text)
@@ -311,7 +303,7 @@ def read_answer(
 
 
 def _is_object(text: str) -> bool:
-    """Whether it is a JSON object, and nothing else: what its texts are like is the asker's."""
+    """Whether the text is exactly a JSON object, whose strings are then not filtered."""
     try:
         return isinstance(orjson.loads(text), dict)
     except ValueError:
@@ -319,7 +311,7 @@ def _is_object(text: str) -> bool:
 
 
 def _said(text: str, request: ModelRequest) -> str:
-    """The text without marks of citation, but for those that somebody wrote."""
+    """The text without citation marks, except those that users wrote."""
     if not has_citations(text):
         return text
     asked = [one.text for one in request.messages if isinstance(one, UserMessage)]
@@ -327,7 +319,7 @@ def _said(text: str, request: ModelRequest) -> str:
 
 
 def known_names(request: ModelRequest) -> frozenset[str]:
-    """All that tools are called by in the request: those offered, and those that were."""
+    """All tool names in the request: those offered, and those called."""
     names = [tool.name for tool in request.tools]
     for message in request.messages:
         if isinstance(message, AssistantMessage):
@@ -336,7 +328,7 @@ def known_names(request: ModelRequest) -> frozenset[str]:
 
 
 def _given(request: ModelRequest) -> tuple[str, ...]:
-    """The words of others than the model in a request: repeating it is quoting, not calling."""
+    """The text of others than the model in a request: repeating it is quoting, not calling."""
     said: list[str] = []
     for message in request.messages:
         if isinstance(message, UserMessage):
@@ -347,9 +339,7 @@ def _given(request: ModelRequest) -> tuple[str, ...]:
 
 
 def _read_finish(answer: RawAnswer) -> FinishReason:
-    """The meaning of the finish reason; where a gateway tells the native one as well, that may say
-    it was a failure.
-    """
+    """The finish reason's meaning. A gateway's native reason may reveal a failure."""
     finish = FinishReason.UNKNOWN
     for reason in (answer.native_finish_reason, answer.finish_reason):
         meaning = (
@@ -364,9 +354,7 @@ def _read_finish(answer: RawAnswer) -> FinishReason:
 def _read_calls(
     answer: RawAnswer, tools: tuple[ToolSpec, ...], new_id: Callable[[], str]
 ) -> tuple[ToolCall, ...]:
-    """The calls that name a tool, each with our name of it and an id of its own (2.10, 2.14, 4.6,
-    4.7).
-    """
+    """The named calls, with our tool names and unique ids (2.10, 2.14, 4.6, 4.7)."""
     raw = answer.tool_calls or ((answer.function_call,) if answer.function_call else ())
     if not raw:
         return ()
@@ -384,9 +372,7 @@ def _read_calls(
 
 
 def _read_reasoning(answer: RawAnswer, origin: Origin) -> Reasoning | None:
-    """The thoughts, and whose the answer is where fields of its calls may have to go back
-    (section 5).
-    """
+    """The reasoning, with its owner if fields of calls may be sent back (section 5)."""
     owned = answer.tool_calls and any(call.extras for call in answer.tool_calls)
     if not (answer.reasoning or answer.reasoning_details or owned):
         return None
@@ -400,9 +386,7 @@ def _read_reasoning(answer: RawAnswer, origin: Origin) -> Reasoning | None:
 
 
 def read_usage(usage: Mapping[str, Any]) -> Usage:
-    """Tokens under whichever names a vendor counts them (section 8); what is missing or null counts
-    as 0.
-    """
+    """Token counts under any vendor's names (section 8); missing ones are 0."""
     return Usage(
         prompt=_count(usage, "prompt_tokens"),
         completion=_count(usage, "completion_tokens"),
@@ -415,7 +399,7 @@ def read_usage(usage: Mapping[str, Any]) -> Usage:
 
 
 def _count(figures: object, *names: str) -> int:
-    """The first of the figures of these names that is more than 0."""
+    """The first of these counts that is more than 0."""
     if isinstance(figures, dict):
         for name in names:
             if (value := figures.get(name)) and _is_figure(value) and value >= 1:
@@ -424,7 +408,7 @@ def _count(figures: object, *names: str) -> int:
 
 
 def _read_cost(usage: Mapping[str, Any]) -> float | None:
-    """US dollars, where a vendor says them."""
+    """The cost in US dollars, if reported."""
     cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
     if cost is None and ticks is None:
         return None
@@ -436,5 +420,5 @@ def _read_cost(usage: Mapping[str, Any]) -> float | None:
 
 
 def _is_figure(value: object) -> TypeGuard[int | float]:
-    """Whether it can be counted with; vendors send null, NaN and negative numbers too."""
+    """Whether it is a usable number; vendors also send null, NaN and negative ones."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST

@@ -1,13 +1,12 @@
-"""The grammar of calls that a model wrote as text: what stands between the marks of a family.
+"""Parses calls that a model wrote as text: what stands between the marks of a family.
 
-Families differ in their marks and share their bodies, so there is one reader for all. A body is
-JSON; or elements (`<invoke name="f">`, `<function=f>`, `<f>`) whose children are the arguments; or
-a name with its arguments behind it, as JSON, Python, Gemma's notation or keys and values. What does
-not fit to the letter is no call.
+Families differ in their marks and share their bodies, so one parser suffices. A body is JSON; or
+elements (`<invoke name="f">`, `<function=f>`, `<f>`) with arguments as children; or a name followed
+by arguments as JSON, Python, Gemma's notation or keys and values. Anything else is not a call.
 
-Some models write calls without any mark: in the form of ReAct, as a tool's name before its
-arguments, in Python, or as the bare name of silence (`Unmarked`). Only the name of an offered tool
-makes them calls; the like with any other name is somebody's text. A silence is never a quotation.
+Some models write calls without marks: ReAct, a tool's name before its arguments, Python, or the
+bare name of silence (`Unmarked`). Only an offered tool's name makes it a call; with other names it
+is text. Silence is never a quotation.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ EDGE = r"[|｜]"
 GAP = r"[_▁]"
 NAMESPACE = r"(?:[A-Za-z][\w.-]{0,20}:)?"
 PREFIX = rf"(?:{BAR}DSML{BAR})?{NAMESPACE}"
-"""What families put before the name of a tag: a token, a namespace."""
+"""What families put before a tag's name: a token, a namespace."""
 
 # --- the words of all families --------------------------------------------------------------------
 
@@ -43,7 +42,7 @@ CALLERS = frozenset({
     "tool_calls", "tool_use", "tool_request", "toolcall", "toolcalls",
     "longcat_tool_call", "use_tool", "call_tool", "call", "calls", "tools", "toolscall",
 })  # fmt: skip
-"""Tags around a call, or around several; with an attribute from `NAMERS` it is that tool's."""
+"""Tags around one or more calls; an attribute from `NAMERS` names the tool."""
 
 NAMERS = ("name", "tool", "tool_name", "function", "function_name")
 FIELDS = frozenset({"parameter", "param", "argument", "arg", "field"})
@@ -81,14 +80,14 @@ GEMMA = re.compile(
 )
 GEMMA_SIGN = ("<escape>", '<|"|>')
 PLAIN_WORD = re.compile(r"[a-z]+")
-"""A name that may be a tag of any markup."""
+"""A name that could be a tag of any markup."""
 
 PRINTED = re.compile(r"print\s*\((.*)\)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """`<tag name="...">inner</tag>`; its namespace does not count."""
+    """`<tag name="...">inner</tag>`; its namespace is ignored."""
 
     tag: str
     attributes: Mapping[str, str]
@@ -99,7 +98,7 @@ class Element:
 
 
 def read_calls(body: str, tools: Tools) -> Written:
-    """The calls of a body, whichever form it has. Raises ValueError for anything else."""
+    """The calls in a body of any form. Raises ValueError for anything else."""
     body = body.strip()
     if body.startswith(("{", "[")):
         return _read_json_rows(body)
@@ -109,9 +108,7 @@ def read_calls(body: str, tools: Tools) -> Written:
 
 
 def read_python(text: str, tools: Tools) -> Written | None:
-    """Calls with values that are written out, in the order of the tool's where they have no
-    names; None for anything else.
-    """
+    """Python calls with literal values; positional ones follow the tool's order."""
     calls: Written = []
     try:
         body = ast.parse(text, mode="eval").body
@@ -137,7 +134,7 @@ def read_python(text: str, tools: Tools) -> Written | None:
 
 
 def fits(name: str, arguments: Mapping[str, Any], tools: Tools) -> bool:
-    """Whether the tool has all of these arguments, and needs no other."""
+    """Whether the tool has all of these arguments, and requires no others."""
     schema = tools[name].parameters
     return (
         arguments.keys() <= properties(tools[name]).keys()
@@ -151,7 +148,7 @@ def properties(tool: ToolSpec | None) -> Mapping[str, Any]:
 
 
 def only_text(words: str, tool: ToolSpec | None) -> dict[str, Any] | None:
-    """Words as the argument of a tool that takes one text; None for any other tool."""
+    """Text as the argument of a tool that takes one text; None for any other tool."""
     fields = properties(tool)
     keys = (tool.parameters.get("required") if tool else None) or list(fields)
     is_text = len(keys) == 1 and fields.get(keys[0], {}).get("type") == "string"
@@ -186,7 +183,7 @@ def read_json(body: str) -> Written:
 
 
 def _read_json_rows(body: str) -> Written:
-    """JSON, or several objects of it with semicolons or lines between."""
+    """JSON, or several objects separated by semicolons or newlines."""
     try:
         return read_json(body)
     except orjson.JSONDecodeError:
@@ -195,10 +192,10 @@ def _read_json_rows(body: str) -> Written:
 
 
 def as_object(arguments: object) -> dict[str, Any]:
-    """Arguments as an object, which may be JSON of one. Raises ValueError."""
+    """Arguments as an object, possibly encoded as JSON. Raises ValueError."""
     value = orjson.loads(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(value, dict):
-        raise ValueError("arguments are no object")  # noqa: TRY004  # what came is wrong, not what we passed
+        raise ValueError("arguments are no object")  # noqa: TRY004  # the input is wrong, not the argument
     return value
 
 
@@ -225,7 +222,7 @@ def _read_named(body: str, tools: Tools) -> Written:
 
 
 def read_arguments(body: str, name: str, tools: Tools) -> dict[str, Any]:
-    """The arguments of this tool, in whichever form. Raises ValueError."""
+    """The arguments of this tool, in any form. Raises ValueError."""
     body = body.strip()
     if not body:
         return {}
@@ -259,7 +256,7 @@ def read_arguments(body: str, name: str, tools: Tools) -> dict[str, Any]:
 
 
 def _as_json(found: re.Match[str]) -> str:
-    """A text or a key of Gemma's notation, as JSON has it."""
+    """A text or key of Gemma's notation as JSON."""
     text = next(group for group in found.groups() if group is not None)
     if found[3] is not None and text in {"true", "false", "null"}:
         return text
@@ -267,7 +264,7 @@ def _as_json(found: re.Match[str]) -> str:
 
 
 def typed(pairs: list[tuple[str, str]], name: str, tools: Tools) -> dict[str, Any]:
-    """Arguments that came as text: JSON, except where the tool wants text."""
+    """Arguments that came as text: parsed as JSON, unless the tool takes text."""
     known = properties(tools.get(read(name, tools)))
     return {
         key.strip(): value
@@ -278,7 +275,7 @@ def typed(pairs: list[tuple[str, str]], name: str, tools: Tools) -> dict[str, An
 
 
 def read(name: str, tools: Tools) -> str:
-    """Which of the tools the name means; itself where none."""
+    """The tool that the name means; the name itself if none."""
     return read_name(name, {one: one for one in tools})
 
 
@@ -293,7 +290,7 @@ def _json_or_text(value: str) -> Any:
 
 
 def _read_elements(body: str, tools: Tools) -> Written:
-    """Elements that each are a call, or hold some; or the name of one and its arguments."""
+    """Elements that are or contain calls, or an element with a name followed by its arguments."""
     elements = list(_elements(body))
     match elements:
         case [Element(tag=tag, inner=name), *rest] if (
@@ -332,10 +329,10 @@ def _read_element(one: Element, tools: Tools) -> Written:
 
 
 def _elements(text: str) -> Iterator[Element]:
-    """The elements of a text that is nothing else. Raises ValueError.
+    """The elements of a text that has nothing else. Raises ValueError.
 
-    One after another, so that the first without an end ends it: looking for a later one takes
-    quadratic time. Only a function may end with what is around it.
+    The first unclosed element ends parsing: searching for a later end takes quadratic time. Only a
+    function may end with its container.
     """
     text = text.strip()
     at = 0
@@ -368,8 +365,8 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _read_entries(body: str) -> Written:
-    """Names and JSON between marks; an older form has the kind first and the JSON in a fence behind
-    the name.
+    """Names and JSON between marks. In an older form, the kind comes first, and the JSON is in a
+    fence after the name.
     """
     calls: Written = []
     for name, rest in _rows(ENTRY, body):
@@ -379,9 +376,8 @@ def _read_entries(body: str) -> Written:
 
 
 def _rows(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
-    """Every match of the pattern in a text of nothing else, as its two groups. Raises ValueError.
-
-    One after another, as elements are read.
+    """The two groups of every match, in a text that has nothing else. Raises ValueError.
+    Consecutive, like `_elements`.
     """
     text = text.strip()
     at = 0
@@ -402,7 +398,7 @@ CLOSE = r"[\]】)）>」\"'”*_/.。!]"
 ALONE = rf"{OPEN}{{0,3}}{SILENT}{CLOSE}{{0,4}}(?:</{SILENT}>)?"
 SAID = r"[\n。.!?！？…)）”\"~]\n"  # the end of a sentence: a list of names is an answer
 
-# Where such a call may begin; to be used with re.MULTILINE.
+# Where such a call may begin; use with re.MULTILINE.
 BEGINNING = (
     rf"(?P<action>^[ \t*]*(?:Action|✿FUNCTION✿)[ \t*]*[:：][ \t*`]*(?P<acted>{WORD}))"
     rf"|(?P<named>^[ \t]*(?P<called>{WORD})[ \t]*+\(?[ \t]*+(?=\{{\s*(?:[\"'}}]|\Z)))"
@@ -411,9 +407,9 @@ BEGINNING = (
 )
 SILENT_WHOLE = re.compile(rf"`{{0,3}}\n?{ALONE}\n?`{{0,3}}")
 PYTHON = re.compile(rf"\[?\s*{WORD}\((?!\s*\{{).*\)\s*\]?", re.DOTALL)
-ENDING = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"  # that ends an answer
+ENDING = r"(?:</s>|<[|｜][\w▁]{1,40}[|｜]>)"  # a token that ends an answer
 ENDINGS = re.compile(rf"(?:{ENDING}\s{{0,8}}){{1,4}}\Z")
-MAX_PYTHON = 4096  # characters of a text that is looked at as Python
+MAX_PYTHON = 4096  # characters of a text that may be Python
 INPUT = re.compile(r"[ \t*`]*+\n\s*+(?:\**(?:Action[ _]?Input|✿ARGS✿)[ \t*]*[:：][ \t*]*+|(?=\{))")
 FENCE = re.compile(r"\s*+(?:```(?:json)?\s*+|`)")
 END = re.compile(r"[ \t]*+\)?[ \t]*+(?:\s*+```|`)?")
@@ -423,23 +419,23 @@ ANSWERED = (
     r"\s*+\**(?:Observation|Thought|Action|Final Answer|✿(?:RESULT|RETURN|FUNCTION)✿)\**\s*[:：]"
 )
 GOES_ON = re.compile(ANSWERED)
-# A line of prose may end behind a name; behind that of silence there is none.
+# A line of prose may end after a tool's name, but not after silence.
 BESIDE = re.compile(
     r"(?=\()|[ \t*`]*+(?=[\[{]"
     rf"|(?:\s*+{ENDING}){{0,4}}\s*+\Z|\n(?:{ANSWERED}|\s*+(?:```(?:json)?\s*+|`)\(?\{{))"
 )
 BARE = re.compile(r"[ \t*`]*+$", re.MULTILINE)
-ASKED = "action:"  # whoever asks how that is written is answered
+ASKED = "action:"  # users who ask about this notation get an answer
 NOTHING = frozenset({"", "none", "null", "{}"})
 JSON = JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
 class Unmarked:
-    """Such a call from `start` to `end`; `calls` is None where its arguments cannot be read, and
-    it is not `is_closed` where the text ends before it does, or goes on as if it had been answered.
+    """An unmarked call from `start` to `end`. `calls` is None for unreadable arguments.
 
-    Who wrote its `sign` is told of it, where it has one: in place of the call itself.
+    It is not `is_closed` if the text ends early, or continues as if the call had been answered. It
+    is a quotation if someone wrote its `sign` (None: the call itself).
     """
 
     start: int
@@ -450,13 +446,13 @@ class Unmarked:
 
 
 def without_tokens(text: str) -> str:
-    """The text without the tokens of a template that end it, and without blanks around it."""
+    """The text without whitespace and template tokens at its end."""
     text = text.strip()
     return ENDINGS.sub("", text, count=1).strip() if text.endswith(">") else text
 
 
 def read_whole(text: str, tools: Mapping[str, ToolSpec]) -> Unmarked | None:
-    """What the text is where it is nothing else: silence, or a line of Python."""
+    """A text that is only silence, or a line of Python; else None."""
     words = without_tokens(text)
     if SILENT_WHOLE.fullmatch(words):
         return Unmarked(0, len(text), [(SILENCE, {})], sign="")
@@ -469,7 +465,7 @@ def read_whole(text: str, tools: Mapping[str, ToolSpec]) -> Unmarked | None:
 def read_found(
     text: str, found: re.Match[str], names: Collection[str], tools: Mapping[str, ToolSpec]
 ) -> Unmarked | None:
-    """The call that so begins, by one of these `names`; None where it is none."""
+    """The call that begins here, to one of these `names`; else None."""
     if found["silence"]:
         return Unmarked(found.start(), found.end(), [(SILENCE, {})], sign=found["spoken"] or "")
     known = {name: name for name in (*names, *tools)}
@@ -522,7 +518,7 @@ def _read_action(
 
 
 def _json_at(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
-    """The object that begins here, and its end; None, and that of the text, where it has none."""
+    """The object at this place, and its end; None and the end of the text if it is invalid."""
     try:
         end = JSON.raw_decode(text, at)[1]
         return orjson.loads(text[at:end]), end
@@ -531,7 +527,7 @@ def _json_at(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
 
 
 def _only(words: str, tool: ToolSpec | None) -> dict[str, Any] | None:
-    """Words that are given to a tool which takes one text."""
+    """Text as the argument of a tool with one text; {} for an empty one."""
     if words.lower() in NOTHING:
         return {}
     return only_text(words, tool)
