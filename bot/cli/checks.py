@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
-from unicodedata import east_asian_width
 
+from bot.cli.layout import columns
 from bot.core.language import CATALOGUE
 from frostagent.text.language import Bilingual, Language, Phrase, bilingual
 from frostagent.types.errors import Problem
@@ -125,9 +125,7 @@ def to_json(checks: Collection[Check]) -> str:
 
 def to_text(checks: Collection[Check], tongue: Language = Language.ENGLISH) -> str:
     """A line for each check, in columns, the fix behind what is wrong."""
-    rows = [_row(check, tongue) for check in checks]
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)][:-1]
-    return "\n".join("  ".join([*map(_padded, row, widths), row[-1]]) for row in rows)
+    return columns([_row(check, tongue) for check in checks])
 
 
 def exit_code(checks: Collection[Check]) -> int:
@@ -153,12 +151,3 @@ def _row(check: Check, tongue: Language) -> tuple[str, str, str]:
         outcome, name = str(check.outcome), check.name
         words = ". ".join(filter(None, (check.said, check.fix)))
     return outcome, name, " ".join(words.split())
-
-
-def _width(text: str) -> int:
-    """How many columns of a terminal it takes."""
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))

@@ -17,6 +17,7 @@ import typer
 from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, console, reload, status, stop
+from bot.cli.help import Command, Group, usage_error
 from bot.cli.journal_commands import backup, export, forget, restore, runs_list, runs_show
 from bot.cli.process import (
     ENV_FILE,
@@ -25,18 +26,24 @@ from bot.cli.process import (
     configure,
     described,
     exit_with,
+    fail,
     language,
     log_to_file,
     run_until_stopped,
+    say,
     serve,
     tell,
 )
+from bot.core.language import CATALOGUE
 from bot.runtime.loop import exit_process
 from config.loading import is_configured
-from frostagent.text.language import Bilingual
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 
 TOKEN_BYTES = 16
+STOPPED: Final = Phrase("已中止。", "Stopped.")
+NOTHING_WRITTEN: Final = Phrase("\n没有写入任何文件。", "\nNothing was written.")
+CATALOGUE.register(__name__, globals())
 
 
 def main() -> None:
@@ -44,7 +51,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # Windows' code pages have no letters of others
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        fail(STOPPED)
+    except typer.TyperException as error:
+        tell(usage_error(error, language()))
+        raise SystemExit(error.exit_code) from None
+    raise SystemExit(code)
 
 
 def print_version(wanted: bool) -> None:
@@ -256,7 +270,7 @@ def setup(
     except ConfigError as error:
         exit_with(error)
     except (typer.Abort, KeyboardInterrupt):
-        tell("\n没有写入任何文件 Nothing was written.")
+        say(NOTHING_WRITTEN)
         raise SystemExit(INTERRUPTED) from None
     raise SystemExit(not written)
 
@@ -484,10 +498,10 @@ def group(
     """Commands under one name; the callback is what that name does alone, unless it needs one of
     them.
     """
-    made = typer.Typer()
+    made = typer.Typer(cls=Group)
     made.callback(invoke_without_command=not needs_command)(callback)
     for name, command in commands.items():
-        made.command(name)(command)
+        made.command(name, cls=Command)(command)
     return made
 
 
@@ -523,7 +537,7 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode="markdown",  # the others keep the line breaks of docstrings
+        cls=Group,
     )
     made.callback(invoke_without_command=True)(default)
     for name, command in COMMANDS.items():
@@ -531,7 +545,7 @@ def build_app() -> typer.Typer:
             made.add_typer(command, name=name)
         else:  # in an app of its own: else `--help` has all commands before the groups
             alone = typer.Typer()
-            alone.command(name, hidden=name in HIDDEN)(command)
+            alone.command(name, cls=Command, hidden=name in HIDDEN)(command)
             made.add_typer(alone)
     return made
 

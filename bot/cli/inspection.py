@@ -13,7 +13,8 @@ from adapters.fetching.client import HttpxWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
 from bot.build import build_media_folder, owners_language, sent_media_client
 from bot.chat_models import ChatModels
-from bot.cli.past_runs import columns, to_json
+from bot.cli.layout import columns
+from bot.cli.past_runs import to_json
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
 from bot.runtime.tool_discovery import report
 from bot.runtime.version import user_agent

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from bot.cli.checks import Check, ok, warning
 from bot.cli.inspection import Ask, TerminalApprover
-from bot.cli.past_runs import columns
+from bot.cli.layout import columns
 from bot.core.language import CATALOGUE
 from bot.mcp_servers import ServerStatus, build_server, describe
 from config.mcp_servers import ServerRow, read_servers

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing
 from datetime import datetime
 from itertools import islice
@@ -21,6 +21,7 @@ from adapters.logs.output import UNSAFE
 from adapters.storage.database import Database
 from adapters.storage.queries.export import lines_of_run, run_lines
 from adapters.traces.run_log import RunSummary, chain, interrupted, read_lines, summaries
+from bot.cli.layout import columns
 from bot.core.journal import Undelivered
 from config.settings import Settings
 from frostagent.tracing import Line
@@ -195,13 +196,6 @@ def _said(line: Line, name: str) -> str:
 
 
 # --- how it is told -------------------------------------------------------------------------------
-
-
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of texts, each column as wide as its widest; nothing in it commands a terminal."""
-    safe = [[text.translate(UNSAFE) for text in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in safe)
 
 
 def to_json(value: object) -> str:

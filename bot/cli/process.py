@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias, TypeVar
 from bot.core.language import CATALOGUE
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
 from bot.runtime.process_hardening import forget_secrets, hide_process
-from config.loading import is_chinese, load_settings, read_store_url
+from config.loading import load_settings, read_store_url, terminal_language
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
 from frostagent.text.language import Bilingual, Language, Phrase, text_in
@@ -142,8 +142,7 @@ def find_store_url() -> str:
 
 def language() -> Language:
     """The language of commands for people at this terminal."""
-    chinese = is_chinese(environ=os.environ, env_file=ENV_FILE)
-    return Language.CHINESE if chinese else Language.ENGLISH
+    return terminal_language(environ=os.environ, env_file=ENV_FILE)
 
 
 Command = TypeVar("Command", bound=Callable[..., None])

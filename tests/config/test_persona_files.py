@@ -67,12 +67,12 @@ def test_a_file_without_front_matter_is_a_prompt(tmp_path: Path) -> None:
         ("x" * (MAX_PROMPT + 1), [f"line 1: the prompt has more than {MAX_PROMPT} characters"]),
         (
             "+++\nname = 'x'\ntemperature = 3.0\n+++\nhi",
-            ["line 3: temperature: Input should be less than or equal to 2"],
+            ["line 3: temperature: must be at most 2"],
         ),
-        ("+++\n\nnmae = 'x'\n+++\nhi", ["line 3: nmae: Extra inputs are not permitted"]),
+        ("+++\n\nnmae = 'x'\n+++\nhi", ["line 3: nmae: is not a known field"]),
         (
             "+++\n[[examples]]\nuser = 'a'\nbot = 'b'\n[[examples]]\nuser = 'a'\n+++\nhi",
-            ["line 5: examples.1.bot: Field required"],
+            ["line 5: examples.1.bot: is missing"],
         ),
     ],
 )
