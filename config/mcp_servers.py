@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 
 from config import values
 from config.tables import complaints
-from frostagent.text.language import Bilingual, Language, text_in
+from frostagent.text.language import Bilingual, Language, Phrase, text_in
 from frostagent.text.masking import server_secrets
 from frostagent.types.errors import Problem
 
@@ -25,6 +25,11 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 TOP = "mcpServers"
 LARGEST = 2**20  # bytes of the file
+
+NOT_JSON = Phrase(
+    "{file} 不是正确的 JSON：第 {line} 行第 {column} 个字附近",
+    "{file} is not JSON: line {line}, column {column}",
+)
 
 
 def _check_url(url: str) -> str:
@@ -144,9 +149,7 @@ def _read(file: Path) -> tuple[dict[str, Any], list[Bilingual]]:
     except UnicodeDecodeError:
         return {}, [Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")]
     except json.JSONDecodeError as error:
-        at = f"line {error.lineno}, column {error.colno}"
-        where = f"第 {error.lineno} 行第 {error.colno} 个字附近"
-        return {}, [Bilingual(f"{shown} is not JSON: {at}", f"{shown} 不是正确的 JSON：{where}")]
+        return {}, [NOT_JSON.fill(file=shown, line=error.lineno, column=error.colno)]
     except RecursionError:
         return {}, [Bilingual(f"{shown} is not JSON", f"{shown} 不是正确的 JSON")]
     servers = data.get(TOP) if isinstance(data, dict) else None

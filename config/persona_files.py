@@ -23,6 +23,8 @@ MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md
 BUILT_IN = Path(__file__).parent / "personas"
 IN_CHECKOUT = Path("config", "personas")
 FENCE = "+++"
+NOT_TOML = Bilingual("the front matter is not TOML", "文件头不是正确的 TOML")
+UNFINISHED = Bilingual("the end comes too early", "到末尾还没写完")
 MAX_PROMPT = 50_000  # characters
 
 Name = Annotated[str, Field(min_length=1, max_length=24)]
@@ -219,11 +221,10 @@ def _not_toml(complaint: str) -> Bilingual:
     """TOML's complaint with the line of the file: the front matter begins on the second one."""
     found = re.search(r"\s*\(at line (\d+), column \d+\)$", complaint)
     if found is None:  # "(at end of document)"
-        line, words, zh = 2, complaint, "，到末尾还没写完"
-    else:
-        line, words, zh = int(found[1]) + 1, complaint[: found.start()], ""
-    what = Bilingual(f"the front matter is not TOML: {words}", f"文件头不是正确的 TOML{zh}")
-    return _at_line(line, what)
+        what = Bilingual(f"{NOT_TOML}: {complaint}", f"{NOT_TOML.zh}，{UNFINISHED.zh}")
+        return _at_line(2, what)
+    what = Bilingual(f"{NOT_TOML}: {complaint[: found.start()]}", NOT_TOML.zh)
+    return _at_line(int(found[1]) + 1, what)
 
 
 def _complaints(error: ValidationError, head: str) -> Iterator[Bilingual]:

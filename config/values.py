@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
-from frostagent.text.language import Bilingual
+from frostagent.text.language import Bilingual, Language, Phrase
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
 DOUBLE, SINGLE = "“”„‟＂〝〞", "‘’‚‛＇"
@@ -44,16 +44,22 @@ ED25519 = bytes.fromhex("302e020100300506032b657004220420")
 CHAT_PATH = "/chat/completions"
 AUDIENCES = ("everyone", "group_admin", "owner")
 MAX_CONTEXT = 100_000_000  # tokens
-SYSTEM_ZH: Final = {
-    errno.ENOENT: "没有这个文件",
-    errno.ENOTDIR: "路径里有一段不是目录",
-    errno.EISDIR: "是目录",
-    errno.EACCES: "没有权限",
-    errno.EPERM: "没有权限",
-    errno.ELOOP: "符号链接绕成了圈",
-    errno.ENAMETOOLONG: "文件名太长",
-    errno.EIO: "磁盘读写出错",
+SYSTEM: Final[Mapping[int, Phrase]] = {
+    errno.ENOENT: Phrase("没有这个文件", "No such file or directory"),
+    errno.ENOTDIR: Phrase("路径里有一段不是目录", "Not a directory"),
+    errno.EISDIR: Phrase("是目录", "Is a directory"),
+    errno.EACCES: Phrase("没有权限", "Permission denied"),
+    errno.EPERM: Phrase("没有权限", "Operation not permitted"),
+    errno.ELOOP: Phrase("符号链接绕成了圈", "Too many levels of symbolic links"),
+    errno.ENAMETOOLONG: Phrase("文件名太长", "File name too long"),
+    errno.EIO: Phrase("磁盘读写出错", "Input/output error"),
+    errno.ENOSPC: Phrase("磁盘满了", "No space left on device"),
+    errno.EROFS: Phrase("这里只能读", "Read-only file system"),
 }
+"""What the system says, by its number."""
+OTHER_NUMBER: Final = Phrase("错误号 {number}", "error {number}")
+IN_BRACKETS: Final = Phrase("（{why}）", "({why})")
+NEAR_JSON: Final = Phrase("（第 {line} 行第 {column} 个字附近）", "line {line} column {column}")
 LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
 
@@ -68,8 +74,15 @@ class Wrong(ValueError):
 
 def why_unreadable(error: OSError) -> Bilingual:
     """What the system says of a file that cannot be read, in brackets."""
-    said = str(error.strerror)
-    return Bilingual(f"({said})", f"（{SYSTEM_ZH.get(error.errno or 0, f'错误号 {error.errno}')}）")
+    return IN_BRACKETS.fill(why=why_of(error))
+
+
+def why_of(error: OSError) -> Bilingual:
+    """What the system says is wrong with a file."""
+    if (said := SYSTEM.get(error.errno or 0)) is not None:
+        return said.fill()
+    zh = OTHER_NUMBER.format(Language.CHINESE, number=error.errno)
+    return Bilingual(str(error.strerror), zh)
 
 
 def shown(value: object) -> str:
@@ -170,7 +183,7 @@ def _json(text: str, mend: Bilingual) -> list[object] | dict[str, object]:
     except ValueError as error:
         marks, place = wide_marks(text), ""
         if isinstance(error, json.JSONDecodeError):
-            place = f"（第 {error.lineno} 行第 {error.colno} 个字附近）"
+            place = NEAR_JSON.fill(line=error.lineno, column=error.colno).zh
         raise Wrong(
             Bilingual(f"is not good JSON ({error}){marks}", f"不是正确的 JSON{place}{marks.zh}"),
             mend,

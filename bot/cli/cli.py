@@ -42,7 +42,6 @@ from frostagent.types.errors import ConfigError
 
 TOKEN_BYTES = 16
 STOPPED: Final = Phrase("已中止。", "Stopped.")
-NOTHING_WRITTEN: Final = Phrase("\n没有写入任何文件。", "\nNothing was written.")
 CATALOGUE.register(__name__, globals())
 
 
@@ -243,7 +242,7 @@ def setup(
 ) -> None:
     from bot.cli.doctor.models import check_endpoint, models_at
     from bot.cli.setup.answers import TyperTerminal
-    from bot.cli.setup.wizard import SetupOptions, Wizard
+    from bot.cli.setup.wizard import NOTHING_WRITTEN, SetupOptions, Wizard
     from frostagent.clock import SystemClock
 
     typed = {"LLM_BASE_URL": base_url, "LLM_API_KEY": api_key, "LLM_MODEL": model}
@@ -260,7 +259,7 @@ def setup(
     wizard = Wizard(
         folder=Path.cwd(),
         environ=os.environ,
-        terminal=TyperTerminal(),
+        terminal=TyperTerminal(language()),
         check_endpoint=lambda endpoint: asyncio.run(check_endpoint(endpoint, clock=SystemClock())),
         list_models=lambda endpoint: asyncio.run(models_at(endpoint)),
         make_token=lambda: secrets.token_hex(TOKEN_BYTES),
@@ -270,6 +269,7 @@ def setup(
     except ConfigError as error:
         exit_with(error)
     except (typer.Abort, KeyboardInterrupt):
+        tell("")
         say(NOTHING_WRITTEN)
         raise SystemExit(INTERRUPTED) from None
     raise SystemExit(not written)

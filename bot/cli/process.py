@@ -149,8 +149,8 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def described(en: str, zh: str) -> Callable[[Command], Command]:
-    """What a command does, in both languages, as its docstring: `--help` shows the English one,
-    docs/cli.md both.
+    """Give a command its description in both languages as its docstring, for `--help` and
+    docs/cli.md.
     """
 
     def describe(command: Command) -> Command:
@@ -394,19 +394,17 @@ def exit_with(*errors: ConfigError) -> NoReturn:
     say(UNUSABLE)
     for error in errors:
         for problem in error.problems:
-            tell(f"  - {_shown(problem)}")
+            tell(_shown(problem).each("  - {}".format))
     raise SystemExit(BAD_CONFIGURATION)
 
 
-def _shown(problem: Problem) -> str:
-    return PROBLEM.format(language(), name=problem.name, what=problem.what, mend=problem.mend)
+def _shown(problem: Problem) -> Bilingual:
+    return PROBLEM.fill(name=problem.name, what=problem.what, mend=problem.mend)
 
 
 def say(line: Phrase | Bilingual, **values: object) -> None:
-    """The same as `tell`, in the language of the person at this terminal."""
-    tell(
-        line.format(language(), **values) if isinstance(line, Phrase) else text_in(language(), line)
-    )
+    """The same as `tell`, with a line of the catalogue."""
+    tell(line.fill(**values) if isinstance(line, Phrase) else line)
 
 
 def fail(line: Phrase | Bilingual, **values: object) -> NoReturn:
@@ -416,5 +414,5 @@ def fail(line: Phrase | Bilingual, **values: object) -> NoReturn:
 
 
 def tell(text: str) -> None:
-    """A line about the bot itself: standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line about the bot itself to standard error, in the language of the terminal."""
+    print(text_in(language(), text), file=sys.stderr, flush=True)

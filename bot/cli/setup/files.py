@@ -19,11 +19,29 @@ from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 
+from bot.core.language import CATALOGUE
 from config.settings import Mode, Settings
-from config.values import qq_numbers
+from config.values import qq_numbers, why_of
+from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError, Problem
 
 PRIVATE = 0o600
+UNREADABLE = Phrase("读不了（{why}）", "cannot be read ({why})")
+UNWRITABLE = Phrase("写不了（{why}）", "cannot be written ({why})")
+NOT_UTF8 = Phrase("不是 UTF-8 文本", "not UTF-8 text")
+PERMIT = Phrase(
+    "给这个账号相应的权限，或者把它移走", "Give this account permission, or move it away"
+)
+OUTSIDE = Phrase(
+    "在容器外运行 setup（make run ARGS=setup），或者手动改 .env",
+    "Run setup outside the container (make run ARGS=setup), or edit .env by hand",
+)
+NOT_FOR_ENV = Phrase(
+    "有引号、反斜杠或换行，各种程序读 .env 时理解不同",
+    "has a quote, a backslash or a line break, which programs read from .env in different ways",
+)
+CHOOSE_ANOTHER = Phrase("换一个值", "Choose another value")
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +59,7 @@ def read_text(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(_problem(path, "read", error)) from None
+        raise ConfigError(_problem(path, UNREADABLE, error)) from None
 
 
 def write_files(files: Iterable[NewFile]) -> None:
@@ -59,12 +77,12 @@ def write_files(files: Iterable[NewFile]) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 ready.append((_write_beside(path, file.text), path))
             except OSError as error:
-                raise ConfigError(_problem(file.path, "written", error)) from None
+                raise ConfigError(_problem(file.path, UNWRITABLE, error)) from None
         for temporary, path in ready:
             try:
                 temporary.replace(path)
             except OSError as error:
-                raise ConfigError(_problem(path, "written", error)) from None
+                raise ConfigError(_problem(path, UNWRITABLE, error)) from None
     finally:
         for temporary, _ in ready:
             with suppress(OSError):
@@ -87,12 +105,11 @@ def _write_beside(path: Path, text: str) -> Path:
     return temporary
 
 
-def _problem(path: Path, verb: str, error: OSError | UnicodeDecodeError) -> Problem:
-    reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-    mend = "Give this account the right to, or move it away"
-    if isinstance(error, OSError) and error.errno == errno.EROFS:  # as the bot's own container
-        mend = "Run setup outside of the container (make run ARGS=setup), or edit .env by hand"
-    return Problem(str(path), f"cannot be {verb} ({reason})", mend)
+def _problem(path: Path, what: Phrase, error: OSError | UnicodeDecodeError) -> Problem:
+    why = why_of(error) if isinstance(error, OSError) else NOT_UTF8.fill()
+    is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS  # a container's
+    mend = OUTSIDE if is_read_only else PERMIT
+    return Problem(str(path), what.fill(why=why), mend.fill())
 
 
 # --- the text of a .env ---------------------------------------------------------------------------
@@ -159,11 +176,7 @@ def _line(name: str, value: str) -> str:
     if UNQUOTED.fullmatch(value):
         return f"{name}={value}"
     if not can_be_in_env(value):
-        what = (
-            "has a quote, a backslash or a line break, which no .env holds the same way for "
-            "everybody"
-        )
-        raise ConfigError(Problem(name, what, "Choose another value"))
+        raise ConfigError(Problem(name, NOT_FOR_ENV.fill(), CHOOSE_ANOTHER.fill()))
     return f"{name}='{value}'"
 
 
