@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import socket
@@ -20,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from adapters.control.address import LOOPBACK, LoopbackAddress, address_of, new_socket
+from adapters.control.wire import encode
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ class ControlServer:
                     if not secrets.compare_digest(line, self._token.encode() + b"\n"):
                         return
                     line = await reader.readline()
-            writer.write(json.dumps(await self._answer(line), ensure_ascii=False).encode() + b"\n")
+            writer.write(encode(await self._answer(line)))
             await writer.drain()
             await reader.read()  # who asked to stop waits here for our end
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: a line that is too long

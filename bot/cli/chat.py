@@ -34,27 +34,36 @@ from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
 from bot.console.console import Link
+from bot.core.language import CATALOGUE
 from bot.core.trial_group import TrialOptions
 from bot.trial.isolated_settings import isolated_settings
 from bot.trial.simulated_trial import MISSED, SimulatedTrial, wait_idle, wait_settled
 from config.settings import Settings, read_persona
 from frostagent.cancellation import background
+from frostagent.text.language import Phrase
 
 logger = logging.getLogger(__name__)
 
-DEMO = (
-    "FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for "
-    "a real one."
+DEMO = Phrase(
+    "FrostAgent 终端聊天，用内置的演示模型；要用真的，请设置 LLM_BASE_URL、LLM_API_KEY 和"
+    " LLM_MODEL。",
+    "FrostAgent chat with the built-in demo model. For a real one, set LLM_BASE_URL, LLM_API_KEY"
+    " and LLM_MODEL.",
 )
-HELP = (
-    "You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. "
-    "End with Ctrl-D.\n"
-    "`!help` lists what can go wrong on purpose, and what else can happen."
+HELP = Phrase(
+    "你是群里的 user1。`@bot 你好` 是对机器人说，`user2: 你好` 是以别人的身份说。按 Ctrl-D 结束。\n"
+    "`!help` 列出可以故意让什么出错、还能发生什么。",
+    "You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as another member."
+    " End with Ctrl-D.\n"
+    "`!help` lists what you can make go wrong, and what else can happen.",
 )
-IN_A_BROWSER = (
-    "In a browser, once and within five minutes (for another browser, `frostagent console` in this "
-    "folder prints another one): {link}"
+IN_A_BROWSER = Phrase(
+    "在浏览器里打开（五分钟内有效，只能用一次；换浏览器时在这个目录运行"
+    " `frostagent console`）：{link}",
+    "In a browser (this link works once, within five minutes; for another one, run"
+    " `frostagent console` in this folder): {link}",
 )
+CATALOGUE.register(__name__, globals())
 LATEST = 20  # lines of a terminal that are waited for at its end
 
 
@@ -73,11 +82,11 @@ async def converse(
         open_chat(settings, world, say, tell, trial) as (service, simulator),
     ):
         if source.isatty():
-            tell(HELP)
+            tell(HELP.fill())
         if trial is not None and service.console_link is not None:
             trial.connect(service, simulator)
             await control.listen({"console": partial(_console, service.console_link)})
-            tell(IN_A_BROWSER.format(link=service.console_link()))
+            tell(IN_A_BROWSER.fill(link=service.console_link()))
         said: list[int] = []
         async for line in read_lines(source):
             if service.app.decisions.calls.take_line(line):
@@ -173,7 +182,7 @@ async def open_chat(
                 "llm_vision_model": model.name,
                 "media_dir": MEDIA_FOLDER,
             }
-            tell(DEMO)
+            tell(DEMO.fill())
         simulator = await stack.enter_async_context(
             Simulator(world, on_sent=print_sent, on_gesture=print_gesture)
         )

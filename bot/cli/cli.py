@@ -23,6 +23,7 @@ from bot.cli.process import (
     ENV_FILE,
     INTERRUPTED,
     LINGER,
+    ask_line,
     configure,
     described,
     exit_with,
@@ -32,6 +33,7 @@ from bot.cli.process import (
     run_until_stopped,
     say,
     serve,
+    show,
     tell,
 )
 from bot.core.language import CATALOGUE
@@ -308,7 +310,7 @@ def doctor(
             ids=RandomIds(),
             send_image=send_image,
         )
-        print(to_json(checks) if as_json else to_text(checks, spoken), flush=True)
+        show(to_json(checks) if as_json else to_text(checks))
         code = exit_code(checks)
         # A disk or a look-up may hang a thread for ever.
         impatience = threading.Timer(LINGER, exit_process, [code])
@@ -316,7 +318,6 @@ def doctor(
         impatience.start()
         return code
 
-    spoken = language()
     logging.disable()  # the report says it all
     raise SystemExit(asyncio.run(examine()))
 
@@ -374,7 +375,7 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
 
         rows, problems = list_tools(configure(service=False))
         report(problems)
-        print(to_json(rows) if as_json else tools_to_text(rows))
+        show(to_json(rows) if as_json else tools_to_text(rows))
 
 
 @described(
@@ -397,12 +398,12 @@ def tools_call(
 ) -> None:
     from bot.cli.inspection import call_tool, result_to_json, result_to_text
 
-    settings, ask = configure(service=False), input if sys.stdin.isatty() else None
+    settings, ask = configure(service=False), ask_line if sys.stdin.isatty() else None
     try:
         result = asyncio.run(call_tool(settings, name, arguments, ask=ask, tell=tell))
     except KeyboardInterrupt:
         exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
-    print(result_to_json(result) if as_json else result_to_text(result))
+    show(result_to_json(result) if as_json else result_to_text(result))
     raise SystemExit(result.is_error)
 
 
@@ -433,7 +434,7 @@ def _list_servers(*, as_json: bool) -> None:
         statuses = list_servers(settings)
     except ConfigError as error:
         exit_with(error)
-    print(to_json(servers_to_data(statuses)) if as_json else servers_to_text(statuses))
+    show(to_json(servers_to_data(statuses)) if as_json else servers_to_text(statuses))
 
 
 @described(
@@ -463,7 +464,7 @@ def mcp_try(
     from bot.cli.inspection import result_to_json, result_to_text
     from bot.cli.mcp_commands import try_server
 
-    settings, ask = configure(service=False), input if sys.stdin.isatty() else None
+    settings, ask = configure(service=False), ask_line if sys.stdin.isatty() else None
     logging.disable()
     try:
         result = asyncio.run(try_server(settings, server, tool, arguments, ask=ask))
@@ -471,10 +472,10 @@ def mcp_try(
         exit_with(error)
     except KeyboardInterrupt:
         exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
-    if isinstance(result, str):
-        print(result)
+    if isinstance(result, Bilingual):
+        show(result)
         return
-    print(result_to_json(result) if as_json else result_to_text(result))
+    show(result_to_json(result) if as_json else result_to_text(result))
     raise SystemExit(result.is_error)
 
 

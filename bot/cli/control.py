@@ -19,7 +19,9 @@ from msgspec import Meta
 
 from adapters.storage.url import file_of, place_of, read_url
 from adapters.web.readiness import ConnectedAccount, Readiness
+from bot.core.language import CATALOGUE
 from config.settings import Settings
+from frostagent.text.language import Bilingual, Phrase, text_of
 from frostagent.types.errors import BotError, ConfigError
 from frostagent.types.ports import Clock
 
@@ -40,8 +42,37 @@ ELSEWHERE = Path("data/run/frostagent-control")
 that share their data each have this folder to themselves (a cluster in docker-compose.yml).
 """
 
-NO_CONSOLE = "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN"
-CONSOLE_ELSEWHERE = "the console is at the worker that has partition 0, which does not answer"
+NO_CONSOLE = Phrase(
+    "没有控制台：设置 CONSOLE_PORT 和 CONSOLE_TOKEN",
+    "there is no console: set CONSOLE_PORT and CONSOLE_TOKEN",
+).fill()
+CONSOLE_ELSEWHERE = Phrase(
+    "控制台在负责 0 号分区的 worker 上，它没有回答",
+    "the console is at the worker that has partition 0, which does not answer",
+).fill()
+ONE_OF_TWO = Phrase("要写一个人或一个群", "forget takes either a user or a group")
+STANDS_BY = Phrase(
+    "这个 worker 在待命：请问一个有账号的 worker（看它们的 status）",
+    "this worker stands by: ask one that has accounts (see their status)",
+)
+NOT_ERASED = Phrase("现在删不了：{why}", "it cannot be erased now: {why}")
+OVER_BROKER = Phrase(
+    "经过消息队列；{all} 个分区中的：{numbers}", "over the broker; partitions of {all}: {numbers}"
+)
+NO_PARTITION = Phrase("无", "none")
+LISTENING = Phrase("监听 {host}:{port}", "listening on {host}:{port}")
+DIALLING = Phrase("主动连接 {url}", "dialling {url}")
+OTHERS_AWAY = Phrase(
+    "没有通知到其他部分：消息队列连不上（{why}）",
+    "no other part was reached: the broker is away ({why})",
+)
+NOT_READ = Phrase("{name} 什么都没有重新读取：{why}", "{name} has not read anything: {why}")
+BROKER_AWAY = Phrase(
+    "控制台要经过消息队列来问，它连不上（{why}）",
+    "the console is asked for over the broker, which is away ({why})",
+)
+SILENT = Phrase("没有回答", "it does not answer")
+CATALOGUE.register(__name__, globals())
 
 CHAT = "-chat"
 """Follows the name of a bot's socket in that of a chat, which may go on beside the bot."""
@@ -106,15 +137,15 @@ class BotCommands:
         of it.
         """
         if bool(user) == bool(group):
-            return {"error": "forget takes either a user or a group"}
+            return {"error": ONE_OF_TWO.fill()}
         bot = next(iter(self.bots()), None)
         if bot is None:
-            return {"error": "this worker stands by: ask one that has accounts (its status)"}
+            return {"error": STANDS_BY.fill()}
         forgetting = bot.app.forgetting
         try:
             rows = await (forgetting.person(user) if user else forgetting.group(group))
         except BotError as error:
-            return {"error": f"it cannot be erased now: {error}"}
+            return {"error": NOT_ERASED.fill(why=text_of(error))}
         return {"rows": rows}
 
     async def console(self) -> Mapping[str, Any]:
@@ -153,11 +184,11 @@ class BotCommands:
     def _line(self, bots: Sequence[Service]) -> str:
         settings = self.settings
         if settings.has_broker:
-            numbers = ", ".join(str(bot.app.journal.scope.number) for bot in bots) or "none"
-            return f"over the broker; partitions of {settings.broker_partitions}: {numbers}"
-        if port := next((bot.port for bot in bots), 0):
-            return f"listening on {settings.onebot_host}:{port}"
-        return f"dialling {settings.onebot_url}"
+            numbers: str = ", ".join(str(bot.app.journal.scope.number) for bot in bots)
+            return OVER_BROKER.fill(
+                all=settings.broker_partitions, numbers=numbers or NO_PARTITION.fill()
+            )
+        return where_of(settings, next((bot.port for bot in bots), 0))
 
     def _journal(self, bots: Sequence[Service]) -> Mapping[str, Any]:
         """That of all of them, which is in one database."""
@@ -168,6 +199,13 @@ class BotCommands:
             "in_trouble": any(state["in_trouble"] for state in states),
             "waiting": sum(state["waiting"] for state in states),
         }
+
+
+def where_of(settings: Settings, port: int) -> Bilingual:
+    """Where OneBot servers connect, or which one is dialled; in forward mode there is no port."""
+    if port:
+        return LISTENING.fill(host=settings.onebot_host, port=port)
+    return DIALLING.fill(url=settings.onebot_url)
 
 
 def begun(since: float, clock: Clock) -> Mapping[str, Any]:
@@ -218,13 +256,12 @@ class GatewayCommands:
     async def status(self) -> Mapping[str, Any]:
         """How it is, for people and programs."""
         settings, held = self.settings, self.held
-        where = f"listening on {settings.onebot_host}:{held.port}"
         return {
             "version": self.version,
             **begun(self.since, self.clock),
             "stopping": False,
             "readiness": held.ready().to_json(),
-            "onebot": where if held.port else f"dialling {settings.onebot_url}",
+            "onebot": where_of(settings, held.port),
             "accounts": accounts_of(held.peers.accounts()),
             "events": events_of(held),
         }
@@ -288,15 +325,14 @@ class ClusterCommands:
             answers = await ask_parts(self._url, "reload", within=REREAD_WITHIN)
         except BrokerUnreachable as error:
             own = await self.own["reload"]()
-            others = f"no other part was reached: the broker is away ({error})"
-            return {"ok": False, "told": [*own["told"], others]}
+            return {"ok": False, "told": [*own["told"], OTHERS_AWAY.fill(why=error)]}
         if answers.get(self.name) is None:
             answers[self.name] = await self.own["reload"]()
         lines = dict.fromkeys(
             line for one in answers.values() if one for line in one.get("told", ())
         )
         failed = {name: _why(one) for name, one in answers.items() if one is None or "error" in one}
-        told = [f"{name} has not read anything: {why}" for name, why in failed.items()]
+        told = [NOT_READ.fill(name=name, why=why) for name, why in failed.items()]
         whole = all(one is None or one.get("ok", True) for one in answers.values())
         return {"ok": whole and not failed, "told": [*lines, *told]}
 
@@ -307,7 +343,7 @@ class ClusterCommands:
         try:
             answers = await ask_parts(self._url, "console", within=WITHIN)
         except BrokerUnreachable as error:
-            return {"error": f"the console is asked for over the broker, which is away ({error})"}
+            return {"error": BROKER_AWAY.fill(why=error)}
         answered = [one for one in answers.values() if one is not None]
         if link := next((one for one in answered if "link" in one), None):
             return link
@@ -358,4 +394,5 @@ class ClusterCommands:
 
 
 def _why(answer: Mapping[str, Any] | None) -> str:
-    return "it does not answer" if answer is None else str(answer["error"])
+    said: str = SILENT.fill() if answer is None else answer["error"]
+    return said

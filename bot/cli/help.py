@@ -17,11 +17,11 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperCommand, TyperGroup
 
-from bot.cli.layout import pad, width_of, wrap
+from bot.cli.layout import joined, pad, width_of, wrap
 from bot.cli.process import language
 from bot.core.language import CATALOGUE
 from config.tables import field_complaint
-from frostagent.text.language import Bilingual, Language, Phrase, text_in
+from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in
 
 NARROWEST: Final = 24  # columns of a description
 INDENT: Final = "  "
@@ -96,28 +96,23 @@ def describe(name: str, command: Any) -> CommandHelp:
     options = tuple(_describe_option(one, hints[one.name or ""]) for one in command.params)
     arguments = [option.shown for option in options if option.is_argument]
     usage = [
-        *map(_same, name.split()),
+        *name.split(),
         *([OPTIONS.fill()] if len(arguments) < len(options) else ()),
-        *map(_same, arguments),
+        *arguments,
     ]
     if isinstance(command, TyperGroup):
         usage.append((MAY_COMMAND if command.invoke_without_command else COMMAND).fill())
-    each = Bilingual(" ".join(one.en for one in usage), " ".join(one.zh for one in usage))
-    return CommandHelp(name, told, each, options)
-
-
-def _same(text: str) -> Bilingual:
-    return Bilingual(text, text)
+    return CommandHelp(name, told, joined(usage, " "), options)
 
 
 def _describe_option(parameter: Any, hint: Any) -> OptionHelp:
     (declared,) = [one for one in hint.__metadata__ if hasattr(one, "help")]
     shown = ", ".join((*parameter.opts, *parameter.secondary_opts))
-    default = _same(str(parameter.default)) if parameter.default else NONE
+    default = bilingual(str(parameter.default)) if parameter.default else NONE
     if parameter.param_type_name == "argument":
         shown = parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
     elif parameter.secondary_opts:
-        default = ASKS if parameter.default is None else _same(parameter.opts[0])
+        default = ASKS if parameter.default is None else bilingual(parameter.opts[0])
     elif parameter.is_flag:
         default = OFF
     else:

@@ -15,7 +15,7 @@ import typer
 from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, forget_running
-from bot.cli.process import configure, described, exit_with, fail, find_store_url, say
+from bot.cli.process import configure, described, exit_with, fail, find_store_url, say, show
 from bot.core.language import CATALOGUE
 from config.settings import Settings
 from frostagent.text.language import Bilingual, Phrase
@@ -33,6 +33,10 @@ BY_THE_BOT: Final = Phrase(
 STILL_IN: Final = Phrase(
     "警告：{file} 是以前另存的，里面还有这些内容；不需要的话请删掉这个文件",
     "warning: {file} was put aside earlier and still has it; delete the file if you do not need it",
+)
+ONE_OF_TWO: Final = Phrase("--user 和 --group 要写其中一个", "give either --user or --group")
+NO_CONVERSATION: Final = Phrase(
+    "--conversation 要写成 10001:group:4242 这样", "--conversation must be like 10001:group:4242"
 )
 NO_RUN: Final = Phrase("没有这次运行：{run}。", "There is no run {run}.")
 UNUSABLE: Final = Phrase("数据库不能用：{why}", "The journal cannot be used: {why}")
@@ -58,8 +62,8 @@ def export(
 
     try:
         which = Conversation.parse(conversation)
-    except NotAConversation as error:
-        raise typer.BadParameter(str(error)) from None
+    except NotAConversation:
+        raise typer.BadParameter(NO_CONVERSATION.fill()) from None
     if sys.platform != "win32":
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as `export ... | head` expects
     with journal() as database, database.reading() as connection:
@@ -98,7 +102,7 @@ def forget(
     from adapters.storage.erasure import forget_group, forget_user, has_turn
 
     if bool(user) == bool(group):
-        raise typer.BadParameter("name either --user or --group")
+        raise typer.BadParameter(ONE_OF_TWO.fill())
     settings = configure(service=False)
     store_url = settings.store_url.get_secret_value()
     rows, remains = forget_running(store_url, **({"user": user} if user else {"group": group}))
@@ -179,7 +183,7 @@ def runs_list(
 
         settings = configure(service=False)
         found = latest_runs(settings, lambda: journal(settings), limit=limit)
-        print(to_json(found) if as_json else runs_to_text(found))
+        show(to_json(found) if as_json else runs_to_text(found))
 
 
 @described(
@@ -198,7 +202,7 @@ def runs_show(
     lines = lines_of(settings, lambda: journal(settings), run)
     if not lines:
         fail(NO_RUN, run=run)
-    print(to_json(lines) if as_json else chain_to_text(lines))
+    show(to_json(lines) if as_json else chain_to_text(lines))
 
 
 def copies_of(store_url: str) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from bot.cli.checks import Check, ok, warning
 from bot.cli.inspection import Ask, TerminalApprover
-from bot.cli.layout import columns
+from bot.cli.layout import columns, joined
 from bot.core.language import CATALOGUE
 from bot.mcp_servers import ServerStatus, build_server, describe
 from config.mcp_servers import ServerRow, read_servers
@@ -20,7 +20,7 @@ from frostagent.cancellation import background
 from frostagent.clock import RandomIds, SystemClock
 from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import NOWHERE, Toolset
-from frostagent.text.language import Phrase
+from frostagent.text.language import Bilingual, Phrase
 from frostagent.types.errors import ConfigError, Problem
 from frostagent.types.ports import Approver
 from frostagent.types.results import ToolResult
@@ -35,6 +35,22 @@ OFFERS: Final = Phrase(
 )
 AWAY: Final = Phrase("{server} 连不上：{why}", "{server} {why}")
 LEFT_OUT: Final = Phrase("{server} 有工具没用上：{what}", "{server}: left out: {what}")
+HEADS: Final = (
+    Phrase("服务器", "SERVER"),
+    Phrase("信任", "TRUST"),
+    Phrase("谁能用", "AUDIENCE"),
+    Phrase("群", "GROUPS"),
+    Phrase("工具", "TOOLS"),
+    Phrase("token", "TOKENS"),
+    Phrase("状态", "STATE"),
+)
+ALL_GROUPS: Final = Phrase("全部", "all")
+CONNECTED: Final = Phrase("已连接", "connected")
+NO_TOOLS: Final = Phrase("没有工具", "no tools")
+NO_SERVER: Final = Phrase("没有", "none")
+UNKNOWN: Final = Phrase("没有服务器 {server}", "there is no server {server}")
+KNOWN: Final = Phrase("有这些：{servers}", "There is: {servers}")
+SEE_ITS_OWN: Final = Phrase("看它自己的文档", "See its own documentation")
 SEE_MCP: Final = Phrase(
     "用 python -m bot mcp try {server} 再看；写法见 docs/zh/mcp.md",
     "See python -m bot mcp try {server}; docs/mcp.md says how it is written",
@@ -72,25 +88,25 @@ def list_servers(settings: Settings) -> list[ServerStatus]:
     return asyncio.run(look_at(rows_of(settings), seconds=PATIENCE))
 
 
-def servers_to_text(statuses: Sequence[ServerStatus]) -> str:
-    """A line for each server in columns, and its tools."""
-    heads = ("SERVER", "TRUST", "AUDIENCE", "GROUPS", "TOOLS", "TOKENS", "STATE")
+def servers_to_text(statuses: Sequence[ServerStatus]) -> Bilingual:
+    """A line for each server in columns, and one for each tool that is left out."""
+    heads = [head.fill() for head in HEADS]
     rows = [
         (
             one.name,
             one.trust,
             one.audience,
-            ",".join(map(str, one.groups)) or "all",
+            ",".join(map(str, one.groups)) or ALL_GROUPS.fill(),
             str(len(one.tools)),
             str(one.tokens),
-            one.reason or "connected",
+            one.reason or CONNECTED.fill(),
         )
         for one in statuses
     ]
     lines = [columns([heads, *rows])]
     for one in statuses:
-        lines += [f"{one.name}: left out: {why}" for why in one.skipped]
-    return "\n".join(lines)
+        lines += [LEFT_OUT.fill(server=one.name, what=why) for why in one.skipped]
+    return joined(lines)
 
 
 def servers_to_data(statuses: Sequence[ServerStatus]) -> list[dict[str, Any]]:
@@ -100,15 +116,15 @@ def servers_to_data(statuses: Sequence[ServerStatus]) -> list[dict[str, Any]]:
 
 async def try_server(
     settings: Settings, name: str, tool: str, arguments: str, *, ask: Ask | None
-) -> str | ToolResult:
+) -> Bilingual | ToolResult:
     """What a server offers, a line a tool; with a `tool`, its result, on an owner's authority.
     Raises ConfigError for a server that is not in the file or cannot be reached.
     """
     rows = rows_of(settings)
     if name not in rows:
-        there = ", ".join(rows) or "none"
+        there = ", ".join(rows) or NO_SERVER.fill()
         raise ConfigError(
-            Problem("MCP_FILE", f"there is no server {name[:32]}", f"There is: {there}")
+            Problem("MCP_FILE", UNKNOWN.fill(server=name[:32]), KNOWN.fill(servers=there))
         )
     server = build_server(name, rows[name], clock=SystemClock(), ids=RandomIds())
     tools = Toolset()
@@ -126,8 +142,8 @@ async def try_server(
                 for each in tools.list()
                 if each.server
             ]
-            left_out = [f"left out: {why}" for why in status.skipped]
-            return "\n".join([columns(lines) if lines else "no tools", *left_out])
+            left_out = [LEFT_OUT.fill(server=name, what=why) for why in status.skipped]
+            return joined([columns(lines) if lines else NO_TOOLS.fill(), *left_out])
         if not status.reason:
             full = tool if tools.get(tool) is not None else f"{name}_{tool}"
             ports: dict[type, object] = {} if ask is None else {Approver: TerminalApprover(ask)}
@@ -141,7 +157,7 @@ async def try_server(
                 ports=ports,
             )
             return await tools.execute(full, arguments, context)
-    raise ConfigError(Problem(name, status.reason, "See its own documentation"))
+    raise ConfigError(Problem(name, status.reason, SEE_ITS_OWN.fill()))
 
 
 async def check_servers(settings: Settings) -> list[Check]:

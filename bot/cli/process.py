@@ -271,6 +271,8 @@ async def check_running_bot(
 
 def state_of(settings: Settings, bots: Sequence[Service]) -> str:
     """The state it is in: a worker says by itself what it is ready for."""
+    from bot.cli.control import where_of
+
     if settings.has_broker:
         return "worker"
     return "ready: " + ", ".join(where_of(settings, bot.port) for bot in bots)
@@ -312,18 +314,12 @@ async def gateway_beside(settings: Settings) -> AsyncIterator[RunningGateway | N
 @contextlib.asynccontextmanager
 async def open_held(settings: Settings) -> AsyncIterator[RunningGateway]:
     """A gateway while the block runs."""
+    from bot.cli.control import where_of
     from bot.gateway import open_gateway
 
     async with open_gateway(settings) as held:
         logging.getLogger("bot").info("gateway: %s", where_of(settings, held.port))
         yield held
-
-
-def where_of(settings: Settings, port: int) -> str:
-    """Where OneBot servers come in, or which one is dialled; in forward mode there is no port."""
-    return (
-        f"listening on {settings.onebot_host}:{port}" if port else f"dialling {settings.onebot_url}"
-    )
 
 
 def end_as_asked() -> None:
@@ -411,6 +407,16 @@ def fail(line: Phrase | Bilingual, **values: object) -> NoReturn:
     """Say why it cannot be done, and end."""
     say(line, **values)
     raise SystemExit(1)
+
+
+def show(text: str) -> None:
+    """Print what was asked for to standard output, in the language of the terminal."""
+    print(text_in(language(), text), flush=True)
+
+
+def ask_line(question: str) -> str:
+    """The line that is typed as the answer. Raises EOFError at the end of the input."""
+    return input(text_in(language(), question))
 
 
 def tell(text: str) -> None:

@@ -32,6 +32,7 @@ from bot.core.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptio
 from bot.memory.newest import Newest
 from bot.runtime.tool_discovery import Discovered
 from config.settings import Settings
+from frostagent.text.language import Phrase
 from frostagent.text.masking import Mask
 from frostagent.types.conversation import Conversation
 from frostagent.types.errors import ConfigError, MediaError
@@ -42,7 +43,10 @@ FOUND_WITHIN: Final = 30.0
 MAX_LINES: Final = 200
 MAX_PICTURE: Final = 8 * 2**20  # bytes
 MAX_PICTURES: Final = 16 * 2**20  # bytes of all pictures together
-MISSED: Final = "Nobody heard that: the bot is not connected, or its account is offline."
+MISSED: Final = Phrase(
+    "机器人没有收到：没有连上，或者账号离线。",
+    "The bot did not hear that: it is not connected, or its account is offline.",
+).fill()
 FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
 LONGEST_NAME: Final = 40  # characters
 MOST_GUESTS: Final = 8

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.models import with_version
+from bot.cli.layout import joined
 from bot.cli.setup.answers import (
     ACCOUNT,
     MODEL,
@@ -225,11 +226,7 @@ class Wizard:
             self._terminal.tell(NEAR.fill(base_url=near))
         ways = [WITH_DOCKER.fill(mention=_mention(settings))] if docker is not False else []
         ways += [self._by_hand(settings, answers, wishes)] if not docker else []
-        self._terminal.tell(
-            Bilingual("".join(one.en for one in ways), "".join(one.zh for one in ways)).each(
-                str.rstrip
-            )
-        )
+        self._terminal.tell(joined(ways, "").each(str.rstrip))
         return True
 
     def _will_use_docker(self, wishes: SetupOptions) -> bool | None:
@@ -270,7 +267,7 @@ class Wizard:
             doctor=self._command("doctor"),
             kind=kind,
             llbot=llbot,
-            fields=Bilingual("\n".join(fields), "\n".join(one.zh for one in fields)),
+            fields=joined(fields),
             mention=_mention(settings),
             console=CONSOLE.fill(command=self._command("console")) if settings.console_port else "",
         )

@@ -151,7 +151,7 @@ async def test_nobody_hears_what_is_said_to_an_account_that_is_offline() -> None
         Settings(bot_debounce=0.0), io.StringIO("!offline\n@bot hello\n!online\n@bot again\n"), said.append, told.append
     )
     assert len(said) == 1
-    assert [line for line in told if line.startswith("Nobody heard that")]
+    assert [line for line in told if line.startswith("The bot did not hear that")]
 
 
 async def test_lines_come_without_their_ends() -> None:

@@ -60,7 +60,7 @@ def test_a_person_is_forgotten_in_the_file_and_older_copies_are_named(tmp_path: 
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("export", "--conversation", "4242"), 2, "is not platform_id:message_type:session_id"),
+        (("export", "--conversation", "4242"), 2, "--conversation must be like 10001:group:4242"),
         (("forget", "--user", "1", "--group", "2"), 2, "--user or --group"),
         (("forget", "--user", "1"), 1, "There is no journal at data/frostagent.db"),
     ],
