@@ -68,7 +68,7 @@ def cross_check(
             "LOG_RUNS",
             Bilingual(f"{settings.log_runs} is a folder", f"{settings.log_runs} 是目录"),
             Bilingual(
-                "Name a file in it, as data/runs.jsonl", "写一个其中的文件，比如 data/runs.jsonl"
+                "Name a file in it, e.g. data/runs.jsonl", "写一个其中的文件，比如 data/runs.jsonl"
             ),
         )
     yield from _check_file("GAMES_FILE", settings.games_file, "docs/games.md")
@@ -97,7 +97,7 @@ def _check_placeholders(given: Mapping[str, sources.Typed]) -> Iterator[Problem]
             yield Problem(
                 field,
                 Bilingual("still has the text of an example", "还是示例里的文字"),
-                Bilingual("Put your own in its place", "换成你自己的"),
+                Bilingual("Write your own instead", "换成你自己的"),
             )
     for field in ("LLM_BASE_URL", "CODER_BASE_URL", "STT_BASE_URL"):
         if field in given and EXAMPLE_HOST.search(given[field].text):
@@ -105,7 +105,7 @@ def _check_placeholders(given: Mapping[str, sources.Typed]) -> Iterator[Problem]
                 field,
                 Bilingual("still has the host of an example", "还是示例里的域名"),
                 Bilingual(
-                    "Put the base url of your model service in its place",
+                    "Write the base URL of your model service instead",
                     "换成你的模型服务的接口地址",
                 ),
             )
@@ -118,7 +118,7 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
             "LLM_BASE_URL",
             Bilingual("is not set", "没有设置"),
             Bilingual(
-                "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1",
+                "Set the base URL of an OpenAI-compatible API, e.g. https://api.deepseek.com/v1",
                 "设成兼容 OpenAI 的接口地址，比如 https://api.deepseek.com/v1",
             ),
         )
@@ -126,9 +126,7 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
         yield Problem(
             "LLM_MODEL",
             Bilingual("is not set", "没有设置"),
-            Bilingual(
-                "Set the name of the model as its service spells it", "设成模型服务里写的模型名"
-            ),
+            Bilingual("Set the model's name as the service spells it", "设成模型服务里写的模型名"),
         )
 
 
@@ -151,7 +149,7 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
                 "BROKER_URL",
                 what,
                 Bilingual(
-                    "Set the url of a RabbitMQ, or leave BOT_ROLE out",
+                    "Set the URL of a RabbitMQ, or remove BOT_ROLE",
                     "设成 RabbitMQ 的地址，或者不要设 BOT_ROLE",
                 ),
             )
@@ -159,8 +157,8 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
     if find_spec("aio_pika") is None:
         what = Bilingual("needs a library that is not installed", "需要的库没有安装")
         mend = Bilingual(
-            "Install it: .venv/bin/pip install -r requirements-broker.txt, without a checkout pip"
-            " install aio-pika",
+            "Install it: .venv/bin/pip install -r requirements-broker.txt; without a"
+            " checkout: pip install aio-pika",
             "安装它：.venv/bin/pip install -r requirements-broker.txt，没有源码目录时用"
             " pip install aio-pika",
         )
@@ -170,11 +168,11 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "STORE_URL",
             Bilingual(
-                "is a file, but with BROKER_URL another worker has to be able to take over",
+                "is a file, but with BROKER_URL another worker must be able to take over",
                 "是文件，但有 BROKER_URL 时要能由另一个 worker 接手",
             ),
             Bilingual(
-                "Name a PostgreSQL database, as postgresql://user:password@host/database",
+                "Name a PostgreSQL database, e.g. postgresql://user:password@host/database",
                 "写一个 PostgreSQL 的地址，比如 postgresql://user:password@host/database",
             ),
         )
@@ -185,7 +183,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
         case "forward":
             if not settings.onebot_url:
                 mend = Bilingual(
-                    "Set the address of your OneBot server's websocket, as ws://127.0.0.1:3001",
+                    "Set the address of your OneBot server's websocket, e.g. ws://127.0.0.1:3001",
                     "设成 OneBot 服务的 WebSocket 地址，比如 ws://127.0.0.1:3001",
                 )
                 yield Problem(
@@ -268,7 +266,7 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
     while not os.access(folder, os.F_OK) and folder != folder.parent:
         folder = folder.parent
     mend = Bilingual(
-        "Name a folder that the bot may read and write, or may make",
+        "Name a folder that the bot may read and write, or create",
         "写一个机器人能读写、或者能新建的目录",
     )
     if not folder.is_dir():
@@ -388,7 +386,7 @@ def writers_of(path: Path) -> Bilingual:
     if status.st_uid not in {0, os.geteuid()}:
         return Bilingual(f"the account {status.st_uid}", f"用户 {status.st_uid}")
     if status.st_mode & stat.S_IWOTH:
-        return Bilingual("everybody", "所有人")
+        return Bilingual("everyone", "所有人")
     # A group of our own has our number (useradd); any other may have members.
     if status.st_mode & stat.S_IWGRP and status.st_gid and status.st_gid != os.geteuid():
         return Bilingual(f"the group {status.st_gid}", f"用户组 {status.st_gid}")
@@ -421,7 +419,7 @@ def _check_qweather(settings: Settings) -> Iterator[Problem]:
     credential = settings.qweather_key.get_secret_value() or all(parts.values())
     if credential and not settings.qweather_host:
         mend = Bilingual(
-            "Set your account's API host, as abc1234xyz.def.qweatherapi.com (console, settings)",
+            "Set your account's API host, e.g. abc1234xyz.def.qweatherapi.com (console, settings)",
             "设成你账号的 API Host，比如 abc1234xyz.def.qweatherapi.com（控制台，设置）",
         )
         yield Problem(
@@ -454,7 +452,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
                     f"entry {number} still has the text of an example",
                     f"第 {number} 项还是示例里的文字",
                 ),
-                Bilingual("Put your own in its place", "换成你自己的"),
+                Bilingual("Write your own instead", "换成你自己的"),
             )
 
 
@@ -483,7 +481,7 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
             "WEB_HOST",
             what,
             Bilingual(
-                "Set 127.0.0.1, or see that a firewall keeps others out",
+                "Set 127.0.0.1, or keep others out with a firewall",
                 "设成 127.0.0.1，或者用防火墙挡住外人",
             ),
         )
@@ -498,7 +496,7 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
             f"是 {settings.web_host}：MEDIA_URL 指向的文件只有本机能取",
         )
         mend = Bilingual(
-            "Set 0.0.0.0 and keep strangers out by a firewall, or see that a proxy leads there",
+            "Set 0.0.0.0 and keep others out with a firewall, or put a proxy in front of it",
             "设成 0.0.0.0 并用防火墙挡住外人，或者让代理转发到这里",
         )
         yield Problem("WEB_HOST", what, mend)

@@ -115,8 +115,8 @@ def read_servers(
                 MCP_SETTING,
                 Bilingual("needs a library that is not installed", "需要的库没有安装"),
                 Bilingual(
-                    "Install it: .venv/bin/pip install -r requirements-mcp.txt, without a checkout"
-                    " pip install 'frostagent[mcp]'",
+                    "Install it: .venv/bin/pip install -r requirements-mcp.txt; without a"
+                    " checkout: pip install 'frostagent[mcp]'",
                     "安装它：.venv/bin/pip install -r requirements-mcp.txt，没有源码目录时用"
                     " pip install 'frostagent[mcp]'",
                 ),
@@ -176,7 +176,7 @@ def _faults(written: object, keys: Mapping[str, SecretStr]) -> Iterator[Bilingua
         return
     if written.get("type") == "sse":
         yield Bilingual(
-            "type: sse is no longer spoken; give the server's streamable HTTP url",
+            "type: sse is no longer supported; write the server's streamable HTTP URL",
             "type：不再支持 sse，请写服务器的 streamable HTTP 地址",
         )
         return

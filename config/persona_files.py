@@ -89,7 +89,7 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
     except UnicodeDecodeError:
         what = Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")
         raise ConfigError(
-            Problem(setting, what, Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"))
+            Problem(setting, what, Bilingual("Save it again as UTF-8", "重新存成 UTF-8"))
         ) from None
     head, prompt, line = _parts(text)
     problems = [_at_line(number, what) for number, what in _wrong_with_text(head, prompt, line)]
@@ -133,7 +133,7 @@ def read_personas(
                 Problem(
                     SETTING,
                     what,
-                    Bilingual("Make it, or leave the setting out", "建一个，或者不要设这一项"),
+                    Bilingual("Create it, or remove the setting", "建一个，或者不要设这一项"),
                 )
             )
             found |= before or {}

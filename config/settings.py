@@ -1141,7 +1141,7 @@ def read_persona(settings: Settings) -> PersonaFile:
             Problem(
                 "BOT_PERSONA",
                 Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本"),
-                Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"),
+                Bilingual("Save it again as UTF-8", "重新存成 UTF-8"),
             )
         ) from None
     if not text:

@@ -206,7 +206,7 @@ def _check_name(name: str) -> str:
     if not SUBAGENT_NAME.fullmatch(name):
         raise ValueError(
             Bilingual(
-                "must be 1 to 32 letters, digits, - or _, without blanks",
+                "must be 1 to 32 letters, digits, - or _, without spaces",
                 "要写 1 到 32 个文字、数字、- 或 _，不能有空格",
             )
         )

@@ -153,9 +153,7 @@ def qq_numbers(value: object) -> frozenset[int]:
         if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
             raise Wrong(
                 Bilingual(f"{shown(text)} is not a QQ number", f"{shown(text)} 不是 QQ 号"),
-                Bilingual(
-                    "Write the numbers only, as in 10001,10002", "只写号码，比如 10001,10002"
-                ),
+                Bilingual("Write only the numbers, e.g. 10001,10002", "只写号码，比如 10001,10002"),
             )
     return frozenset(map(int, texts))
 
@@ -170,7 +168,7 @@ def _items(value: object) -> Iterable[object]:
     if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
         raise Wrong(
             Bilingual(
-                "has an item that is neither a text nor a number", "有一项既不是文字也不是数字"
+                "has an item that is neither text nor a number", "有一项既不是文字也不是数字"
             ),
             mend,
         )
@@ -196,7 +194,7 @@ def wide_marks(text: str) -> Bilingual:
     if NOT_JSON.isdisjoint(text):
         return Bilingual("", "")
     return Bilingual(
-        "; it has full-width quotes, commas or colons, which are none to JSON",
+        "; it has full-width quotes, commas or colons, which JSON does not accept",
         "；里面有中文的引号、逗号或冒号，JSON 只认英文的",
     )
 
@@ -248,7 +246,7 @@ def origin(value: str) -> str:
         if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", url.path):
             raise Wrong(
                 Bilingual(
-                    "has a path that no address of ours can begin with",
+                    "has a path that cannot begin our addresses",
                     "里面的路径有不能用的字符",
                 ),
                 mend,
@@ -279,7 +277,8 @@ def mirrors(value: object) -> dict[str, str]:
 def audiences(value: object) -> dict[str, str]:
     """A JSON object of tool -> for whom it is, as in {"get_weather": "group_admin"}."""
     mend = Bilingual(
-        'Write it as {"get_weather": "group_admin"}; there are everyone, group_admin and owner',
+        'Write it as {"get_weather": "group_admin"}; the values are everyone, group_admin and'
+        " owner",
         '写成 {"get_weather": "group_admin"}，可以写 everyone、group_admin 和 owner',
     )
     found = _json(value, mend) if isinstance(value, str) else value
@@ -305,7 +304,7 @@ def host(value: str) -> str:
     text = bare(to_half_width(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = Bilingual(
-            "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own",
+            "Write an address only, e.g. 0.0.0.0 or 127.0.0.1; the port has its own variable",
             "只写地址，比如 0.0.0.0 或 127.0.0.1；端口另有一项",
         )
         raise Wrong(
@@ -343,7 +342,8 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
     if not text.isascii() or not text.isprintable() or " " in text:
         raise Wrong(
             Bilingual(
-                "has a space or a character that no url can have", "里面有空格或网址里不能有的字符"
+                "has a space or a character that is not allowed in a URL",
+                "里面有空格或网址里不能有的字符",
             ),
             mend,
         )
@@ -352,7 +352,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
         _ = url.port  # raises for a port that is no number or out of range
     except ValueError:
         raise Wrong(
-            Bilingual("has an address or port that cannot be", "里面的地址或端口不对"), mend
+            Bilingual("has an impossible address or port", "里面的地址或端口不对"), mend
         ) from None
     if url.scheme not in schemes:
         begins = [f"{scheme}://" for scheme in schemes]
@@ -367,8 +367,8 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
     if not (_is_address(url.hostname) or HOST.fullmatch(url.hostname.removesuffix("."))):
         raise Wrong(
             Bilingual(
-                "has a name that no host can have (two dots in a row, over 63 characters between "
-                "two?)",
+                "has an impossible host name (two dots in a row, or over 63 characters"
+                " between two?)",
                 "里面的域名不对（连着两个点，或者两点之间超过 63 个字符？）",
             ),
             mend,
@@ -396,7 +396,7 @@ def database(value: SecretStr) -> SecretStr:
         )
         raise Wrong(
             Bilingual(
-                "is not the url of an SQLite or PostgreSQL database",
+                "is not the URL of an SQLite or PostgreSQL database",
                 "不是 SQLite 或 PostgreSQL 的地址",
             ),
             mend,
@@ -428,7 +428,7 @@ def contact(value: str) -> str:
                 "里面有括号或非 ASCII 字符，或者超过 100 个字符",
             ),
             Bilingual(
-                "Write a mail address or the address of a page, as bot@example.com",
+                "Write a mail address or the address of a page, e.g. bot@example.com",
                 "写邮箱或网页地址，比如 bot@example.com",
             ),
         )
@@ -447,7 +447,7 @@ def secret(value: SecretStr) -> SecretStr:
                 "has a space, a line break or a character that is not ASCII",
                 "里面有空格、换行或非 ASCII 字符",
             ),
-            Bilingual("Copy it once more, without “Bearer”", "重新复制一次，不要带“Bearer”"),
+            Bilingual("Copy it again, without “Bearer”", "重新复制一次，不要带“Bearer”"),
         )
     return value
 
@@ -464,8 +464,8 @@ def ed25519_key(value: SecretStr) -> SecretStr:
         key = b""
     if text and not (key.startswith(ED25519) and len(key) == len(ED25519) + 32):
         mend = Bilingual(
-            "Write the line between BEGIN and END of the file that `openssl genpkey -algorithm "
-            "ED25519` made",
+            "Write the line between BEGIN and END in the file made by `openssl genpkey"
+            " -algorithm ED25519`",
             "写 `openssl genpkey -algorithm ED25519` 生成的文件里 BEGIN 和 END 之间的那一行",
         )
         raise Wrong(Bilingual("is not an Ed25519 private key", "不是 Ed25519 私钥"), mend)
@@ -505,7 +505,7 @@ class Whole:
         )
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
-                Bilingual("is a url, not a number", "是网址，不是数字"),
+                Bilingual("is a URL, not a number", "是网址，不是数字"),
                 Bilingual(
                     f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
                     f"{mend.zh}；在 Kubernetes 里给这个 pod 设 enableServiceLinks: false",
@@ -553,7 +553,7 @@ def rate(value: object) -> tuple[int, float] | None:
     found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
     if found is None:
         mend = Bilingual(
-            "Write how many in how many seconds, as 6/60, or 0 for no limit",
+            "Write a number per seconds, e.g. 6/60, or 0 for no limit",
             "写多少秒里多少次，比如 60 秒 6 次写成 6/60；不限就写 0",
         )
         raise Wrong(Bilingual(f"{shown(value)} is not a rate", f"{shown(value)} 不是频率"), mend)
@@ -623,7 +623,7 @@ def broker_url(value: SecretStr) -> SecretStr:
         is_one = False
     if text and not is_one:
         raise Wrong(
-            Bilingual("is not the url of a RabbitMQ", "不是 RabbitMQ 的地址"),
+            Bilingual("is not the URL of a RabbitMQ", "不是 RabbitMQ 的地址"),
             Bilingual("Write it as amqp://user:password@host/", "写成 amqp://user:password@host/"),
         )
     return value
@@ -632,7 +632,8 @@ def broker_url(value: SecretStr) -> SecretStr:
 HERE: Final = "{hostname}"
 PAGE: Final = "/media"  # of WEB_PORT, see `adapters/web/file_route`
 MEDIA_REMEDY: Final = Bilingual(
-    "Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT",
+    "Write it as http://bot:8080/media: the address at which OneBot servers reach /media of"
+    " WEB_PORT",
     "写成 http://bot:8080/media，即 OneBot 服务访问 WEB_PORT 的 /media 时用的地址",
 )
 
@@ -652,7 +653,7 @@ def media_url(value: str) -> str:
 
 
 PROXY_REMEDY: Final = Bilingual(
-    "Write the one that the proxy comes from alone, as 127.0.0.1",
+    "Write the one address that the proxy connects from, e.g. 127.0.0.1",
     "只写代理连过来时用的那个地址，比如 127.0.0.1",
 )
 EVERYBODY: Final = IPv4Address("255.255.255.255")
@@ -675,7 +676,7 @@ def proxy_address(value: str) -> str:
     if "%" in text:  # a socket does not tell it of who connects
         raise Wrong(
             Bilingual(f"{shown(value)} names a network interface", f"{shown(value)} 带了网卡名"),
-            Bilingual("Leave out the % and what follows", "去掉 % 和后面的部分"),
+            Bilingual("Remove the % and all that follows", "去掉 % 和后面的部分"),
         )
     named = found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
     if named.is_unspecified or named.is_multicast or named == EVERYBODY:
@@ -792,7 +793,7 @@ def owners(value: object) -> Owners:
         raise Wrong(
             Bilingual(f"{shown(odd)} is not an owner", f"{shown(odd)} 不是主人的写法"),
             Bilingual(
-                "Write the numbers, as 10001,10002:quiet", "写 QQ 号，比如 10001,10002:quiet"
+                "Write the numbers, e.g. 10001,10002:quiet", "写 QQ 号，比如 10001,10002:quiet"
             ),
         )
     return Owners(qq_numbers([text.removesuffix(QUIET) for text in texts]), qq_numbers(quiet))

@@ -49,11 +49,11 @@ TERMINATED: Final = 143  # as a shell says of SIGTERM
 DONE: Final = Phrase(
     "已备份到 {file}：{size}（数据库结构 {schema}，账号 {accounts}，另有 {files} 个文件）。"
     "里面有聊天记录和密钥，要像密码一样保管。",
-    "Backed up to {file}: {size} (schema {schema}, accounts {accounts}, {files} more files). It"
-    " holds conversations and keys: keep it as you keep a password.",
+    "Backed up to {file}: {size} (schema {schema}, accounts {accounts}, {files} more files)."
+    " It contains conversations and keys: protect it like a password.",
 )
 NONE: Final = Phrase("无", "none")
-ALSO: Final = Phrase("不在其中，请另外保存：{them}", "Not in it, keep them beside it: {them}")
+ALSO: Final = Phrase("不在其中，请另外保存：{them}", "Not included, save these yourself: {them}")
 WAITING: Final = Phrase(
     "注意：数据库现在写不进去，还有 {count} 条记录只在机器人的内存里，不在这份备份中。",
     "warning: the journal cannot be written, and {count} entries are only in the bot's memory:"
@@ -61,34 +61,36 @@ WAITING: Final = Phrase(
 )
 TERMINAL: Final = Phrase(
     "备份不能输出到终端：请重定向，例如 `frostagent backup - > backup.tgz`。",
-    "A terminal cannot take a backup: redirect it, as `frostagent backup - > backup.tgz`.",
+    "A backup cannot be written to a terminal: redirect it, e.g. `frostagent backup - >"
+    " backup.tgz`.",
 )
 NO_INPUT: Final = Phrase(
     "备份不能从终端输入：请重定向，例如 `frostagent restore - < backup.tgz`。",
-    "A terminal cannot give a backup: redirect it, as `frostagent restore - < backup.tgz`.",
+    "A backup cannot be read from a terminal: redirect it, e.g. `frostagent restore - <"
+    " backup.tgz`.",
 )
 UNREADABLE: Final = Phrase("读不了 {file}：{why}。", "{file} cannot be read: {why}.")
 STOPPED: Final = Phrase("已中止，什么都没有改动。", "Stopped. Nothing has changed.")
 RESTORED: Final = Phrase(
     "已恢复 {made} 的备份（FrostAgent {version}，账号 {accounts}）。"
     "原来的数据移到了 {aside}：确认没问题后可以删掉。",
-    "Restored the backup of {made} (FrostAgent {version}, accounts {accounts}). What was here"
-    " before is in {aside}: delete it once all is well.",
+    "Restored the backup of {made} (FrostAgent {version}, accounts {accounts}). The previous"
+    " data is in {aside}: delete it once you have checked that all is well.",
 )
 DUMP: Final = Phrase(
     "数据库在 PostgreSQL 里，用它自己的工具备份（机器人不必停）：\n"
     "  pg_dump --format=custom{file} --dbname={url}\n"
     "另外保存：{them}",
-    "The journal is in PostgreSQL, which has a tool for this (the bot may run):\n"
+    "The journal is in PostgreSQL: use its own tool (the bot may keep running):\n"
     "  pg_dump --format=custom{file} --dbname={url}\n"
-    "Keep beside it: {them}",
+    "Save these as well: {them}",
 )
 UNDUMP: Final = Phrase(
     "数据库在 PostgreSQL 里，用它自己的工具恢复。"
     "先停下所有机器人，并确认备份已经做好两分钟以上：\n"
     "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}",
-    "The journal is in PostgreSQL, which has a tool for this. Stop every bot first, and restore"
-    " a backup that is at least two minutes old:\n"
+    "The journal is in PostgreSQL: use its own tool. Stop every bot first, and make sure that"
+    " the backup is at least two minutes old:\n"
     "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}",
 )
 CATALOGUE.register(__name__, globals())

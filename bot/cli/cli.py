@@ -169,7 +169,7 @@ def setup(
         str,
         Option(
             help=Bilingual(
-                "API key; it is safer in the environment, as LLM_API_KEY.",
+                "API key; safer in the environment, as LLM_API_KEY.",
                 "密钥；放在环境变量 LLM_API_KEY 里更安全。",
             )
         ),
@@ -193,7 +193,7 @@ def setup(
     ] = "",
     groups: Annotated[
         str,
-        Option(help=Bilingual("Groups to listen to; all if left out.", "允许的群号，不写为全部。")),
+        Option(help=Bilingual("Groups to listen to; all by default.", "允许的群号，不写为全部。")),
     ] = "",
     account: Annotated[
         str,
@@ -210,23 +210,21 @@ def setup(
     console_port: Annotated[
         str,
         Option(
-            help=Bilingual("Port of the console; off if left out.", "控制台的端口，不写就不开。")
+            help=Bilingual("Port of the console; off by default.", "控制台的端口，不写就不开。")
         ),
     ] = "",
     docker: Annotated[
         bool | None,
         Option(
             help=Bilingual(
-                "Whether the bot will run in Docker; you are asked if left out.",
+                "Whether the bot will run in Docker; asks by default.",
                 "是否用 Docker 运行；不写会问你。",
             )
         ),
     ] = None,
     test: Annotated[
         bool,
-        Option(
-            help=Bilingual("Try the model before anything is written.", "写入之前先试一次模型。")
-        ),
+        Option(help=Bilingual("Test the model before writing anything.", "写入之前先试一次模型。")),
     ] = True,
     force: Annotated[
         bool,
@@ -238,7 +236,9 @@ def setup(
         bool,
         Option(
             "--non-interactive",
-            help=Bilingual("Ask nothing, as without a terminal.", "什么都不问，如同没有终端。"),
+            help=Bilingual(
+                "Ask nothing, as if there were no terminal.", "什么都不问，如同没有终端。"
+            ),
         ),
     ] = False,
 ) -> None:
@@ -332,7 +332,7 @@ def init(
         str,
         Option(
             help=Bilingual(
-                "napcat or llbot; by COMPOSE_PROFILES if left out.",
+                "napcat or llbot; by default COMPOSE_PROFILES decides.",
                 "napcat 或 llbot；不写则看 COMPOSE_PROFILES。",
             )
         ),
@@ -447,9 +447,7 @@ def mcp_try(
         str,
         Argument(help=Bilingual("Name of the server in MCP_FILE.", "服务器在 MCP_FILE 里的名字。")),
     ],
-    tool: Annotated[
-        str, Argument(help=Bilingual("A tool of the server, to call it.", "要调用的工具。"))
-    ] = "",
+    tool: Annotated[str, Argument(help=Bilingual("The tool to call.", "要调用的工具。"))] = "",
     arguments: Annotated[
         str,
         Argument(

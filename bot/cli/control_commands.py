@@ -252,7 +252,7 @@ WORKING: Final = Phrase(
 )
 JOURNAL: Final = Phrase("{place}：{state}", "{place}: {state}")
 THEN: Final = Phrase("，备用 ", ", then ")
-STALLS: Final = Phrase("超过一秒的有 {count} 次", "{count} of over a second")
+STALLS: Final = Phrase("超过一秒的有 {count} 次", "{count} over one second")
 SINCE: Final = Phrase("{moment}（{lasting}）", "{moment} ({lasting})")
 ONLINE: Final = Phrase("{account} 在线 {server}", "{account} online {server}")
 OFFLINE: Final = Phrase(

@@ -28,11 +28,12 @@ NOTHING_STORED: Final = Phrase("没有关于 {which} 的任何记录。", "Nothi
 FORGOTTEN: Final = Phrase("已忘掉：{them}", "Forgotten: {them}")
 NOTHING: Final = Phrase("本来就没有", "nothing was there")
 BY_THE_BOT: Final = Phrase(
-    "{rows} 行，由正在运行的机器人删除", "{rows} rows, by the bot that runs here"
+    "{rows} 行，由正在运行的机器人删除", "{rows} rows, by the bot that is running here"
 )
 STILL_IN: Final = Phrase(
     "警告：{file} 是以前另存的，里面还有这些内容；不需要的话请删掉这个文件",
-    "warning: {file} was put aside earlier and still has it; delete the file if you do not need it",
+    "warning: {file} was set aside earlier and still contains it; delete the file if you do"
+    " not need it",
 )
 ONE_OF_TWO: Final = Phrase("--user 和 --group 要写其中一个", "give either --user or --group")
 NO_CONVERSATION: Final = Phrase(

@@ -58,7 +58,7 @@ stopped.
 """
 LOG_ASIDE = Phrase(
     "聊天结束前的日志在 {path}，这里只显示警告。",
-    "The log, until the chat ends: {path}. Here only warnings are shown.",
+    "The log is in {path} until the chat ends. Only warnings are shown here.",
 )
 WARNING = Phrase("警告：{it}", "warning: {it}")
 PROBLEM = Phrase("{name} {what}。{mend}", "{name}: {what}. {mend}")

@@ -21,19 +21,20 @@ ENOUGH = 20  # requests of a day from which its price is known
 
 DISK = Phrase(
     "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。",
-    "The disk has {free:.0f} MB left: once it is full nothing is kept, and nobody answered.",
+    "The disk has {free:.0f} MB left. Once it is full, nothing is stored and no question is"
+    " answered.",
 )
 PRICE = Phrase(
     "{model} 今天{of}的花费是昨天的 {times:.1f} 倍，请看看价格、缓存和问题的长短。",
-    "{model} costs {times:.1f} times as much {of} today as yesterday: look at its price, cache "
-    "and how long the questions are.",
+    "{model} costs {times:.1f} times as much {of} today as yesterday: check its price, its"
+    " cache and the length of the questions.",
 )
 STUCK = Phrase(
     "{where} 有一轮对话十多分钟还没有结束，后面的都在等它。在那里发 /stop all 试试，不行就重启。",
-    "A turn in {where} has gone on for more than ten minutes, and all after it wait. Try /stop "
-    "all there, or else a restart.",
+    "A turn in {where} has been running for more than ten minutes, and all later ones wait."
+    " Try /stop all there, then a restart.",
 )
-A_TOKEN, A_REQUEST = Phrase("每个 token ", "a token"), Phrase("每次请求", "a request")
+A_TOKEN, A_REQUEST = Phrase("每个 token ", "per token"), Phrase("每次请求", "per request")
 CATALOGUE.register(__name__, globals())
 
 

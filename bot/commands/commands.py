@@ -44,7 +44,7 @@ LONGEST = 1000  # characters of a message that may be a command
 AT_ONCE = 8
 TYPED = re.compile(r"\s*[/／](?P<name>[^\s/／]+)(?P<rest>(?:\s[^\0]*)?)")
 CJK = re.compile(r"[\u3400-\u9fff]")
-SORRY = Phrase("这个命令现在答不上来，稍后再试。", "This cannot be answered now, try again later.")
+SORRY = Phrase("这个命令现在答不上来，稍后再试。", "I cannot answer that now, try again later.")
 CATALOGUE.register(__name__, globals())
 
 logger = logging.getLogger(__name__)

@@ -15,13 +15,13 @@ from frostagent.types.messages import ModelRequest, UserMessage
 
 PERSONA_AND_RULES = Phrase("人设和规则", "persona and rules")
 TOOLS = Phrase("工具说明", "tools")
-SERVERS = Phrase("{tools}（其中 MCP {servers}）", "{tools} (of them MCP {servers})")
+SERVERS = Phrase("{tools}（其中 MCP {servers}）", "{tools} (MCP: {servers})")
 SUMMARY = Phrase("摘要", "summary")
 ROUNDS = Phrase("对话 {number} 轮", "{number} rounds")
 OVERHEARD = Phrase("旁听未读 {overheard} 行", "{overheard} lines overheard")
 IN_ALL = Phrase(
     "合计约 {whole} token；对话最多留 {room}",
-    "about {whole} tokens in all; rounds have room for {room}",
+    "about {whole} tokens in all; rounds may take {room}",
 )
 CATALOGUE.register(__name__, globals())
 
@@ -75,7 +75,7 @@ def context_command(measure: Callable[[Conversation], Awaitable[ContextSize]]) -
     """By blocks, in the order of the prompt."""
 
     @command(
-        "context", "上下文", about=("下个问题会带上多少", "what the next question carries along")
+        "context", "上下文", about=("下个问题会带上多少", "what the next question will include")
     )
     async def context(asked: Asked) -> str:
         size = await measure(asked.where)

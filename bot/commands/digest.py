@@ -24,7 +24,7 @@ from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
 
-NO_NUMBER = Phrase("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
+NO_NUMBER = Phrase("群号应当是数字：/日报 群号", "Name a group by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
 MODELS = REASONS = 5
 NAME = 10  # characters of a nickname
@@ -96,10 +96,10 @@ MODEL = Phrase(
     "{name}：{read} token（缓存 {cached}%），{used}（{that} {was}）",
     "{name}: {read} tokens ({cached}% cached), {used} ({that} {was})",
 )
-WAITS_FOR_OWNER = Phrase("等主人发话的：{told}", "Waits for an owner: {told}")
+WAITS_FOR_OWNER = Phrase("等主人发话的：{told}", "Waiting for an owner: {told}")
 ABSENT = Phrase(
     "集群里有 {absent} 个分区没有回答，那里等着的没算进来",
-    "Parts of the cluster that did not say what waits there: {absent}",
+    "Parts of the cluster that did not report what is waiting: {absent}",
 )
 DISK = Phrase("磁盘还剩 {free}", "Disk: {free} free")
 CATALOGUE.register(__name__, globals())
@@ -111,7 +111,7 @@ def digest_command(books: JournalQueries, stands: Stands) -> Command:
     @command(
         "digest",
         "日报",
-        about=("今天的日报；日报 群号 看一个群", "the day so far; with a number, of that group"),
+        about=("今天的日报；日报 群号 看一个群", "the day so far; with a number, that group"),
         audience=Audience.OWNER,
     )
     async def digest(asked: Asked) -> str:

@@ -16,13 +16,13 @@ ME = frozenset({"me", "我"})
 GROUP = frozenset({"group", "群"})
 HOW = Phrase(
     "/忘记 我：删掉关于你的一切。主人还可以：/忘记 #2、/忘记 群",
-    "/forget me erases all that is kept of you. Owners also: /forget #2, /forget group",
+    "/forget me erases everything stored about you. Owners also: /forget #2, /forget group",
 )
 NOT_YOURS = Phrase("只有主人能删别人的。", "Only an owner can do that for others.")
 NOBODY = Phrase("这里没有这个编号。", "Nobody here has that number.")
 DONE = Phrase(
     "删好了：{rows} 条记录。以前的备份里可能还有。",
-    "Erased: {rows} records. Backups made before may still have them.",
+    "Erased: {rows} records. Older backups may still have them.",
 )
 FAILED = Phrase("现在删不了，稍后再试。", "It cannot be erased now, try again later.")
 CATALOGUE.register(__name__, globals())
@@ -48,7 +48,7 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
             return FAILED.format(asked.language)
         return DONE.format(asked.language, rows=rows)
 
-    about = ("我：删掉关于你的一切", "me: erase all about you")
+    about = ("我：删掉关于你的一切", "me: erase everything about you")
 
     @command("forget", "忘记", about=about, within=WITHIN, lasts=True)
     async def forget(asked: Asked) -> str:

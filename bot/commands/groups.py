@@ -16,7 +16,7 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.traits import Audience
 
 WEEK = 7 * 86_400.0
-NOBODY = Phrase("七天里没有人说话。", "Nobody has said anything for seven days.")
+NOBODY = Phrase("七天里没有人说话。", "No messages in the last seven days.")
 
 
 def groups_command(books: JournalQueries, modes: Modes) -> Command:
@@ -29,7 +29,7 @@ def groups_command(books: JournalQueries, modes: Modes) -> Command:
     @command(
         "groups",
         "群列表",
-        about=("在哪些地方有人说话（私聊里看）", "where it is in use (in private)"),
+        about=("在哪些地方有人说话（私聊里看）", "where people talk to me (in private)"),
         audience=Audience.OWNER,
     )
     async def groups(asked: Asked) -> str:
@@ -54,12 +54,12 @@ WHICH = Phrase(
     "在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242"
 )
 DONE = {
-    Mode.LIVE: Phrase("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
+    Mode.LIVE: Phrase("好，群 {group} 上线了。", "OK, I answer in group {group}."),
     Mode.SHADOW: Phrase(
         "好，群 {group} 里我的回答先作为草稿给主人看，说发才发。",
-        "Fine, in group {group} what I would say goes to my owners as drafts first.",
+        "OK, in group {group} my answers go to my owners as drafts first.",
     ),
-    Mode.OFF: Phrase("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
+    Mode.OFF: Phrase("好，群 {group} 里我只看不说。", "OK, in group {group} I only read."),
 }
 IN_GROUP, IN_PRIVATE_CHAT = Phrase("群", "group"), Phrase("私聊", "private")
 CATALOGUE.register(__name__, globals())

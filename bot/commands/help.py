@@ -54,11 +54,11 @@ def _name(one: Command, asked: Asked) -> str:
 
 
 NOTHING = Phrase("我现在没有在忙什么。", "There is nothing to stop.")
-JUST_TALK = Phrase("不带斜杠就是和我聊天。", "Anything without a slash is talk with me.")
+JUST_TALK = Phrase("不带斜杠就是和我聊天。", "Without a slash, you are just talking to me.")
 CATALOGUE.register(__name__, globals())
 
 
-@command("stop", about=("让我停下正在做的事", "end what I am doing"))
+@command("stop", about=("让我停下正在做的事", "stop what I am doing"))
 async def _stop(asked: Asked) -> str:
     return NOTHING.format(asked.language)
 

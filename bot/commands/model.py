@@ -10,7 +10,7 @@ from frostagent.models.upstreams import Upstream
 from frostagent.text.language import Phrase
 from frostagent.types.traits import Audience
 
-RESTS = Phrase("（休息 {seconds:.0f} 秒）", " (rests for {seconds:.0f} s)")
+RESTS = Phrase("（休息 {seconds:.0f} 秒）", " (paused for {seconds:.0f} s)")
 CATALOGUE.register(__name__, globals())
 
 
@@ -22,7 +22,7 @@ def model_command(
     @command(
         "model",
         "模型",
-        about=("有哪些模型，哪些在休息", "which models there are, and which are resting"),
+        about=("有哪些模型，哪些在休息", "the models, and which are paused"),
         audience=Audience.OWNER,
     )
     async def model(asked: Asked) -> str:

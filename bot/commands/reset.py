@@ -12,7 +12,7 @@ from frostagent.types.traits import Audience
 
 DONE = Phrase(
     "好，从这里重新开始；之前说的我不再带上。",
-    "Fine, we begin anew here; I carry nothing on from before.",
+    "OK, we start over here; I carry nothing over from before.",
 )
 CATALOGUE.register(__name__, globals())
 
@@ -23,7 +23,7 @@ def reset_command(store: Store, history: History) -> Command:
     @command(
         "reset",
         "重来",
-        about=("重新开始，不再带上之前的对话", "begin anew, without what was said before"),
+        about=("重新开始，不再带上之前的对话", "start over, without what was said before"),
         audience=Audience.GROUP_ADMIN,
     )
     async def reset(asked: Asked) -> str:

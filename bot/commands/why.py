@@ -21,34 +21,35 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.runs import Asker
 
 WAITS = Phrase(
-    "还没轮到，已经等了 {seconds:.0f} 秒", "its turn has not come, it waits for {seconds:.0f} s"
+    "还没轮到，已经等了 {seconds:.0f} 秒", "not its turn yet, waiting for {seconds:.0f} s"
 )
 ASKS = Phrase(
-    "在等主人答复，最多再等 {seconds:.0f} 秒", "waits for an owner's word, {seconds:.0f} s at most"
+    "在等主人答复，最多再等 {seconds:.0f} 秒", "waits for an owner, {seconds:.0f} s at most"
 )
 UNSAID = Phrase(
     "最后的话没有发：前面已经说过，或者用了词表里的词",
-    "its last words were not sent: said before, or on a list",
+    "its last sentences were not sent: said before, or on a list",
 )
 LOSS = Phrase("没发出去：{reason}", "not sent: {reason}")
 NOWHERE = Conversation(0, "private", 0)
 UNKNOWN = Phrase(
     "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
     "BOT_ROBOTS），或者已经清掉了。",
-    "I have no record of that message: the answer to a command, said before I came, or by "
-    "somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since.",
+    "I have no record of that message: it answered a command, is from before I joined, is"
+    " from a sender I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or has been"
+    " cleared.",
 )
 NO_TURN = Phrase(
     "这里我还没答过什么。引用一条消息再问，就说它为什么没有回答。",
-    "I have answered nothing here yet. Quote a message to hear why it was not answered.",
+    "I have answered nothing here yet. Quote a message to see why it was not answered.",
 )
 OVERHEARD = Phrase(
     "没有回答：没有人叫我（没有 @、引用我、叫我的名字，也没用前缀）",
-    "not answered: nobody called me (no mention, no quote of mine, not my name, no prefix)",
+    "not answered: I was not called (no mention, no quote of me, no name, no prefix)",
 )
 GONE = Phrase(
     "没有交给模型：是命令、对申请的答复，或者已经撤回",
-    "not for a model: a command, a word on a request, or recalled since",
+    "not for a model: a command, a reply to a request, or recalled since",
 )
 TOOLS = Phrase("工具", "tools")
 TOKENS = Phrase("token", "tokens")
@@ -60,7 +61,7 @@ RUN = Phrase("编号", "run")
 AN_OWNER = Phrase("主人", "an owner")
 CHANGED = Phrase("D{number}：{by} 改了再发的", "D{number}: changed and published by {by}")
 PUBLISHED = Phrase("D{number}：{by} 发的", "D{number}: published by {by}")
-NOT_RECORDED = Phrase("没有记下为什么被唤醒", "what woke me was not written down")
+NOT_RECORDED = Phrase("没有记下为什么被唤醒", "what woke me was not recorded")
 WEAK = Phrase("（不确定是在叫我）", " (perhaps not meant for me)")
 WOKEN = Phrase("唤醒：{reason}{weak}", "woken: {reason}{weak}")
 NOT_ANSWERED = Phrase("没有回答：{reason}", "not answered: {reason}")
@@ -78,7 +79,9 @@ SHOWN = 5  # calls of one answer
 def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command:
     """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
 
-    @command("why", "为什么", about=("刚才为什么这么答，或没答", "how the last answer came about"))
+    @command(
+        "why", "为什么", about=("刚才为什么这么答，或没答", "why I answered like that, or did not")
+    )
     async def why(asked: Asked) -> str:
         story = await books.story(asked.where, asked.quoted)
         if story is None:

@@ -32,7 +32,7 @@ START = Phrase(
 )
 LOOK = Phrase(
     "worker 的日志里写着原因；解决以后执行 rabbitmqctl purge_queue frost.dead",
-    "The log of the workers says why; once that is mended: rabbitmqctl purge_queue frost.dead",
+    "The workers' log says why; once that is fixed: rabbitmqctl purge_queue frost.dead",
 )
 
 
@@ -49,31 +49,31 @@ EVENTS_WAIT: Final = Phrase(
 )
 SET_ASIDE: Final = Phrase("有 {count} 个事件被放到一边", "{count} events were set aside")
 EVERY_PARTITION_HELD: Final = Phrase("每个分区都有", "every partition has one")
-NO_WORKERS: Final = Phrase("还没有启动的", "none is at work yet")
+NO_WORKERS: Final = Phrase("还没有启动的", "none is running yet")
 START_WORKER: Final = Phrase(
     "启动一个 worker（BOT_ROLE=worker）；它的日志里写着在等什么",
-    "Start a worker (BOT_ROLE=worker); its log says what it waits for",
+    "Start a worker (BOT_ROLE=worker); its log says what it is waiting for",
 )
 NOT_CONSUMED: Final = Phrase(
-    "分区 {partitions} 没有 worker 在取", "nobody takes from partition {partitions}"
+    "分区 {partitions} 没有 worker 在取", "no worker reads partition {partitions}"
 )
 CHECK_WORKER: Final = Phrase(
     "如果一直这样：看看这个 worker 连不连得上 PostgreSQL、有没有卡死，各处的 "
     "STORE_URL 是不是同一个；然后重启它",
-    "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and "
-    "that STORE_URL is the same everywhere; restart that worker",
+    "If this lasts: check that its worker reaches PostgreSQL and is not frozen, and that"
+    " STORE_URL is the same everywhere; restart that worker",
 )
 HOLDS_NO_LEASE: Final = Phrase(
     "在取分区 {partitions} 的 worker 没有租约，答复不了",
-    "who takes from partition {partitions} holds no lease, and cannot answer",
+    "the worker that reads partition {partitions} has no lease and cannot answer",
 )
 CHECK_RABBITMQ: Final = Phrase(
     "如果一直这样：从日志看这个 worker 连不连得上 RabbitMQ，然后重启它",
-    "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it",
+    "If this lasts: check in its log that this worker reaches RabbitMQ, and restart it",
 )
 TAKES_NOTHING: Final = Phrase(
     "持有租约的 worker 没有在取分区 {partitions}",
-    "who holds the lease takes nothing from partition {partitions}",
+    "the worker with the lease reads nothing from partition {partitions}",
 )
 NO_ACCOUNT: Final = Phrase("没有", "no account")
 GATEWAYS_FOUND: Final = Phrase("{count} 个，账号：{accounts}", "{count}, with {accounts}")
@@ -81,8 +81,8 @@ START_GATEWAY: Final = Phrase(
     "启动一个 gateway（BOT_ROLE=gateway）；它的日志里写着为什么连不上 RabbitMQ",
     "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker",
 )
-NO_GATEWAY: Final = Phrase("一个也没有：谁说话都听不到", "none is there: nobody is heard")
-NO_GATEWAY_YET: Final = Phrase("还没有", "none is there yet")
+NO_GATEWAY: Final = Phrase("一个也没有：谁说话都听不到", "none is running: no message arrives")
+NO_GATEWAY_YET: Final = Phrase("还没有", "none is running yet")
 CATALOGUE.register(__name__, globals())
 
 

@@ -38,17 +38,17 @@ FEW_CHARACTERS = 5
 USABLE: Final = Phrase("可以用", "can be used")
 NO_TOKEN: Final = Phrase(
     "没设 {setting}：分不清连上来的是 OneBot 服务还是陌生人",
-    "{setting} is not set: nothing tells the OneBot server from a stranger",
+    "{setting} is not set: anyone can pass for the OneBot server",
 )
 EASY_TO_GUESS: Final = Phrase("{setting} 太容易猜到", "{setting} is easy to guess")
 TOKEN_LENGTH: Final = Phrase("有 {count} 位", "has {count} characters")
 TOKEN_LENGTHS: Final = Phrase(
     "有 {count} 位；单独设了令牌的账号：{accounts}",
-    "has {count} characters; tokens of their own have {accounts}",
+    "has {count} characters; accounts with their own token: {accounts}",
 )
 LARGE_GROUP: Final = Phrase(
     "群 {group} 有 {people} 人，他们能花多少还没有都设上限",
-    "group {group} has {people} people, and not all that they may cost is limited",
+    "group {group} has {people} members, and not all of their cost is limited",
 )
 SET_LIMITS: Final = Phrase(
     "设置 {settings}（docs/zh/limits.md）", "Set {settings} (docs/limits.md)"
@@ -62,15 +62,16 @@ PRICES_OR_TOKENS: Final = Phrase(
 )
 UNKNOWN_PRICES: Final = Phrase(
     "不知道 {models} 的价格，{limits} 没把它算进去",
-    "nobody knows the price of {models}: {limits} counts nothing of it",
+    "the price of {models} is unknown, so {limits} cannot count it",
 )
 PROXY_BELIEVED: Final = Phrase(
     "采信 {proxy} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填",
-    "{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it",
+    "{proxy} is trusted to name the visitor: it must set X-Forwarded-For itself, or anyone"
+    " can forge it",
 )
 LOCAL_PROXY_BELIEVED: Final = Phrase(
     "{said}；本机的任何进程和隧道也都能冒填",
-    "{said}, as any process of this machine or tunnel to it can",
+    "{said}, and so can any process on this machine or tunnel to it",
 )
 CATALOGUE.register(__name__, globals())
 

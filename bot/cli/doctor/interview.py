@@ -38,26 +38,24 @@ NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS"
 
 BEFRIEND = Phrase(
     "让双方在 QQ 上加为好友，或者在 BOT_OWNERS 里写一个已是好友的主人",
-    "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one",
+    "Make them friends on QQ, or name an owner in BOT_OWNERS who is one",
 )
 MAKE_ROOM = Phrase(
     "看看 OneBot 服务的磁盘有没有空间、挂载能不能写，并把它升级；"
     "如果它在另一台机器上，请保持 MEDIA_SEND=base64：它看不到机器人的文件",
-    "See that the OneBot server's disk has room and its volumes can be written, "
-    "and update it; where it runs on another machine, leave MEDIA_SEND=base64: it "
-    "sees no file of the bot",
+    "Check that the OneBot server's disk has space and its volumes can be written, and update"
+    " it; if it runs on another machine, keep MEDIA_SEND=base64: it cannot see the bot's"
+    " files",
 )
 LOOK = Phrase(
     "到那个聊天里看一眼。如果没有收到，就是风控拦下了图片："
     "让真人在常用的地方用这个账号几天，并调低 BOT_SEND_RATE",
-    "Look into that chat. If nothing is there, risk control holds pictures back: "
-    "let a person use the account for some days, from a place QQ knows, and lower "
-    "BOT_SEND_RATE",
+    "Look at that chat. If nothing arrived, risk control holds pictures back: use the account"
+    " by hand for some days, from a place QQ knows, and lower BOT_SEND_RATE",
 )
 READ_ITS_LOG = Phrase(
     "看看 OneBot 服务的日志，以及它支不支持 base64 图片（新版都支持）",
-    "See what the OneBot server's log says, and whether it takes base64 pictures "
-    "at all: newer ones do",
+    "Check the OneBot server's log, and whether it accepts base64 pictures at all: newer ones do",
 )
 
 
@@ -65,17 +63,17 @@ REFUSED: Final = Phrase(
     "没能发给 {whom}（{code}：{why}）", "could not be sent to {whom} ({code}: {why})"
 )
 HUNG_UP: Final = Phrase(
-    "发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server hung up"
+    "发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server closed the connection"
 )
 UNCONFIRMED: Final = Phrase(
     "发给了 {whom}，但 OneBot 服务没说到没到",
     "was sent to {whom}, but the OneBot server does not say whether it arrived",
 )
 TAKEN_AS_BASE64: Final = Phrase(
-    "以 base64 交给 OneBot 服务，发给了 {whom}", "was taken as base64 and sent to {whom}"
+    "以 base64 交给 OneBot 服务，发给了 {whom}", "was accepted as base64 and sent to {whom}"
 )
 PICTURE_DROPPED: Final = Phrase(
-    "图片丢了：{whom} 只收到旁边的文字", "was dropped: only the words beside it were sent to {whom}"
+    "图片丢了：{whom} 只收到旁边的文字", "was dropped: only the text beside it was sent to {whom}"
 )
 FOUND_AGAIN: Final = Phrase("{sent}；get_image 找得到", "{sent}; get_image finds it")
 NO_REASON: Final = Phrase("没说原因", "no reason given")
@@ -83,20 +81,20 @@ SENT_UNCONFIRMED: Final = Phrase(
     "发给了 {whom}，但 QQ 没有及时确认", "was sent to {whom}, but QQ did not confirm it in time"
 )
 SILENT_AT_PLACE: Final = Phrase(
-    "{place} 接受了连接，但什么也不答复", "{place} takes the connection but answers nothing"
+    "{place} 接受了连接，但什么也不答复", "{place} accepts the connection but answers nothing"
 )
 TAKES_TOKEN: Final = Phrase(
-    "{server}（{place}）认我们的令牌", "{server} at {place} takes our token"
+    "{server}（{place}）认我们的令牌", "{server} at {place} accepts our token"
 )
 ACCOUNT_ONLINE: Final = Phrase("账号 {account} 在线", "account {account} is online")
 ACCOUNT_OFFLINE: Final = Phrase("账号 {account} 不在线", "account {account} is offline")
 OFFLINE: Final = Phrase("账号不在线", "the account is offline")
 NO_LOGIN_INFO: Final = Phrase(
     "{place} 没说登录的是谁、在不在线",
-    "{place} does not say who is logged in, and whether it is online",
+    "{place} does not say which account is logged in, or whether it is online",
 )
 UNSENT_OFFLINE: Final = Phrase("没有发送：账号不在线", "was not sent: the account is offline")
-UNSENT_NO_OWNER: Final = Phrase("没有发送：不知道发给谁", "was not sent: nobody knows to whom")
+UNSENT_NO_OWNER: Final = Phrase("没有发送：不知道发给谁", "was not sent: there is no recipient")
 NAME_OWNER: Final = Phrase("在 BOT_OWNERS 里写上主人的 QQ 号", "Name an owner in BOT_OWNERS")
 
 

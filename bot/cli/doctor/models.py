@@ -60,38 +60,35 @@ VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
 TOOK: Final = Phrase("{seconds} 秒", "{seconds} s")
 COPY_KEY: Final = Phrase(
     "请重新复制密钥，并确认它属于这家服务",
-    "Copy the key once more, and see that it belongs to this service",
+    "Copy the key again, and check that it belongs to this service",
 )
 TOP_UP: Final = Phrase(
-    "请给账号充值，或换一个可用的模型", "Top up the account, or take a model it may use"
+    "请给账号充值，或换一个可用的模型", "Top up the account, or choose a model it may use"
 )
 TAKE_LISTED_NAME: Final = Phrase(
     "请按服务的模型列表填写名称，并核对接口地址的结尾（多为 /v1）",
-    "Take the name of the model from the service's list, and see that the base url "
-    "ends as documented",
+    "Take the model's name from the service's list, and check that the base URL ends as documented",
 )
 TRY_LATER: Final = Phrase("服务正忙，请过一分钟再试", "The service is busy: try again in a minute")
 CHECK_BASE_URL: Final = Phrase(
     "请确认接口地址无误，并且本机能访问",
-    "See that the base url is right and can be reached from here",
+    "Check that the base URL is right and can be reached from here",
 )
 NAME_VISION_MODEL: Final = Phrase(
     "请在 LLM_VISION_MODEL 里填写同一地址下能看图的模型",
-    "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+    "Name a model with vision in LLM_VISION_MODEL, at the same base URL",
 )
-TAKE_TOOL_MODEL: Final = Phrase("请换一个支持工具调用的模型", "Take a model that can call tools")
+TAKE_TOOL_MODEL: Final = Phrase("请换一个支持工具调用的模型", "Choose a model that can call tools")
 ASK_SUPPORT: Final = Phrase(
     "连普通问题都被拒绝，请联系服务商或换一个模型",
-    "The service refuses even a harmless question: ask its support, or take another model",
+    "The service refuses even a harmless question: ask its support, or choose another model",
 )
-READ_DOCUMENTATION: Final = Phrase(
-    "请查阅服务的文档", "See what the service's documentation says to this"
-)
+READ_DOCUMENTATION: Final = Phrase("请查阅服务的文档", "See the service's documentation on this")
 IS_MAIN_MODEL: Final = Phrase("就是主模型", "is the main model")
 NOT_COMPARED: Final = Phrase(
     "没法对时：模型的服务器没有答复", "could not be compared: the model's server does not answer"
 )
-SEE_MODEL: Final = Phrase("看“模型”那一行", "See what `model` says")
+SEE_MODEL: Final = Phrase("看“模型”那一行", "See the result of `model`")
 NO_TIME: Final = Phrase(
     "模型的服务器没有说现在几点", "the model's server does not say what time it is"
 )
@@ -107,10 +104,10 @@ SET_CLOCK: Final = Phrase(
     "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
 )
 CANNOT_SEE: Final = Phrase(
-    "不能给 {model} 看图片：{why}", "{model} cannot be shown pictures: {why}"
+    "不能给 {model} 看图片：{why}", "{model} does not accept pictures: {why}"
 )
 SAW_NOT_RED: Final = Phrase(
-    "给 {model} 看一张红色的图，它说：{said}", "{model} was shown a red picture and says: {said}"
+    "给 {model} 看一张红色的图，它说：{said}", "{model} was shown a red picture and said: {said}"
 )
 SEES_PICTURES: Final = Phrase(
     "{model} 能看图片，用了 {seconds} 秒", "{model} sees pictures, in {seconds} s"
@@ -121,7 +118,7 @@ TOOL_REQUEST_FAILS: Final = Phrase(
 NO_TOOL_CALL: Final = Phrase(
     "模型没有调用工具，而是直接说话", "the model answered in words instead of calling a tool"
 )
-TAKE_ONE_WITH_TOOLS: Final = Phrase("换一个会调用工具的模型", "Take one that calls tools")
+TAKE_ONE_WITH_TOOLS: Final = Phrase("换一个会调用工具的模型", "Choose one that calls tools")
 CALLS_TOOL: Final = Phrase("会调用工具，用了 {seconds} 秒", "calls a tool in {seconds} s")
 
 
@@ -244,7 +241,7 @@ def fix_of(error: ModelError) -> tuple[Phrase, str]:
 NO_ANSWER: Final = Phrase("{model} 没有答复：{why}", "{model} does not answer: {why}")
 NAME_ONE_THAT_SEES: Final = Phrase(
     "在 LLM_VISION_MODEL 里写一个能看图、接口地址相同的模型",
-    "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+    "Name a model with vision in LLM_VISION_MODEL, at the same base URL",
 )
 IN_ONE_PIECE: Final = Phrase(
     "{model} 用 {seconds} 秒答复，一次发完，不是流式",

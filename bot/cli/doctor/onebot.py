@@ -46,19 +46,18 @@ LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing lis
 CONNECT = Phrase(
     "看看 OneBot 服务开着没有，它的 WebSocket 客户端里机器人的地址和 "
     "ONEBOT_ACCESS_TOKEN 的令牌对不对；它的日志里写着为什么连不上",
-    "See that the OneBot server runs, and that its websocket client has the bot's "
-    "address and the token in ONEBOT_ACCESS_TOKEN; its log says why it does not "
-    "connect",
+    "Check that the OneBot server runs, and that its websocket client has the bot's address"
+    " and the token from ONEBOT_ACCESS_TOKEN; its log says why it does not connect",
 )
 
 
-WEB_IN_USE: Final = Phrase("{place} 由正在运行的机器人占用", "{place} is used by the bot that runs")
+WEB_IN_USE: Final = Phrase("{place} 由正在运行的机器人占用", "{place} is used by the running bot")
 WEB_FREE: Final = Phrase("{place} 空着", "{place} is free")
 FREE_WEB_PORT: Final = Phrase(
     "停掉占用它的程序，或者换一个 WEB_PORT（0 表示不要）",
     "Stop what uses it, or choose another WEB_PORT (0: none)",
 )
-WEB_UNUSABLE: Final = Phrase("{place} 监听不了（{why}）", "{place} cannot be listened on ({why})")
+WEB_UNUSABLE: Final = Phrase("{place} 监听不了（{why}）", "cannot listen on {place} ({why})")
 ONEBOT_FREE: Final = Phrase(
     "{place} 空着：没有机器人在运行", "{place} is free: no bot is running there"
 )
@@ -67,40 +66,41 @@ FREE_ONEBOT_PORT: Final = Phrase(
 )
 ELSEWHERE: Final = Phrase(
     "这个网关上没有账号，账号 {accounts} 在别的网关上",
-    "none is at this gateway, account {accounts} is at another one",
+    "none at this gateway; account {accounts} is at another one",
 )
 BOT_RUNS_BUT: Final = Phrase("机器人在运行，但是：{why}", "the bot is running, but {why}")
 ACCOUNT_UNKNOWN: Final = Phrase(
     "机器人在运行，但不知道账号 {accounts} 在不在线",
-    "the bot is running, but nobody says whether account {accounts} is online",
+    "the bot is running, but it is unknown whether account {accounts} is online",
 )
 ACCOUNTS_ONLINE: Final = Phrase(
     "机器人在运行，账号 {accounts} 在线", "the bot is running, account {accounts} online"
 )
 PORT_OF_BOT: Final = Phrase(
     "没有发送：OneBot 服务连着的是正占用端口的程序",
-    "was not sent: the OneBot server talks with whatever has the port now",
+    "was not sent: the OneBot server is connected to the process that has the port now",
 )
 NONE_CAME: Final = Phrase(
     "没有 OneBot 服务连到 {host}:{port}，等了 {seconds} 秒",
-    "none came to {host}:{port} within {seconds} s",
+    "none connected to {host}:{port} within {seconds} s",
 )
 TOKEN_REFUSED: Final = Phrase(
-    "{place} 不认我们的令牌（HTTP {status}）", "{place} does not take our token (HTTP {status})"
+    "{place} 不认我们的令牌（HTTP {status}）", "{place} does not accept our token (HTTP {status})"
 )
 NO_WEBSOCKET: Final = Phrase(
     "{place} 不是 WebSocket 服务端（HTTP {status}）",
-    "{place} is no websocket server (HTTP {status})",
+    "{place} is not a websocket server (HTTP {status})",
 )
 UNREACHABLE: Final = Phrase("连不上 {place}（{why}）", "{place} cannot be reached ({why})")
-UNKNOWN_HOST: Final = Phrase("这里不认识 {host} 这个名字", "{host} is no name that is known here")
+UNKNOWN_HOST: Final = Phrase("这里不认识 {host} 这个名字", "{host} is not a name known here")
 RESOLVED: Final = Phrase("{host} 的地址是 {address}", "the address of {host} is {address}")
-TOKEN_NOT_TAKEN: Final = Phrase("{place} 不认我们的令牌", "{place} does not take our token")
+TOKEN_NOT_TAKEN: Final = Phrase("{place} 不认我们的令牌", "{place} does not accept our token")
 HANGS_UP: Final = Phrase(
-    "{place} 一连上就挂断：令牌可能不对", "{place} hangs up at once: our token may be wrong"
+    "{place} 一连上就挂断：令牌可能不对",
+    "{place} closes the connection at once: our token may be wrong",
 )
 SILENT: Final = Phrase(
-    "{place} 接受了连接，但什么也不答复", "{place} takes the connection but answers nothing"
+    "{place} 接受了连接，但什么也不答复", "{place} accepts the connection but answers nothing"
 )
 LEADS_TO_BOT: Final = Phrase("{url} 通到机器人", "{url} leads to the bot")
 LEADS_ELSEWHERE: Final = Phrase(
@@ -383,8 +383,8 @@ BE_LET_IN = Phrase(
 )
 START_SERVER = Phrase(
     "启动 OneBot 服务，打开它的 WebSocket 服务端，并核对 ONEBOT_URL 的地址和端口",
-    "Start the OneBot server, switch its websocket server on, and see that "
-    "ONEBOT_URL has its host and port",
+    "Start the OneBot server, enable its websocket server, and check that ONEBOT_URL has its"
+    " host and port",
 )
 NAME_IN_CONTAINERS = Phrase(
     "在容器里填服务名，要在同一个网络；在同一台机器上填 127.0.0.1",
@@ -527,8 +527,8 @@ async def _converse(
 MEND_MEDIA_URL = Phrase(
     "看看 MEDIA_URL 写的是不是这台机器和 WEB_PORT（docs/zh/cluster.md），"
     "然后重启机器人；不然大文件发不出去",
-    "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and "
-    "start the bot anew; large files are not sent otherwise",
+    "Check that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and restart the"
+    " bot; otherwise large files are not sent",
 )
 BROUGHT: Final = Phrase("{server} 登录的是账号 {account}", "{server} has account {account}")
 CATALOGUE.register(__name__, globals())

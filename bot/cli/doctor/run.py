@@ -55,10 +55,10 @@ WITH_IMAGE = 5  # checks' time: until a OneBot server comes, and until QQ confir
 TOO_SLOW: Final = Phrase("过了 {seconds} 秒还没查完", "was not finished after {seconds} s")
 SEE_WHAT_IT_WAITS_FOR: Final = Phrase(
     "看看它在等什么：磁盘、域名解析，还是网络",
-    "See what it waits for: the disk, a name, or the network",
+    "Find out what it waits for: the disk, a name, or the network",
 )
 CHECK_BROKE: Final = Phrase(
-    "检查本身出错了（{kind}：{why}）", "the check itself broke ({kind}: {why})"
+    "检查本身出错了（{kind}：{why}）", "the check itself failed ({kind}: {why})"
 )
 REPORT_THIS: Final = Phrase("请反馈给开发者", "Please report this")
 CATALOGUE.register(__name__, globals())

@@ -43,17 +43,17 @@ WRITABLE: Final = Phrase(
     "{folder} 可以写，还剩 {free} MiB", "{folder} can be written, {free} MiB free"
 )
 CAN_BE_MADE: Final = Phrase(
-    "{folder} 可以建，还剩 {free} MiB", "{folder} can be made, {free} MiB free"
+    "{folder} 可以建，还剩 {free} MiB", "{folder} can be created, {free} MiB free"
 )
-MAKE_ROOM: Final = Phrase("磁盘快满了，清理一下", "Make room on the disk")
-MAKE_ROOM_SOON: Final = Phrase("磁盘空间不多了，尽快清理", "Make room on the disk soon")
+MAKE_ROOM: Final = Phrase("磁盘快满了，清理一下", "Free some disk space")
+MAKE_ROOM_SOON: Final = Phrase("磁盘空间不多了，尽快清理", "Free some disk space soon")
 NO_JOURNAL_YET: Final = Phrase(
-    "{place} 还没有数据库，机器人启动时会建", "no journal yet at {place}: the bot makes it"
+    "{place} 还没有数据库，机器人启动时会建", "no journal yet at {place}: the bot will create it"
 )
 SEE_THAT_IT_RUNS: Final = Phrase(
     "看看数据库开着没有、STORE_URL 对不对；文件坏了的话，机器人启动时会挪到一边",
-    "See that the database runs and STORE_URL names it; a damaged file is put "
-    "aside when the bot starts",
+    "Check that the database runs and STORE_URL names it; a damaged file is set aside when"
+    " the bot starts",
 )
 DOES_NOT_OPEN: Final = Phrase("数据库打不开（{why}）", "the journal does not open ({why})")
 ANSWER_FROM_PRIVATE: Final = Phrase(
@@ -65,14 +65,14 @@ NAME_OWNER: Final = Phrase(
 )
 UNREAD_DRAFTS: Final = Phrase(
     "影子模式的群有草稿，但没有主人能看：{groups}",
-    "no owner can read the drafts of the groups in a shadow: {groups}",
+    "no owner can read the drafts of the groups in shadow mode: {groups}",
 )
 UNANSWERED_REQUESTS: Final = Phrase(
     "有好友申请或入群邀请在等，但没有主人能答复：{count}",
     "no owner can answer the friend requests and invites that wait: {count}",
 )
 EMPTY_DATABASE: Final = Phrase(
-    "{place} 是空的，机器人启动时会建表", "{place} is empty: the bot makes its tables"
+    "{place} 是空的，机器人启动时会建表", "{place} is empty: the bot will create its tables"
 )
 SCHEMA_CURRENT: Final = Phrase(
     "{place} 打得开，表结构是最新的（{revision}）",
@@ -82,14 +82,14 @@ SCHEMA_OLDER: Final = Phrase(
     "{place} 的表结构是 {revision}，还不是 {current}",
     "{place} has schema {revision}, not yet {current}",
 )
-START_BOT: Final = Phrase("启动机器人就会升级", "Start the bot: it migrates it")
+START_BOT: Final = Phrase("启动机器人就会升级", "Start the bot: it will migrate it")
 START_NEWER: Final = Phrase(
     "启动那个版本，或者在 STORE_URL 里换一个数据库",
     "Start that version, or name another database in STORE_URL",
 )
 SCHEMA_NEWER: Final = Phrase(
     "{place} 是更新版本的机器人用的（表结构 {revision}）",
-    "{place} is of a newer version of the bot (schema {revision})",
+    "{place} was written by a newer version of the bot (schema {revision})",
 )
 ALL_PRIVATE: Final = Phrase(
     "这台机器上的其他人读不到密钥，也改不了机器人的目录", "nothing is open to others"
@@ -103,11 +103,11 @@ WRITABLE_BY_OTHERS: Final = Phrase(
     "{folder} 可以被 {writers} 改写", "{folder} can be written by {writers}"
 )
 PROTECT_FOLDER: Final = Phrase(
-    "先看看是谁的，再执行 chmod go-w {folder}", "See whose it is, and chmod go-w {folder}"
+    "先看看是谁的，再执行 chmod go-w {folder}", "Check who owns it, and chmod go-w {folder}"
 )
 UNHEARD_GROUPS: Final = Phrase(
     "有 {count} 个新群还没能告诉主人：{groups}",
-    "no line about {count} new groups reached an owner: {groups}",
+    "no owner was told about {count} new groups: {groups}",
 )
 CATALOGUE.register(__name__, globals())
 

@@ -35,7 +35,7 @@ NO_SUCH_TOOL: Final = Phrase(
 CORRECT_NAME: Final = Phrase("请改正名称", "Correct its name")
 SEE_ITS_DOCUMENTATION: Final = Phrase(
     "在那之前模型不知道有它；请看它自己的文档",
-    "The model is not told of it meanwhile; see its own documentation",
+    "Until then the model does not see it; see its own documentation",
 )
 UNUSABLE: Final = Phrase("{tool} 用不了：{why}", "{tool} cannot be used: it {why}")
 ALL_USABLE: Final = Phrase("{count} 个都可以用", "all {count} can be used")
@@ -43,7 +43,7 @@ SOURCE_ANSWERS: Final = Phrase("{source} 有答复", "{source} answers")
 GAMES_USABLE: Final = Phrase("{file} 可以用", "{file} can be used")
 REACHABLE: Final = Phrase("连得上", "can be reached")
 NO_HOSTS: Final = Phrase(
-    "{count} 个地址都用不了，比如：{first}", "none of its {count} hosts can be used, as {first}"
+    "{count} 个地址都用不了，比如：{first}", "none of its {count} hosts can be used: {first}"
 )
 AND_MORE: Final = Phrase("{first}；还有 {more} 个", "{first}; and {more} more")
 
@@ -96,8 +96,8 @@ NAMED = 3  # troubles in one line
 ANSWERED: Final = Phrase("{host} 答复了 {status}", "{host} answered {status}")
 MEND_NETWORK = Phrase(
     "看看这台机器连不连得上；有防火墙就设 HTTPS_PROXY，或者在 TOOLS_MIRRORS 里设镜像",
-    "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a "
-    "mirror in TOOLS_MIRRORS",
+    "Check that this machine reaches it; behind a firewall, set HTTPS_PROXY or a mirror in"
+    " TOOLS_MIRRORS",
 )
 MEND_KEY = Phrase(
     "见 docs/zh/weather.md：检查 .env 里的密钥、地址或 TOOLS_CONTACT；在那之前会用下一个来源",

@@ -132,7 +132,7 @@ DIFFERS = Phrase(
 )
 TRYING = Phrase("正在测试模型 {model}……", "Trying {model} ...")
 V1_ADDED = Phrase("  地址补上了 /v1：{url}", "  added the missing /v1: {url}")
-ANSWERS = Phrase("  正常：{said}", "  ok: {said}")
+ANSWERS = Phrase("  正常，{said}", "  ok, {said}")
 NO_ANSWER = Phrase("  没有回答：{said}\n  {fix}。", "  no answer: {said}\n  {fix}.")
 MAY_OVERWRITE = Phrase("覆盖 {files}？", "Overwrite {files}?")
 NOTHING_WRITTEN = Phrase("没有写入任何文件。", "Nothing was written.")

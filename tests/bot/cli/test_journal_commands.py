@@ -50,7 +50,7 @@ def test_a_person_is_forgotten_in_the_file_and_older_copies_are_named(tmp_path: 
     assert done.returncode == 0, done.stderr
     assert not draft.exists()
     assert "Forgotten: 1 messages" in done.stderr
-    assert "frost.db.bak-0000 was put aside earlier and still has it" in done.stderr
+    assert "frost.db.bak-0000 was set aside earlier and still contains it" in done.stderr
     content = (tmp_path / "frost.db").read_bytes()
     assert "词111".encode() not in content
     assert "词222".encode() in content

@@ -29,7 +29,7 @@ EXAMPLE = ROOT / ".env.example"
 TYPED = {"LLM_BASE_URL": "deepseek", "LLM_API_KEY": "sk-abcdefgh", "LLM_MODEL": "deepseek-chat", "BOT_OWNERS": "10001"}
 GOOD = ok("model", "0.8 s")
 BAD = replace(
-    failure("model", "Authentication Fails", Phrase("请重新复制密钥", "Copy the key once more")), setting="LLM_API_KEY"
+    failure("model", "Authentication Fails", Phrase("请重新复制密钥", "Copy the key again")), setting="LLM_API_KEY"
 )
 NOT_FOUND = replace(failure("model", "Not Found", Phrase("请换一个名称", "Take another name")), setting="LLM_MODEL")
 
@@ -146,7 +146,7 @@ def test_a_model_that_does_not_answer_leaves_everything_unwritten_with_its_mend(
     written, person = evening.setup(typed=TYPED, trials=(BAD,))
     assert not written
     assert person.said("Authentication Fails")
-    assert person.said("Copy the key once more")
+    assert person.said("Copy the key again")
     assert person.said("请重新复制密钥")
     assert evening.files == {}
 
