@@ -1,11 +1,10 @@
-"""The chat on standard input: the ordinary service, with the simulator for QQ and the demo model
-where none is set.
+"""The chat on standard input: the ordinary service with the simulator in place of QQ, and the demo
+model if no model is set.
 
 Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On
-a terminal lines are sent as they are typed; otherwise the next line waits until everything about
-the last one is settled. A line that begins with `!` is not said: it tells the simulator what is to
-go wrong. What a tool needs somebody's word for is asked here, and a line as `同意 A1` is the
-answer.
+a terminal lines are sent as they are typed; otherwise each line waits until the previous one is
+settled. A line that begins with `!` is not sent: it tells the simulator what should go wrong.
+Approvals are asked for here; a line such as `同意 A1` answers one.
 """
 
 from __future__ import annotations
@@ -64,13 +63,13 @@ IN_A_BROWSER = Phrase(
     " `frostagent console` in this folder): {link}",
 )
 CATALOGUE.register(__name__, globals())
-LATEST = 20  # lines of a terminal that are waited for at its end
+LATEST = 20  # the last lines of a terminal, whose answers the end waits for
 
 
 async def converse(
     settings: Settings, source: TextIO, say: Callable[[str], None], tell: Callable[[str], None]
 ) -> None:
-    """Chat until the source ends: `say` gets what the bot says, `tell` what is said about the chat
+    """Chat until the source ends. `say` gets what the bot says, `tell` gets lines about the chat
     itself.
     """
     world = demo_world()
@@ -97,8 +96,7 @@ async def converse(
             said += new
             if trial is not None and new:
                 trial.note_said(*new)
-            # A person is not held up, and a script that waited for a bot it keeps away could say
-            # nothing meanwhile.
+            # A person does not wait, and a script that keeps the bot away would wait in vain.
             if not (source.isatty() or simulator.sockets.away):
                 await wait_settled(service, simulator, said)
                 said.clear()
@@ -108,12 +106,12 @@ async def converse(
 
 
 async def _console(link: Link) -> Mapping[str, Any]:
-    """An address that lets into this chat in a browser once."""
+    """A link that opens this chat in a browser once."""
     return {"link": link()}
 
 
 def speaking_as(settings: Settings, file: Path) -> Settings:
-    """The settings with this persona alone. Raises ConfigError for a file that cannot be used."""
+    """The settings with only this persona. Raises ConfigError for an unusable file."""
     alone = {"system_prompt": "", "personas_dir": None, "groups_file": None}
     changed = settings.model_copy(update={"bot_persona": file, **alone})
     read_persona(changed)
@@ -121,8 +119,8 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
 
 
 def chat_settings(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
-    """The settings that differ in a chat of these `people`, whose journal is in this folder:
-    what they do of any bot beside the bot, and its console is for this machine alone.
+    """The settings that differ in a chat of these `people` with its journal in this folder: those
+    of any isolated bot, and a console for this machine only.
     """
     return isolated_settings(settings, folder, people=people) | {
         "console_host": "127.0.0.1",
@@ -133,7 +131,7 @@ def chat_settings(settings: Settings, folder: str, people: frozenset[int]) -> di
 
 
 async def handle_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
-    """Say a line, or do what it says; the ids of the messages that came of it."""
+    """Send a line as a message, or obey it. Returns the IDs of the resulting messages."""
     if line.startswith(MARK):
         tell(await obey(simulator, line))
         return []
@@ -151,8 +149,8 @@ async def open_chat(
     tell: Callable[[str], None],
     trial: SimulatedTrial | None = None,
 ) -> AsyncIterator[tuple[Service, Simulator]]:
-    """The service connected to a simulator of its own, on loopback ports nobody else uses; with a
-    `trial`, in a browser, too.
+    """The service connected to its own simulator on free loopback ports; with a `trial`, also in a
+    browser.
     """
     home = next(iter(world.groups))
 
@@ -198,9 +196,7 @@ async def open_chat(
 
 
 async def read_lines(source: TextIO) -> AsyncIterator[str]:
-    """The lines of a blocking stream, read in a thread that does not hold up the end of the
-    process.
-    """
+    """The lines of a blocking stream, read in a daemon thread."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -219,8 +215,8 @@ async def read_lines(source: TextIO) -> AsyncIterator[str]:
 
 
 def print_line(text: str) -> None:
-    """To standard output, at once. Where nobody reads any more (`| head -1`), the rest goes
-    nowhere, quietly.
+    """Print to standard output and flush. If the reader has gone (`| head -1`), the rest is
+    discarded silently.
     """
     try:
         sys.stdout.write(f"{text}\n")

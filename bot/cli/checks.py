@@ -1,5 +1,5 @@
-"""What `doctor` and `setup` find out: each check says in both languages how it went and how to fix
-it; and the report of all, as lines or JSON.
+"""The results of `doctor` and `setup`: each check says in both languages what it found and how to
+fix it. The report is lines or JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WRONG: Final = Phrase("{name} {what}", "{name} {what}")
 
 
 class Outcome(StrEnum):
-    """`OK`; `WARNING`, the bot can do without; `PROBLEM`, it cannot."""
+    """WARNING: the bot works without it. PROBLEM: it does not."""
 
     OK = "ok"
     WARNING = "warning"
@@ -72,14 +72,14 @@ NAMES: Final[Mapping[str, Phrase]] = {
     "web port": Phrase("网页端口", "web port"),
     "workers": Phrase("worker", "workers"),
 }
-"""The outcomes, and the checks by their names, for people."""
+"""The outcomes and the names of checks as people read them."""
 CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one check found out. `name` is stable; `fix` says what to do, empty if all is well;
-    `setting` is the variable that the fix changes, empty if it changes none.
+    """The result of one check. `name` is stable; `fix` says what to do, empty if all is well;
+    `setting` is the variable that the fix changes, empty if none.
     """
 
     name: str
@@ -90,27 +90,27 @@ class Check:
 
 
 def ok(name: str, said: Phrase | str, /, **values: object) -> Check:
-    """All is well. Here and below, the lines are filled with `values`, if there are any."""
+    """All is well. Here and below, `values` fill the placeholders of the lines."""
     return Check(name, Outcome.OK, _filled(said, values))
 
 
 def warning(name: str, said: Phrase | str, fix: Phrase | str, /, **values: object) -> Check:
-    """The bot can do without, but not as well."""
+    """The bot works without it, but not as well."""
     return Check(name, Outcome.WARNING, _filled(said, values), _filled(fix, values))
 
 
 def failure(name: str, said: Phrase | str, fix: Phrase | str, /, **values: object) -> Check:
-    """The bot cannot work like this."""
+    """The bot does not work like this."""
     return Check(name, Outcome.PROBLEM, _filled(said, values), _filled(fix, values))
 
 
 def failures(name: str, problems: Iterable[Problem]) -> list[Check]:
-    """The problems of a ConfigError, a line each, under the names that were typed."""
+    """One check for each problem of a ConfigError."""
     return [failure(name, describe(problem), problem.mend) for problem in problems]
 
 
 def describe(problem: Problem) -> Bilingual:
-    """What is wrong with a setting."""
+    """The setting and what is wrong with it."""
     return WRONG.fill(name=problem.name, what=problem.what)
 
 
@@ -129,12 +129,12 @@ def to_text(checks: Collection[Check]) -> Bilingual:
 
 
 def exit_code(checks: Collection[Check]) -> int:
-    """0 without a problem, else 1."""
+    """1 if there is a problem, else 0."""
     return int(any(check.outcome is Outcome.PROBLEM for check in checks))
 
 
 def masked(check: Check, mask: Callable[[str], str]) -> Check:
-    """The check without secrets: servers quote what they were sent."""
+    """The check without secrets: servers quote their requests."""
     return replace(check, said=check.said.each(mask), fix=check.fix.each(mask))
 
 

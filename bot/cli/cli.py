@@ -1,4 +1,4 @@
-"""The commands a person types: `python -m bot [command]`, installed as `frostagent`."""
+"""The command line: `python -m bot [command]`, installed as `frostagent`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CATALOGUE.register(__name__, globals())
 def main() -> None:
     """The entry point of `frostagent`."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages have no letters of others
+        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages lack many letters
             stream.reconfigure(errors="replace")
     try:
         code = app(standalone_mode=False)
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end, if that is wanted."""
+    """Print the version and exit, if wanted."""
     if wanted:
         from bot.runtime.version import version as installed
 
@@ -72,8 +72,8 @@ def print_version(wanted: bool) -> None:
 
 
 @described(
-    "FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command: "
-    "run.",
+    "FrostAgent: a QQ group bot for OneBot v11 and any OpenAI-compatible model. Without a"
+    " command: run.",
     "FrostAgent：用任何兼容 OpenAI 的模型回答的 QQ 群机器人（OneBot v11）。不带命令时等于 run。",
 )
 def default(
@@ -94,7 +94,7 @@ def default(
 
 
 @described(
-    "Start the service; without any setting of a model or of QQ, start the chat.",
+    "Start the service; if no setting of a model or of QQ is set, start the chat.",
     "启动服务；模型和 QQ 的设置一项都没有时，启动终端聊天。",
 )
 def run() -> None:
@@ -106,7 +106,7 @@ def run() -> None:
 
 
 @described(
-    "Chat in the terminal: a simulator instead of QQ, and a demo model if none is configured.",
+    "Chat in the terminal, with a simulator instead of QQ, and a demo model if none is configured.",
     "在终端里聊天：用模拟器代替 QQ；没有配置模型时用演示模型。",
 )
 def chat() -> None:
@@ -151,8 +151,8 @@ def persona_try(
 
 
 @described(
-    "Ask for what the service needs, and write .env and NapCat's settings; a second run offers "
-    "the present values.",
+    "Ask for what the service needs, and write .env and NapCat's settings. Run again, it"
+    " offers the present values.",
     "逐项询问服务需要什么，写好 .env 和 NapCat 的配置；再次运行时以现有的值为默认。",
 )
 def setup(
@@ -278,8 +278,8 @@ def setup(
 
 
 @described(
-    "Check everything that the bot needs, and say how to fix each problem; exit code 1 if there "
-    "is one.",
+    "Check everything that the bot needs, and say how to fix each problem. Exit code 1 if"
+    " there is one.",
     "逐项检查机器人需要的一切，并说明每个问题怎么解决；有问题时退出码为 1。",
 )
 def doctor(
@@ -312,7 +312,7 @@ def doctor(
         )
         show(to_json(checks) if as_json else to_text(checks))
         code = exit_code(checks)
-        # A disk or a look-up may hang a thread for ever.
+        # A thread may hang for ever on a disk or a look-up.
         impatience = threading.Timer(LINGER, exit_process, [code])
         impatience.daemon = True
         impatience.start()
@@ -323,8 +323,7 @@ def doctor(
 
 
 @described(
-    "Make the missing tokens and files of the OneBot server once, before Docker Compose starts "
-    "both.",
+    "Make missing tokens and files of the OneBot server, once, before Docker Compose starts both.",
     "在 Docker Compose 启动之前运行一次，生成缺少的令牌和 OneBot 端的文件。",
 )
 def init(
@@ -379,8 +378,8 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 @described(
-    "Run one tool as the engine would, with an owner's rights; exit code 1 if its result is an "
-    "error.",
+    "Run one tool as the engine would, with an owner's rights. Exit code 1 if its result is"
+    " an error.",
     "像引擎那样执行一个工具，权限等同主人；结果是错误时退出码为 1。",
 )
 def tools_call(
@@ -402,13 +401,13 @@ def tools_call(
     try:
         result = asyncio.run(call_tool(settings, name, arguments, ask=ask, tell=tell))
     except KeyboardInterrupt:
-        exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
+        exit_process(INTERRUPTED)  # an unanswered question blocks its thread
     show(result_to_json(result) if as_json else result_to_text(result))
     raise SystemExit(result.is_error)
 
 
 @described(
-    "Connect to the MCP servers of MCP_FILE, and list whether each answers and what it offers.",
+    "Connect to the MCP servers in MCP_FILE, and list whether each answers and what it offers.",
     "连接 MCP_FILE 里的 MCP 服务器，列出各自能否连上、提供什么。",
 )
 def mcp_list(context: typer.Context, *, as_json: AsJson = False) -> None:
@@ -438,8 +437,8 @@ def _list_servers(*, as_json: bool) -> None:
 
 
 @described(
-    "Show what one MCP server offers, or call a tool of it with an owner's rights; exit code 1 if "
-    "the result is an error.",
+    "Show what one MCP server offers, or call one of its tools with an owner's rights. Exit"
+    " code 1 if the result is an error.",
     "查看一个 MCP 服务器提供什么，或以主人的权限调用它的一个工具；结果是错误时退出码为 1。",
 )
 def mcp_try(
@@ -469,7 +468,7 @@ def mcp_try(
     except ConfigError as error:
         exit_with(error)
     except KeyboardInterrupt:
-        exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
+        exit_process(INTERRUPTED)  # an unanswered question blocks its thread
     if isinstance(result, Bilingual):
         show(result)
         return
@@ -494,8 +493,8 @@ def group(
     *,
     needs_command: bool = False,
 ) -> typer.Typer:
-    """Commands under one name; the callback is what that name does alone, unless it needs one of
-    them.
+    """Commands under one name. Without a command that name runs the callback, unless
+    `needs_command`.
     """
     made = typer.Typer(cls=Group)
     made.callback(invoke_without_command=not needs_command)(callback)
@@ -542,7 +541,7 @@ def build_app() -> typer.Typer:
     for name, command in COMMANDS.items():
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=name)
-        else:  # in an app of its own: else `--help` has all commands before the groups
+        else:  # in its own app, or `--help` would list all commands before the groups
             alone = typer.Typer()
             alone.command(name, cls=Command, hidden=name in HIDDEN)(command)
             made.add_typer(alone)

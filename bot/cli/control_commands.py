@@ -1,5 +1,5 @@
-"""The commands that reach the running bot over its control socket: reload, stop, status, console;
-and forgetting, where one runs.
+"""The commands that reach a running bot over its control socket: reload, stop, status and console;
+and `forget` if a bot is running.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from frostagent.types.errors import ConfigError
 if TYPE_CHECKING:
     from adapters.control.client import Answered
 
-ENDED_WITHIN = GRACE + 20.0  # seconds; a journal that hangs is waited for, too
+ENDED_WITHIN = GRACE + 20.0  # seconds, including a journal that hangs
 
-FORGOTTEN_WITHIN = 120.0  # seconds; a large journal is looked through
+FORGOTTEN_WITHIN = 120.0  # seconds, for a large journal
 
-MAIN_OF_A_CONTAINER = 1  # anywhere else the process of this number is the system's own
+MAIN_OF_A_CONTAINER = 1  # outside a container, process 1 is the system's
 
 TOTP_BYTES = 20  # as authenticator apps expect it
 
@@ -82,8 +82,8 @@ REMEMBERED: Final = Phrase(
 
 
 @described(
-    "Let the running bot read its files (persona, games, subagents) and its journal again, as "
-    "SIGHUP does.",
+    "Make the running bot read its files (persona, games, subagents) and its journal again,"
+    " as SIGHUP does.",
     "让正在运行的机器人重新读取文件（人设、游戏、子代理）和数据库，等同 SIGHUP。",
 )
 def reload() -> None:
@@ -94,7 +94,7 @@ def reload() -> None:
 
 
 @described(
-    "Let the running bot finish its current work and stop. Docker or systemd may start it again.",
+    "Make the running bot finish its current work and stop. Docker or systemd may start it again.",
     "让正在运行的机器人做完手头的事后停止。Docker 或 systemd 可能会再把它启动。",
 )
 def stop() -> None:
@@ -109,7 +109,7 @@ def stop() -> None:
 
 
 @described(
-    "Show how the running bot is; exit code 1 if none runs.",
+    "Show the status of the running bot. Exit code 1 if none is running.",
     "查看正在运行的机器人的状态；没有在运行时退出码为 1。",
 )
 def status(*, as_json: AsJson = False) -> None:
@@ -119,8 +119,8 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 @described(
-    "Print a link to the console that works once, within five minutes. If only a chat runs here, "
-    "the link opens its simulated group.",
+    "Print a link to the console that works once, within five minutes. If only a chat is"
+    " running here, the link opens its simulated group.",
     "显示打开控制台的链接，五分钟内有效，只能用一次；这里只有终端聊天时，打开的是它的模拟群。",
 )
 def console(*, totp: NewTotp = False) -> None:
@@ -135,8 +135,8 @@ def console(*, totp: NewTotp = False) -> None:
 
 @contextmanager
 def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
-    """Ask the bot of this folder, or the chat if there is one and the bot cannot do it; if neither
-    answers, say so and end the process.
+    """Ask the bot of this folder; with `or_chat`, ask its chat if the bot does not answer or
+    refuses. If no answer comes, say so and end the process.
     """
     store_url = find_store_url()
     path = _socket_of(store_url)
@@ -166,9 +166,9 @@ def _error_in(answered: Answered) -> Bilingual | None:
 
 
 def forget_running(store_url: str, **whom: int) -> tuple[int | None, Bilingual | None]:
-    """Let the bot that runs here forget a `user` or a `group`: how many rows went, None if it did
-    nothing; and a line if a bot may still have some of it in memory. Ends the process if a bot says
-    that it cannot.
+    """Ask the running bot to forget a `user` or a `group`. Returns the number of erased rows, None
+    if no bot did it, and a line if a bot may still keep some of it in memory. Ends the process if
+    the bot refuses.
     """
     try:
         seconds, path = FORGOTTEN_WITHIN, _socket_of(store_url)
@@ -184,7 +184,7 @@ def forget_running(store_url: str, **whom: int) -> tuple[int | None, Bilingual |
 
 
 def _socket_of(store_url: str) -> Path:
-    """Where the bot of this folder listens; a bad STORE_URL ends the process."""
+    """The socket of this folder's bot; a bad STORE_URL ends the process."""
     from bot.cli.control import socket_of
 
     try:
@@ -200,14 +200,16 @@ def _chat_socket_of(store_url: str) -> Path:
 
 
 def _holder(store_url: str) -> str:
-    """Which process has the journal, though it cannot be asked."""
+    """The process that has the journal open although it does not answer, as part of a sentence;
+    empty if none or unknown.
+    """
     from adapters.storage.database import Database
 
     try:
         database = Database(store_url, migrate=lambda _: None)
         holder = database.holder()
         database.close()
-    except Exception:  # noqa: BLE001  # a database that is away: then nobody knows
+    except Exception:  # noqa: BLE001  # an unreachable database: unknown
         return ""
     return "" if holder is None else HELD.fill(holder=holder)
 

@@ -218,7 +218,9 @@ def usage_error(error: typer.TyperException, language: Language) -> str:
 
 
 def _wrong(error: Any) -> str:
-    """In both languages, as far as this kind of error is known; its class is typer's own affair."""
+    """The error in both languages, if its kind is known. typer does not export the classes, so they
+    are told apart by name.
+    """
     if isinstance(error.message, Bilingual):
         return error.message
     match type(error).__name__:

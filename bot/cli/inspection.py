@@ -120,7 +120,7 @@ class TerminalApprover:
             with suppress(RuntimeError):  # the command has ended meanwhile
                 loop.call_soon_threadsafe(answered.set_result, answer)
 
-        # Not one of the loop's own threads: those are waited for at the end.
+        # Not a thread of the loop: the loop waits for those when it closes.
         threading.Thread(target=read, daemon=True, name="terminal").start()
         return Allow() if (await answered).strip().lower() in YES else Deny(NO.fill())
 

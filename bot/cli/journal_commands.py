@@ -1,4 +1,4 @@
-"""The commands on the journal: exporting, forgetting, backing up, looking at runs."""
+"""The commands on the journal: export, forget, backup, restore and runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CATALOGUE.register(__name__, globals())
 
 
 @described(
-    "Print everything stored about a conversation, one JSON object a line, with its type.",
+    "Print everything stored about a conversation, one JSON object per line, with its type.",
     "输出一个会话保存的全部内容，每行一个 JSON 对象，带类型。",
 )
 def export(
@@ -77,8 +77,8 @@ def export(
 
 
 @described(
-    "Erase a person or a group from every table; the bytes leave the file. A running bot does it "
-    "itself, as /forget in the chat.",
+    "Erase a person or a group from every table, and the bytes from the file. If a bot is"
+    " running, it does this itself, as /forget does.",
     "从每张表里删除一个人或一个群，文件里也不留。有机器人在运行时由它来删，和聊天里的 /忘记 一样。",
 )
 def forget(
@@ -122,8 +122,8 @@ def forget(
 
 
 @described(
-    "Save the journal and the files beside it to one file, while the bot runs. It lacks .env and "
-    "the OneBot server's folder.",
+    "Save the journal and the files beside it to one file; the bot may keep running. .env and"
+    " the OneBot server's folder are not included.",
     "把数据库和旁边的文件保存成一个文件，机器人可以照常运行；不含 .env 和 OneBot 端的目录。",
 )
 def backup(
@@ -146,7 +146,7 @@ def backup(
 
 
 @described(
-    "Put a backup back; the bot must be stopped. Present data is moved aside, not deleted.",
+    "Restore a backup; the bot must be stopped. Present data is moved aside, not deleted.",
     "恢复备份，要先停下机器人。现有的数据会移到一旁，不会删除。",
 )
 def restore(
@@ -169,8 +169,8 @@ def restore(
 
 
 @described(
-    "List the latest runs, newest first: from the file LOG_RUNS, or from the journal if it is not "
-    "set.",
+    "List the latest runs, newest first, from the file LOG_RUNS, or from the journal if that"
+    " is not set.",
     "列出最近的运行，新的在前：取自 LOG_RUNS 的文件，没设则取自数据库。",
 )
 def runs_list(
@@ -207,7 +207,7 @@ def runs_show(
 
 
 def copies_of(store_url: str) -> list[Path]:
-    """Journals that were put aside beside this one."""
+    """Older journals that were set aside next to this one."""
     from adapters.storage.database import Database
 
     database = Database(store_url, migrate=lambda _: None)
@@ -217,9 +217,7 @@ def copies_of(store_url: str) -> list[Path]:
 
 @contextlib.contextmanager
 def journal(settings: Settings | None = None) -> Iterator[Database]:
-    """The journal's database, for a command; what is wrong with it is told in one line and ends the
-    process.
-    """
+    """The journal's database, for a command. An unusable one ends the process with one line."""
     from adapters.storage.ahead import batches_for
     from adapters.storage.database import Database, describe_error
     from adapters.storage.migrations import migrate

@@ -1,5 +1,5 @@
-"""MCP servers as an operator looks at them: which there are and what they offer, and one call. Each
-is connected for the command alone, beside those of a running bot.
+"""The commands `mcp list` and `mcp try`, and the doctor's check of MCP servers. Each server is
+connected for the command only, independently of a running bot.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def rows_of(settings: Settings) -> Mapping[str, ServerRow]:
 
 
 async def look_at(rows: Mapping[str, ServerRow], *, seconds: float) -> list[ServerStatus]:
-    """Connect to all side by side, for so long at most, and say how each is."""
+    """Connect to all servers concurrently, for this many seconds at most, and return their
+    status.
+    """
     clock, ids = SystemClock(), RandomIds()
     made = [
         (name, row, build_server(name, row, clock=clock, ids=ids)) for name, row in rows.items()
@@ -84,7 +86,7 @@ async def look_at(rows: Mapping[str, ServerRow], *, seconds: float) -> list[Serv
 
 
 def list_servers(settings: Settings) -> list[ServerStatus]:
-    """Each server of MCP_FILE, connected for this. Raises ConfigError."""
+    """The status of each server of MCP_FILE, connected for this. Raises ConfigError."""
     return asyncio.run(look_at(rows_of(settings), seconds=PATIENCE))
 
 
@@ -110,15 +112,15 @@ def servers_to_text(statuses: Sequence[ServerStatus]) -> Bilingual:
 
 
 def servers_to_data(statuses: Sequence[ServerStatus]) -> list[dict[str, Any]]:
-    """The same as data."""
+    """The same as data, for JSON."""
     return [asdict(one) for one in statuses]
 
 
 async def try_server(
     settings: Settings, name: str, tool: str, arguments: str, *, ask: Ask | None
 ) -> Bilingual | ToolResult:
-    """What a server offers, a line a tool; with a `tool`, its result, on an owner's authority.
-    Raises ConfigError for a server that is not in the file or cannot be reached.
+    """The tools of a server, a line each; with a `tool`, the result of calling it with an owner's
+    rights. Raises ConfigError for a server that is not in the file or cannot be reached.
     """
     rows = rows_of(settings)
     if name not in rows:
@@ -161,7 +163,7 @@ async def try_server(
 
 
 async def check_servers(settings: Settings) -> list[Check]:
-    """A line for each server of MCP_FILE; nothing where there is none."""
+    """A check for each server of MCP_FILE."""
     rows, problems = read_servers(settings.mcp_file, settings.mcp_keys)
     if problems:
         return [warning("mcp", problem.what, problem.mend) for problem in problems]

@@ -155,7 +155,7 @@ def chain_to_text(lines: Iterable[Line]) -> Bilingual:
 
 
 def _here(moment: str, to: str = "seconds") -> str:
-    """A moment in UTC as the clock on the wall has it, with its zone: 2026-01-31 20:00:00+08:00."""
+    """A moment in UTC as local time with its zone: 2026-01-31 20:00:00+08:00."""
     try:
         return datetime.fromisoformat(moment).astimezone().isoformat(" ", to)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`/context`: what the next question would carry along, in tokens."""
+"""`/context`: the size of the next prompt, in tokens."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class ContextSize:
-    """Tokens by our estimate: of the system prompt, the tools, the summary, the rounds that are
-    told (`number` of them), what was `overheard` since (lines); and the `room` rounds may take.
-    `servers` are those for MCP whose tools may be there, with what all of those take.
+    """Estimated tokens of the system prompt, the tools, the summary and the included rounds
+    (`number` of them); the lines `overheard` since; and the `room` that rounds may take. `servers`
+    are the MCP servers whose tools may be included, with the tokens of those tools.
     """
 
     system: float
@@ -55,7 +55,7 @@ async def measure_context(
     room: float,
     servers: tuple[tuple[str, int], ...] = (),
 ) -> ContextSize:
-    """How much the next prompt of a conversation would hold after this `head`."""
+    """The size of the next prompt of a conversation after this `head`."""
     await history.load(where)
     rounds = history.messages(where)
     system = estimate_messages(head.messages)
@@ -72,7 +72,7 @@ async def measure_context(
 
 
 def context_command(measure: Callable[[Conversation], Awaitable[ContextSize]]) -> Command:
-    """By blocks, in the order of the prompt."""
+    """The size by blocks, in the order of the prompt."""
 
     @command(
         "context", "上下文", about=("下个问题会带上多少", "what the next question will include")

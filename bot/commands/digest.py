@@ -1,4 +1,4 @@
-"""`/digest`, the day so far beside yesterday, and the daily line to owners about yesterday."""
+"""`/digest`: today compared with yesterday; and the daily message to owners about yesterday."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Stands: TypeAlias = Callable[[], Awaitable[Standing]]
 
 
 class Days(Struct, frozen=True):
-    """The names of a day and of the one before it; in Chinese and English."""
+    """The names of a day and of the one before it."""
 
     this: Phrase
     before: Phrase
@@ -141,8 +141,8 @@ def told_of(
     language: Language,
     standing: Standing | None = None,
 ) -> str:
-    """How a day went beside the one before, and how things stand, in under 900 characters; what
-    there is no room for at the end is left out.
+    """A day compared with the one before, and the current status, in under 900 characters; the end
+    is left out if there is no room.
     """
     that = which.before.format(language)
     answered, was = day.of(Stop.ANSWERED), before.of(Stop.ANSWERED)
@@ -189,7 +189,7 @@ def told_of(
 
 
 def _ended(ending: Ending, count: int, language: Language) -> str:
-    """How many questions ended like this; empty for those that the line begins with."""
+    """The number of questions that ended like this; empty for those in the first line."""
     match ending:
         case Stop.ANSWERED:
             return ""
@@ -258,14 +258,13 @@ def _taker(taker: Spender) -> str:
 
 
 SETTING = "digest"
-DAILY_LOOK = 60.0  # seconds between two looks at the clock
+DAILY_LOOK = 60.0  # seconds between two checks of the clock
 
 
 class DailyDigest:
-    """Sends the digest of yesterday once a day, also over restarts; later on the same day if the
-    process was down. A day on which nothing happened is skipped.
-
-    `at` is in seconds after midnight by the wall clock of TZ, None for never.
+    """Sends the digest of yesterday once a day, also over restarts, and later on the same day if
+    the process was down. A day without events is skipped. `at` is in seconds after midnight, local
+    time of TZ, None for never.
     """
 
     def __init__(
@@ -302,8 +301,8 @@ class DailyDigest:
             await self._clock.sleep(min(DAILY_LOOK, wait) if wait > 0 else DAILY_LOOK)
 
     async def _tell(self, now: float, today: str) -> bool:
-        """Send it unless there is no need; False: try again. It is stored as sent before it is
-        sent: sending it twice would be worse than not at all.
+        """Send the digest if needed; False means try again. It is stored as sent before it is sent:
+        twice would be worse than not at all.
         """
         if not self._owner.is_reachable:
             return False

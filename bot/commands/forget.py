@@ -1,4 +1,4 @@
-"""`/forget`: everything that is kept of a person, or of this group, is erased for good."""
+"""`/forget`: erases everything stored about a person or this group for good."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ DONE = Phrase(
 FAILED = Phrase("现在删不了，稍后再试。", "It cannot be erased now, try again later.")
 CATALOGUE.register(__name__, globals())
 
-WITHIN = 120.0  # seconds: one that is broken off leaves in memory what the journal has lost
+WITHIN = 120.0  # seconds: if interrupted, memory would still have what the journal has lost
 
 logger = logging.getLogger(__name__)
 
 
 def forget_command(forgetting: Forgetting, members: Members) -> Command:
-    """Of oneself for everybody, of `#2` or of the whole group for owners; with any other words it
-    only says how.
+    """Everyone may erase their own data, owners also that of `#2` or of the whole group; any other
+    words get a hint.
     """
 
     async def erase(asked: Asked, user: int | None) -> str:
@@ -52,7 +52,7 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
 
     @command("forget", "忘记", about=about, within=WITHIN, lasts=True)
     async def forget(asked: Asked) -> str:
-        # What comes behind would narrow it down for whoever wrote it: nothing can be undone here.
+        # More words probably mean something narrower, and this cannot be undone.
         whom = asked.words[0].casefold() if len(asked.words) == 1 else ""
         if whom in ME:
             return await erase(asked, asked.asker.user_id)

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def with_help(ours: Sequence[Command], custom: Sequence[Command]) -> tuple[Command, ...]:
-    """`/help`, our commands and the operator's; one of theirs with a name of ours is left out and
+    """`/help`, our commands and the operator's; one of theirs with one of our names is left out and
     logged.
     """
     taken = {name.casefold() for one in (*ours, help_command(())) for name in one.names}
@@ -26,7 +26,7 @@ def with_help(ours: Sequence[Command], custom: Sequence[Command]) -> tuple[Comma
 
 
 def help_command(others: Sequence[Command]) -> Command:
-    """The command that tells of itself and of the others."""
+    """`/help`, which lists itself and the others."""
     listed: list[Command] = []
     made = command("help", "帮助", about=("能用的命令", "the commands you can use"))(
         _telling(listed)
@@ -64,5 +64,7 @@ async def _stop(asked: Asked) -> str:
 
 
 def stop_command() -> Command:
-    """For everybody: whose question may be ended is decided where it is."""
+    """`/stop` if there is nothing to stop; for everyone. `stop_handler` decides who may stop which
+    question.
+    """
     return _stop

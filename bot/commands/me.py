@@ -1,4 +1,4 @@
-"""`/me`: what is remembered of whoever asks."""
+"""`/me`: what the bot remembers about the asker."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CATALOGUE.register(__name__, globals())
 
 
 def me_command(memories: Memories) -> Command:
-    """The facts about whoever asks, the latest first: in a group those that may be told there, in
-    private all, with the groups they are from.
+    """The facts about the asker, latest first: in a group those that may be shown there, in private
+    all of them with their groups.
     """
 
     def line(asked: Asked, one: StoredFact) -> str:

@@ -1,4 +1,4 @@
-"""`/model`: who is asked for answers, and who is left alone for a while."""
+"""`/model`: the models in the order in which they are asked, and which are paused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CATALOGUE.register(__name__, globals())
 def model_command(
     upstreams: Callable[[], Sequence[Upstream]], monotonic: Callable[[], float]
 ) -> Command:
-    """In the order in which they are asked; for owners."""
+    """For owners."""
 
     @command(
         "model",

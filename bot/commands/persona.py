@@ -1,4 +1,4 @@
-"""`/persona`: who the bot is here, and who else it may be."""
+"""`/persona`: the persona here, and the ones to choose from."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def persona_command(personas: Personas) -> Command:
-    """For a group's admins. A persona that names its groups is offered in them alone, but to
-    owners.
-    """
+    """For a group's admins. A persona that names groups is offered only there, except to owners."""
 
     def offered(asked: Asked) -> dict[str, str]:
         claimed = personas.cast.claimed

@@ -1,6 +1,5 @@
-"""Why a message woke the bot or not, how a run ended, and what decides each: settings, commands.
-
-Each reason and end there is stands here, with what decides it.
+"""Why a message woke the bot or not, how a run ended, and which settings and commands decide each.
+Every reason and every ending is here.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ NONE_REACHED: Final = WORD.fill(
     why=Phrase("可是 BOT_OWNERS 里的主人都联系不上", "none of BOT_OWNERS could be reached")
 )
 UNSET: Final = (TOO_MANY, TOO_LONG, NOT_PROMISED, NOBODY_TO_ASK)
-"""Why nobody's word could count, where no setting decides that."""
+"""Why an approval was not possible, if no setting decides that."""
 DENIED_BY: Final[tuple[tuple[str, str | Phrase | None], ...]] = (
     (DENIED, BY_NAME),
     (ONLY_FOR.partition("{who}")[0], AUDIENCES),
@@ -55,16 +54,19 @@ DENIED_BY: Final[tuple[tuple[str, str | Phrase | None], ...]] = (
     *((NOT_ALLOWED.format(reason=why), None) for why in UNSET),
     (NOT_ALLOWED.partition("{reason}")[0], BY_WORD),
 )
-"""How it begins what the model is told of a call that was denied, and what decides that; the first
-that fits counts. Journals hold these sentences: one that is changed stays here as it was, too.
+"""The beginning of the sentence that the model reads about a denied call, and what decides the
+denial; the first match counts. Journals contain these sentences: if one changes, the old one stays
+here as well.
 """
 CHANCE: Final = "BOT_CHANCE, GROUPS_FILE"
 CALLED_BY: Final = f"BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, {CHANCE}"
-"""What would have woken the bot, where nobody mentioned or quoted it."""
+"""What would have woken the bot without a mention or a quote."""
 
 
 class Worded(Struct, frozen=True):
-    """In which words it is told, and what decides it: settings and commands, or NO_SETTING."""
+    """The words for a reason or an ending, and the settings and commands that decide it, or
+    NO_SETTING.
+    """
 
     words: Phrase
     decides: str | Phrase
@@ -172,7 +174,8 @@ UNDELIVERED: Final[Mapping[str, Phrase]] = {
     Undelivered.NOT_DELIVERED: Phrase("没有送到", "not delivered"),
     Undelivered.UNCONFIRMED: Phrase("没有得到 QQ 的确认", "not confirmed by QQ"),
 }
-"""The ends of turns whose answers did not arrive, or perhaps; no setting decides those."""
+"""The endings of turns whose answers did not arrive, or perhaps did not; no setting decides those.
+"""
 GOES_ON: Final = Phrase("还在进行", "is running")
 WAITS: Final = Phrase("在等主人答复", "waits for an owner")
 FALLBACKS: Final = "LLM_FALLBACKS"
@@ -204,7 +207,7 @@ NO_OTHER: Final = Phrase(
     "没有设置决定它；设了 LLM_FALLBACKS，就会换一个模型再问",
     "no setting; with LLM_FALLBACKS, another model would be asked",
 )
-"""What decides a failure for which another model would do, where there is none."""
+"""What decides a failure that another model could have avoided, if there is no other model."""
 BREAKS: Final[Mapping[str, str | Phrase]] = {
     "hook": Phrase("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
     "given_up": Phrase(
@@ -213,11 +216,11 @@ BREAKS: Final[Mapping[str, str | Phrase]] = {
         " answers it, or it was not asked again after a restart",
     ),
 }
-"""What stopped a run, by its kind, where nobody said /stop."""
+"""What stopped a run other than /stop, by its kind."""
 CATALOGUE.register(__name__, globals())
 
 OPEN: Final = frozenset({"day_spent"})
-"""Kinds that everybody may be told; the others are failures of services."""
+"""Kinds that everyone may see; the others are failures of services."""
 
 REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
 
@@ -233,7 +236,7 @@ def deciding(reason: str) -> Bilingual:
 
 
 def end_of(stop: str) -> Bilingual:
-    """What became of a run (an `Ending`)."""
+    """How a run ended (an `Ending`)."""
     if stop in UNDELIVERED:
         return UNDELIVERED[stop].fill()
     if stop in {*Unfinished}:
@@ -244,9 +247,9 @@ def end_of(stop: str) -> Bilingual:
 def deciding_end(
     stop: str, error: str = "", *, is_owner: bool = True, has_fallbacks: bool = True
 ) -> Bilingual | None:
-    """What decides that a run ended like this, with this error; None where it was answered or goes
-    on, and of a failure whose kind nobody knows, or only an owner may. LLM_FALLBACKS decides
-    nothing unless it is set.
+    """What decides that a run ended like this, with this error. None if it was answered or is
+    running, or if the kind of failure is unknown or for owners only. LLM_FALLBACKS decides nothing
+    unless it is set.
     """
     if stop not in STOPS or stop == Stop.ANSWERED:
         return None
@@ -263,8 +266,8 @@ def deciding_end(
 
 
 def deciding_denial(name: str, denied: str) -> Bilingual | None:
-    """What decides that a call of this tool was denied in these words; None where that is who asks,
-    what was asked before, what it was called with, or what could not be done just then.
+    """What decides that a call of this tool was denied in these words. None if that was the asker,
+    an earlier call, the arguments, or a temporary failure.
     """
     words = denied.removeprefix(ERROR)
     for begins, decides in DENIED_BY:

@@ -1,4 +1,4 @@
-"""`/reset`: the conversation begins anew."""
+"""`/reset`: starts the conversation over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def reset_command(store: Store, history: History) -> Command:
-    """For a group's admins, and for everybody in private with the bot."""
+    """For a group's admins, and for everyone in private."""
 
     @command(
         "reset",

@@ -77,7 +77,7 @@ SHOWN = 5  # calls of one answer
 
 
 def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command:
-    """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
+    """About the quoted answer or question; without a quote, about the last answer here."""
 
     @command(
         "why", "为什么", about=("刚才为什么这么答，或没答", "why I answered like that, or did not")
@@ -94,14 +94,14 @@ def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command
 
 
 class Explanations:
-    """Fits `WakeExplainer`: the same words, for whoever looks in another place."""
+    """Fits `WakeExplainer`: the same words for the console."""
 
     def __init__(self, now: Callable[[], float], *, has_fallbacks: bool = True) -> None:
         self._now = now
         self._has_fallbacks = has_fallbacks
 
     def story(self, story: Story, *, chinese: bool) -> list[str]:
-        """As an owner reads it."""
+        """The story for an owner."""
         return explain_turn(self._asked(chinese=chinese), story, has_fallbacks=self._has_fallbacks)
 
     def reason(self, reason: str, *, chinese: bool) -> str:
@@ -124,7 +124,7 @@ class Explanations:
 
 
 def explain_turn(asked: Asked, story: Story, *, has_fallbacks: bool = True) -> list[str]:
-    """The story in a few lines; failures of services only to owners. `has_fallbacks` says whether
+    """The story in a few lines; failures of services only for owners. `has_fallbacks`:
     LLM_FALLBACKS is set.
     """
     lines = _verdict(asked, story)
@@ -200,7 +200,7 @@ def _verdict(asked: Asked, story: Story) -> list[str]:
 
 
 def _of_end(asked: Asked, story: Story, *, has_fallbacks: bool) -> list[str]:
-    """What decides how the run ended, where that is not told already."""
+    """What decides how the run ended, unless another line already says so."""
     if story.wakes is False:
         return []
     decided = deciding_end(

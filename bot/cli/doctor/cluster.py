@@ -1,5 +1,5 @@
-"""A cluster: the broker can be reached and has our partitions, workers hold their leases and take
-from them, gateways are there.
+"""Checks of a cluster: the broker is reachable and has our partitions, workers hold leases and read
+their partitions, gateways are running.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from frostagent.text.language import Phrase
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
 
-if TYPE_CHECKING:  # an extra's library: not for everybody
+if TYPE_CHECKING:  # a library of an extra
     from adapters.broker.status import PartitionStatus
 
 OLDEST = (3, 10)
-"""The first RabbitMQ whose quorum queues do what is asked of them."""
+"""The first RabbitMQ whose quorum queues can do what we need."""
 
 START = Phrase(
     "启动它，或者改正 BROKER_URL 里的地址、用户名、密码",
@@ -87,7 +87,7 @@ CATALOGUE.register(__name__, globals())
 
 
 async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
-    """Check the broker and who is there."""
+    """Check the broker, the workers and the gateways."""
     from adapters.broker.status import BrokerUnreachable, read_status
 
     url, partitions = settings.broker_url.get_secret_value(), settings.broker_partitions
@@ -156,8 +156,8 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 async def online_anywhere(settings: Settings, *, clock: Clock) -> frozenset[int]:
-    """The accounts that are connected to any gateway and not said to be offline; none where the
-    broker cannot be asked, of which `check_cluster` tells.
+    """The accounts connected to any gateway and not reported offline; none if the broker is
+    unreachable, which `check_cluster` reports.
     """
     from adapters.broker.status import BrokerUnreachable, read_status
 
@@ -171,8 +171,8 @@ async def online_anywhere(settings: Settings, *, clock: Clock) -> frozenset[int]
 
 
 def _leases(settings: Settings) -> Mapping[str, str] | None:
-    """Who has which lease, by its name; None where nobody can say: a gateway knows no journal, and
-    of one that does not open `check_store` tells. Blocks.
+    """The holder of each lease by its name; None if unknown: a gateway has no journal, and
+    `check_store` reports one that does not open. Blocks.
     """
     if settings.bot_role == "gateway":
         return None
@@ -190,7 +190,7 @@ def _leases(settings: Settings) -> Mapping[str, str] | None:
 def _of_workers(
     partitions: tuple[PartitionStatus, ...], leases: Mapping[str, str] | None
 ) -> Iterator[Check]:
-    """Where nobody can say who has the `leases`, who takes from a partition is believed to."""
+    """If the `leases` are unknown, a worker that reads a partition is assumed to hold its lease."""
     everything = set(range(len(partitions)))
     taken = {number for number in everything if partitions[number].is_worked}
     held = {number for number in everything if leases and name_of(number) in leases}
@@ -247,6 +247,6 @@ def _of_gateways(number: int, accounts: list[str], *, is_worked: bool) -> Iterat
 
 
 def _parts(version: str) -> tuple[int, ...]:
-    """The numbers of a version; one that says none counts as new enough."""
+    """The numbers of a version; one without numbers counts as new enough."""
     told = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     return told or OLDEST

@@ -1,6 +1,6 @@
-"""The settings: every problem and doubt that loading them finds, whether the token can be guessed,
-which proxy is believed, and what strangers may cost: a group of many that nothing limits, and
-limits in money that do not count every model.
+"""Checks of the settings: problems and warnings of loading them, weak tokens, the trusted proxy,
+and what strangers may cost (a large group without limits, limits in money that do not count every
+model).
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from frostagent.types.errors import ConfigError
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
 FEW_CHARACTERS = 5
-"""Different ones; a random token of 8 letters and digits practically never has fewer."""
+"""The least number of different characters; a random token of 8 letters and digits practically
+never has fewer.
+"""
 
 
 USABLE: Final = Phrase("可以用", "can be used")
@@ -79,9 +81,7 @@ CATALOGUE.register(__name__, globals())
 def check_settings(
     *, environ: Mapping[str, str], env_file: Path | None
 ) -> tuple[Settings | None, list[Check]]:
-    """The settings of the service, None where they cannot be used, and what there is to say of
-    them.
-    """
+    """The settings of the service, None if they are unusable, and the checks of them."""
     try:
         settings, warnings = load_settings(environ=environ, env_file=env_file)
     except ConfigError as error:
@@ -98,7 +98,9 @@ def check_settings(
 
 
 def check_trust(settings: Settings) -> list[Check]:
-    """By what others are known: the token of OneBot servers, and the proxy before the console."""
+    """Checks of how others are identified: the token of OneBot servers, and the proxy in front of
+    the console.
+    """
     proxy = settings.console_proxy
     if not proxy:
         return [check_token(settings)]
@@ -109,7 +111,7 @@ def check_trust(settings: Settings) -> list[Check]:
 
 
 def check_token(settings: Settings) -> Check:
-    """Whether somebody could guess a token that OneBot servers and the bot know each other by."""
+    """Whether a token shared with OneBot servers is easy to guess."""
     tokens = settings.access_tokens.all
     if not tokens:
         return warning(
@@ -146,8 +148,8 @@ RATE_SETTINGS = ("bot_user_rate", "bot_group_rate")
 
 
 def check_limits(settings: Settings) -> list[Check]:
-    """Whether limits in money count every model; and, if no OneBot server can be asked for groups,
-    whether one of those in the journal has many people. Blocks.
+    """Whether limits in money count every model; and, if no OneBot server can list the groups,
+    whether one in the journal has many members. Blocks.
     """
     told = list(_uncounted(settings))
     if settings.onebot_mode == "reverse":
@@ -156,8 +158,8 @@ def check_limits(settings: Settings) -> list[Check]:
 
 
 def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[Check]:
-    """Warn of what is not limited in the largest of these groups (number, people), where it has
-    more than MANY, and a model that is paid for, or may be.
+    """Warn about missing limits in the largest of these groups (number, members), if it has more
+    than MANY members and a model is or may be paid for.
     """
     group, people = max(groups, key=lambda one: one[1], default=(0, 0))
     if people <= MANY_MEMBERS or not (lacking := list(_lacking(settings))):
@@ -175,7 +177,7 @@ def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
 
 
 def _lacking(settings: Settings) -> Iterator[str]:
-    """The settings that would limit what is not limited: one of those of a person and of all."""
+    """The settings that would add the missing limits, one for a person and one for all."""
     prices = [price for _, price in _prices(settings)]
     if not any(price is None or price.prompt or price.completion for price in prices):
         return
@@ -190,9 +192,7 @@ def _lacking(settings: Settings) -> Iterator[str]:
 
 
 def _prices(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
-    """Of all that is asked: also of personas and subagents with a model of their own, and of who
-    makes text of speech.
-    """
+    """All models in use, including those of personas, subagents and transcription."""
     rows, _ = read_subagents(settings.subagents_file, settings.subagent_keys)
     personas, _ = read_personas(settings.personas_dir)
     heads = [file.head for file in personas.values()]
@@ -204,7 +204,7 @@ def _prices(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
 
 
 def _uncounted(settings: Settings) -> Iterator[Check]:
-    """Limits in money, and models of whose requests they count nothing."""
+    """The limits in money, and the models whose requests they do not count."""
     unknown = dict.fromkeys(model for model, price in _prices(settings) if price is None)
     limits = [who for who in LIMITED if getattr(settings, f"bot_day_cost_{who}")]
     if not (unknown and limits):
@@ -223,8 +223,8 @@ def _uncounted(settings: Settings) -> Iterator[Check]:
 
 
 def _heard_in(settings: Settings) -> list[tuple[int, int]]:
-    """The groups in the journal, and how many people were ever heard there; none where it does not
-    open, which `check_store` tells.
+    """The groups in the journal with the number of people ever seen there; empty if it does not
+    open, which `check_store` reports.
     """
     try:
         database = Database(settings.store_url.get_secret_value(), migrate=lambda _: None)

@@ -1,5 +1,5 @@
-"""Asks a connected OneBot server what it is and whether QQ is logged in, and, on demand, to send a
-picture: base64 is how pictures travel to a server that sees no file of the bot.
+"""Asks a connected OneBot server what it is, whether QQ is logged in and, on demand, to send a
+picture as base64, which is how pictures reach a server that cannot see the bot's files.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from config.settings import Settings
 from frostagent.text.language import Bilingual, Phrase
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
-"""Asks the server something, by the action's name on the wire. Raises TransportError."""
+"""Calls an action of the server by its name on the wire. Raises TransportError."""
 
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAADAAAAAwAQMAAABtzGvEAAAABlBMVEXq9P8vb7UbdkDxAAAAc0lEQVR42o3Pyw2A"
     "IBAE0EESuBhsgCI8crQUSqAESqMUSrADhXX83djLSwj7GWC8JmBrWKA2NFA6WXVU0fkF1UpHNEJywjoLwQs+fHFJ"
     "MFGwVdB98nK02m/4+HxhA9v/M7mIa3kET7oO/F/NKAzGmAw9WidN/SCJkVpb7QAAAABJRU5ErkJggg=="
 )
-"""A snowflake of 48 x 48 dots, PNG, 190 bytes."""
+"""A snowflake: PNG, 48 x 48 pixels, 190 bytes."""
 
 WORDS = "FrostAgent doctor: 测试图片 a test picture"
 
 STRANGER = ("无法获取用户信息", "好友", "friend")
-"""What servers say if the account may not write to a person."""
+"""Parts of the errors of servers when the account may not write to a person."""
 
 NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS", "ENOENT")
-"""What NapCat says if it could not take a file (onebot.md 2)."""
+"""Parts of NapCat's errors when it could not read a file (onebot.md 2)."""
 
 BEFRIEND = Phrase(
     "让双方在 QQ 上加为好友，或者在 BOT_OWNERS 里写一个已是好友的主人",
@@ -99,7 +99,7 @@ NAME_OWNER: Final = Phrase("在 BOT_OWNERS 里写上主人的 QQ 号", "Name an 
 
 
 async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> Check:
-    """Send a picture to an owner, else to the account itself; whether it was taken."""
+    """Send a picture to an owner, or to the account itself, and check whether it was accepted."""
     to = min(owners, default=account)
     whom = Bilingual("the account itself", "账号自己") if to == account else str(to)
     message = [
@@ -127,7 +127,7 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
 
 
 async def _find(ask: Ask, message_id: str, whom: str) -> Check:
-    """Whether the picture is in the message, and whether the server still has it."""
+    """Whether the picture is in the message and the server still has it."""
     sent = ok(
         "picture",
         TAKEN_AS_BASE64,
@@ -188,13 +188,13 @@ CATALOGUE.register(__name__, globals())
 
 
 class Interview:
-    """One conversation with one server. Its results are in `told`, even if the server hangs up in
-    the middle.
+    """One interview of one server. Its results are in `told`, even if the server disconnects
+    half-way.
     """
 
     def __init__(self, peer: Peer, calls: OneBotCalls, *, place: str) -> None:
-        """`place` is where the server is, for the words; the deadline of `calls` must be
-        SENT_WITHIN or more.
+        """`place` is the server's address for messages; the deadline of `calls` must be SENT_WITHIN
+        or more.
         """
         self._peer = peer
         self._calls = calls
@@ -202,9 +202,7 @@ class Interview:
         self.told: list[Check] = []
 
     async def hold(self, settings: Settings, *, send_image: bool = False) -> None:
-        """Ask everything at once, so that all of it takes one deadline; then send the picture,
-        where it can be.
-        """
+        """Ask everything concurrently, within one deadline; then send the picture if possible."""
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(self._fields(question)) for question in QUESTIONS]
             groups = group.create_task(self._groups())
@@ -301,7 +299,7 @@ class Interview:
             raise ActionUnanswered(f"{action} was not answered in {seconds:.0f} s") from None
 
     async def _groups(self) -> list[tuple[int, int]]:
-        """The groups the account is in, and how many people are there; none without an answer."""
+        """The account's groups with their number of members; empty without an answer."""
         try:
             reply = await self._ask("get_group_list", {})
         except TransportError:
@@ -310,7 +308,7 @@ class Interview:
         return [(group.conversation.session_id, group.people) for group in groups]
 
     async def _fields(self, question: str) -> dict[str, Any] | None:
-        """The fields of an answer, none where it is a refusal; None where there is no answer."""
+        """The fields of an answer, empty for a refusal; None without an answer."""
         try:
             reply = await self._ask(question, {})
         except TransportError:

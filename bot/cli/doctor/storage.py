@@ -1,5 +1,5 @@
-"""Where data is kept: the folders can be written and have room, the journal opens and its schema is
-ours, and no one else on this machine reads the secrets or writes into the folders.
+"""Checks of storage: the folders can be written and have space, the journal opens with our schema,
+and no one else on this machine can read the secrets or write into the folders.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def check_folders(settings: Settings) -> list[Check]:
 
 
 def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LITTLE) -> Check:
-    """Whether a file can be made there, or the folder itself where it is missing; and whether there
-    is room (bytes).
+    """Whether a file can be created there, or the folder itself if it is missing, and whether there
+    is space (bytes).
     """
     there = folder.absolute()
     while not os.path.lexists(there) and there != there.parent:
@@ -149,7 +149,7 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
 
 
 def check_store(settings: Settings) -> list[Check]:
-    """Whether the journal opens; nothing is made and nothing migrated. Blocks."""
+    """Whether the journal opens; creates and migrates nothing. Blocks."""
     database = None
     try:
         database = Database(settings.store_url.get_secret_value(), migrate=_leave)
@@ -185,22 +185,22 @@ def check_store(settings: Settings) -> list[Check]:
 
 
 def folders_of(settings: Settings) -> Iterator[Path]:
-    """Where the bot keeps what it has: the folder of an SQLite journal, and that of the media."""
+    """The bot's data folders: that of an SQLite journal, and that of the media."""
     try:
         file = file_of(read_url(settings.store_url.get_secret_value()))
     except ConfigError:
-        file = None  # `check_store` tells
+        file = None  # `check_store` reports it
     if file is not None:
         yield file.parent
     yield settings.media_dir
 
 
 def _leave(_connection: Connection) -> None:
-    """Looking at a journal does not migrate it."""
+    """Does nothing: looking at a journal must not migrate it."""
 
 
 def _unheard(connection: Connection) -> list[Check]:
-    """The new groups of which no owner has heard."""
+    """The new groups that no owner has been told about."""
     modes = place_settings(connection, MODE.name)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:

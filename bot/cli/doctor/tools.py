@@ -1,5 +1,5 @@
-"""The tools: which cannot be used, which files of the operator's folder are broken, and whether
-the hosts that weather and game versions come from answer. Imports the tools.
+"""Checks of the tools: unusable tools, broken files in the operator's folder, and whether the hosts
+for weather and game versions answer. Imports the tools.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ AND_MORE: Final = Phrase("{first}；还有 {more} 个", "{first}; and {more} mor
 
 
 def check_tools(settings: Settings) -> list[Check]:
-    """One line if all is well, else one for each thing to fix. Blocks."""
+    """One check if all is well, else one for each problem. Blocks."""
     found = find_tools(settings)
     checks = [
         warning("tools", BROKEN, problem.mend, file=problem.name, what=problem.what)
@@ -108,10 +108,8 @@ CATALOGUE.register(__name__, globals())
 
 
 async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0.0) -> list[Check]:
-    """The geocoder and the forecast; and each source that is asked because of a key or a contact,
-    with it.
-
-    `now` in seconds since 1970 dates QWeather's token.
+    """Check the geocoder, the forecast, and each source that a key or a contact enables. `now`
+    (seconds since 1970) dates QWeather's token.
     """
     keyed = [
         row for row in SOURCES if row.serves(BEIJING, keys) and not row.serves(BEIJING, NO_KEYS)
@@ -128,7 +126,7 @@ async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0
 
 
 async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Check:
-    """A whole answer: a refused key may come in a 200."""
+    """Whether the body is a real answer: a refused key may come with status 200."""
     try:
         await source.fetch(question)
     except SourceFailed as error:
@@ -137,13 +135,13 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
 
 
 async def check_versions(web: Web) -> list[Check]:
-    """Every host in the table of games, each asked as for one of its games."""
+    """Check every host in the table of games with a request for one of its games."""
     asked = {host_of(source): source for game in known_games() for source in game.sources}
     return [await check_urls("versions", [urls_of(source)[0] for source in asked.values()], web)]
 
 
 def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
-    """The rows of GAMES_FILE; nothing where it is not set."""
+    """Check the rows of GAMES_FILE, if it is set."""
     problems = Games(clock=clock, file=settings.games_file).check()
     if settings.games_file is None or problems:
         return [
@@ -154,9 +152,7 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
-    """Ask each, side by side; whatever does not answer well is a warning: the bot talks without
-    it.
-    """
+    """Ask each source concurrently. A bad answer is only a warning: the bot can talk without it."""
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_ask(url, web)) for url in urls]
     troubles = [trouble for task in asked if (trouble := task.result())]
@@ -184,7 +180,7 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
 
 
 async def _ask(url: str, web: Web) -> Bilingual | None:
-    """Ask a source; what is wrong with it, None if nothing is."""
+    """Ask a source; returns what is wrong with it, None if nothing."""
     try:
         response = await web.get(url)
     except ToolFailed as error:

@@ -1,6 +1,6 @@
-"""The answers that `setup` needs, by the names in `.env`: the model services it offers, what is
-known already and what is wrong with it; and the questions, one after the other on a terminal, each
-until it is answered well; a known answer is offered again.
+"""The answers that `setup` needs, by their names in `.env`: the offered model services, known
+answers and their problems; and the questions on a terminal. Each is repeated until its answer is
+valid, with the known answer as default.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ from frostagent.types.errors import ConfigError, Problem
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """A service with an OpenAI-compatible API.
-
-    `name` is what a person types, `page` where its keys are made (empty for a server of one's own,
-    which needs none). Model names change every few months, so none is kept here.
+    """A service with an OpenAI-compatible API. `name` is what a person types, `page` is where keys
+    are created (empty for a local server, which needs none). Model names change every few months,
+    so there are none here.
     """
 
     name: str
@@ -42,7 +41,7 @@ class Vendor:
 
     @property
     def needs_key(self) -> bool:
-        """Whether it answers nobody without a key."""
+        """Whether it refuses requests without a key."""
         return bool(self.page)
 
 
@@ -104,14 +103,14 @@ VENDORS = (
 
 
 def find_vendor(typed: str) -> Vendor | None:
-    """The vendor of this name or of this number in the list (from 1), if there is one."""
+    """The vendor with this name or number in the list (from 1), if any."""
     text = to_half_width(typed).lower()
     by_number = {str(number): vendor for number, vendor in enumerate(VENDORS, 1)}
     return by_number.get(text) or next((vendor for vendor in VENDORS if vendor.name == text), None)
 
 
 def vendor_of(base_url: str) -> Vendor | None:
-    """The vendor behind a base url, if it is one of these."""
+    """The vendor with this base URL, if any."""
     return next((vendor for vendor in VENDORS if vendor.base_url == base_url), None)
 
 
@@ -129,7 +128,7 @@ PORT = "CONSOLE_PORT"
 ASKED = (*MODEL, *WHO, "BOT_OWNERS", "BOT_GROUPS", ACCOUNT, PORT)
 TOKENS = (ONEBOT, WEBUI, CONSOLE)
 CONNECTION = ("ONEBOT_MODE", "ONEBOT_URL", "ONEBOT_HOST", "ONEBOT_PORT", "BOT_NEW_GROUP")
-"""Which side dials, where, and what a new group is: never asked, but kept if set."""
+"""Which side dials, its address, and the mode of new groups: never asked, but kept if set."""
 
 OPTION_OF = {
     "LLM_BASE_URL": "--base-url",
@@ -154,10 +153,10 @@ ONE_ACCOUNT = Phrase(
 def known_answers(
     typed: Mapping[str, str], environ: Mapping[str, str], lines: Iterable[sources.EnvLine]
 ) -> dict[str, str]:
-    """The answers there are: options win over the environment, it over `.env`; an example's text is
-    no answer.
+    """The known answers: options win over the environment, which wins over `.env`; placeholders of
+    examples do not count.
 
-    What is not known and would be asked is empty. The base url may also be the name of a vendor.
+    Unknown answers are empty. The base URL may also be the name of a vendor.
     """
     given = sources.gather(environ, lines, (*ASKED, *TOKENS, *CONNECTION))
     found = {
@@ -173,12 +172,12 @@ def known_answers(
 
 
 def with_tokens(answers: Mapping[str, str], make_token: Callable[[], str]) -> dict[str, str]:
-    """The answers and a token for each that is missing."""
+    """The answers, with a new token for each missing one."""
     return {**answers, **{name: make_token() for name in TOKENS if not answers.get(name)}}
 
 
 def check_answers(answers: Mapping[str, str]) -> Settings:
-    """The settings these answers make, base url in its short form. Raises ConfigError with every
+    """The settings from these answers, with a normalised base URL. Raises ConfigError with every
     problem at once.
     """
     problems = list(_problems(answers))
@@ -232,7 +231,7 @@ class Terminal(Protocol):
         ...
 
     def ask(self, question: str, *, default: str = "") -> str:
-        """The line they type, without blanks around it; the default if they type nothing."""
+        """The typed line without surrounding blanks; the default if it is empty."""
         ...
 
     def ask_secret(self, question: str) -> str:
@@ -255,8 +254,8 @@ class TyperTerminal:
         typer.echo(text_in(self.language, text), err=True)
 
     def ask(self, question: str, *, default: str = "") -> str:
-        """The line they type, without blanks around it; the default, which is shown, if they type
-        nothing.
+        """The typed line without surrounding blanks; the default, which is shown, if it is
+        empty.
         """
         answer: str = typer.prompt(
             text_in(self.language, question), default=default, show_default=bool(default), err=True
@@ -280,7 +279,7 @@ class TyperTerminal:
 
 
 ListModels = Callable[[Endpoint], Sequence[str]]
-"""The names of the models that a service lists; none if it lists none."""
+"""The models that a service lists; may be empty."""
 
 BOT_NAME = "FrostAgent"
 SHOWN = 30  # models of a list; some services have hundreds
@@ -345,14 +344,14 @@ CATALOGUE.register(__name__, globals())
 def ask_model(
     terminal: Terminal, answers: Mapping[str, str], list_models: ListModels
 ) -> dict[str, str]:
-    """The answers with a model in them: base url, key, name."""
+    """The answers with the model's base URL, key and name."""
     terminal.tell(SERVICES.fill())
     for number, vendor in enumerate(VENDORS, 1):
         row = f"{number:>2}  {vendor.name:<12}"
         terminal.tell(VENDOR_LINE.fill(row=row, title=vendor.title, url=vendor.base_url))
     old = answers.get("LLM_BASE_URL", "")
     found = ask_part(terminal, answers, "LLM_BASE_URL", list_models)
-    if found["LLM_BASE_URL"] != old:  # what is known of another service is no answer for this one
+    if found["LLM_BASE_URL"] != old:  # another service's key and model do not apply
         found |= {"LLM_API_KEY": "", "LLM_MODEL": ""}
     found = ask_part(terminal, found, "LLM_API_KEY", list_models)
     return ask_part(terminal, found, "LLM_MODEL", list_models)
@@ -361,7 +360,7 @@ def ask_model(
 def ask_part(
     terminal: Terminal, answers: Mapping[str, str], name: str, list_models: ListModels
 ) -> dict[str, str]:
-    """The answers with one of the three of a model asked for again; what it was is offered."""
+    """The answers with one of the model's three asked for again; the present one is the default."""
     old = answers.get(name, "")
     match name:
         case "LLM_BASE_URL":
@@ -379,7 +378,7 @@ def ask_part(
 
 
 def _ask_model_name(terminal: Terminal, old: str, models: Sequence[str]) -> str:
-    """One of the models by its number in the list, or any name; a part of names shows those."""
+    """A model by its number in the list, or any name; a part of a name lists the matches."""
     shown = _show_models(terminal, models)
     default = old or (models[0] if len(models) == 1 else "")
     refused = ""
@@ -401,7 +400,7 @@ def _asking(terminal: Terminal, question: Phrase, default: str) -> Callable[[], 
 
 
 def _show_models(terminal: Terminal, models: Sequence[str]) -> Sequence[str]:
-    """Show the first of them, each with its number from 1; those shown."""
+    """Show the first models, numbered from 1; returns those shown."""
     shown = models[:SHOWN]
     if shown:
         terminal.tell(MODELS.fill())
@@ -425,15 +424,13 @@ def _model_name(text: str, shown: Sequence[str]) -> str:
 
 
 def ask_which(terminal: Terminal, suggested: str) -> str:
-    """Which of the three of a model to answer again, by its name; empty to go on with all of them
-    as they are.
-    """
+    """Which of the model's three to answer again, by its name; empty to keep all."""
     number = next((number for number, name in PARTS.items() if name == suggested), "0")
     return PARTS[_until_right(_asking(terminal, WHICH_PART, number), _part, terminal)]
 
 
 def ask_character(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
-    """The answers with what the bot is called and who it is: a file, or a sentence."""
+    """The answers with the bot's name and its persona: a file or a sentence."""
     name = _until_right(
         _asking(terminal, CALLED, answers.get("BOT_NAME") or BOT_NAME), _writable, terminal
     )
@@ -445,7 +442,7 @@ def ask_character(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, s
 
 
 def ask_people(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]:
-    """The answers with who the bot listens to."""
+    """The answers with owners, groups and the bot's account."""
     asked = {"BOT_OWNERS": OWNERS, "BOT_GROUPS": GROUPS, ACCOUNT: BOT_ACCOUNT}
     found = {
         name: _until_right(_asking(terminal, question, answers.get(name, "")), _numbers, terminal)
@@ -455,7 +452,7 @@ def ask_people(terminal: Terminal, answers: Mapping[str, str]) -> dict[str, str]
 
 
 def ask_docker(terminal: Terminal, *, likely: bool) -> bool:
-    """Whether the bot and NapCat shall run in Docker."""
+    """Whether the bot and NapCat will run in Docker."""
     ask = _asking(terminal, HOW_TO_RUN, "1" if likely else "2")
     return _until_right(ask, _one_or_two, terminal) == "1"
 

@@ -1,10 +1,11 @@
-"""`init`, which docker compose runs once before the bot, in the folder that the OneBot server has a
-part of mounted.
+"""`init`, which docker compose runs once before the bot, in the folder of which the OneBot server
+mounts a part.
 
-NapCat's settings know no environment, and what compose passes on was read before anything ran; so
-the tokens that `.env` leaves out are made here and kept in `data/tokens.env`, where the bot finds
-them, and the OneBot server's files are written with them, never over old ones. That server waits
-for the last of them instead of depending on `init`, which each change of `.env` makes anew.
+NapCat does not read its settings from the environment, and compose reads `.env` before anything
+runs. So the tokens that `.env` lacks are made here and kept in `data/tokens.env`, where the bot
+finds them, and the OneBot server's files are written with them, never over existing ones. That
+server waits for the last of these files instead of depending on `init`, whose container is
+recreated by each change of `.env`.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ LLBOT_WEBUI = "LLBOT_WEBUI_TOKEN"
 LLBOT_AUTH = "LLBOT_AUTH_TOKEN"
 
 NAME = "account"
-"""The file beside a server's settings that says which account it logs in, read at each of its
-starts. In an environment variable a change would throw the server's container away.
+"""The file next to a server's settings with the account it logs in, read at each of its starts. If
+this were an environment variable, a change would recreate the server's container.
 """
 
 PROFILES = "COMPOSE_PROFILES"
@@ -135,7 +136,7 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class FileOwner:
-    """The account the bot runs as inside its container."""
+    """The user and group of the bot inside its container."""
 
     uid: int
     gid: int
@@ -153,7 +154,7 @@ def read_owner(text: str) -> FileOwner | None:
 
 
 def read_server(text: str, environ: Mapping[str, str]) -> Server:
-    """The OneBot server of this name; for no name, that of the profiles. Raises ConfigError."""
+    """The OneBot server of this name; if empty, that of the profiles. Raises ConfigError."""
     match text:
         case "":
             return "llbot" if "llbot" in _profiles(environ) else "napcat"
@@ -164,9 +165,8 @@ def read_server(text: str, environ: Mapping[str, str]) -> Server:
 
 
 def passed_on(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with what compose would add: the lines of `.env`, which no container sees.
-
-    The environment wins. Raises ConfigError.
+    """The environment with the lines of `.env`, which no container sees. The environment wins.
+    Raises ConfigError.
     """
     lines = {
         line.name: sources.meant(line.value, of_file=True)
@@ -184,9 +184,10 @@ def prepare(
     tell: Callable[[str], None],
     owner: FileOwner | None = None,
 ) -> Settings:
-    """Make what is missing; the settings the bot will find. `owner` is given everything in `data`.
+    """Make what is missing; returns the settings the bot will have. `owner` becomes the owner of
+    everything in `data`.
 
-    Raises ConfigError with every problem there is, before anything is written.
+    Raises ConfigError with every problem, before anything is written.
     """
     given = {name: text for name in _tokens_of(server) if (text := environ.get(name, "").strip())}
     made = _make_tokens(folder, given, server, make_token)
@@ -229,8 +230,8 @@ def _tokens_of(server: Server) -> tuple[str, ...]:
 def _make_tokens(
     folder: Path, given: Mapping[str, str], server: Server, make_token: Callable[[], str]
 ) -> dict[str, str]:
-    """The tokens that `.env` leaves out: those made before (the other server's too), and new ones
-    for the rest.
+    """The tokens that `.env` lacks: those made earlier (also the other server's), and new ones for
+    the rest.
     """
     before = {
         line.name: line.value
@@ -250,7 +251,7 @@ def _files_of(
     settings: Settings,
     tokens: Mapping[str, str],
 ) -> Iterator[NewFile]:
-    """The files that the OneBot server reads at its start; it waits for the last of them."""
+    """The files that the OneBot server reads at its start; it waits for the last one."""
     match server:
         case "napcat":
             account = account_in(environ.get(ACCOUNT, ""))
@@ -284,7 +285,7 @@ def _llbot_account(environ: Mapping[str, str]) -> int:
 
 
 def _hand_over(folder: Path, owner: FileOwner | None) -> None:
-    """Give the bot its folder: docker makes a missing one for root."""
+    """Make the bot the owner of its folder: docker creates a missing one as root."""
     try:
         (folder / "media").mkdir(parents=True, exist_ok=True)
         if owner is not None:
@@ -311,14 +312,13 @@ def _give(path: Path, owner: FileOwner) -> None:
 def _check(
     folder: Path, environ: Mapping[str, str], server: Server, given: Mapping[str, str]
 ) -> Settings:
-    """The settings of this environment, if nothing at all is wrong."""
+    """The settings of this environment. Raises ConfigError with every problem."""
     problems = [
         Problem(name, PLACEHOLDER_LEFT.fill(), OWN_OR_EMPTY.fill())
         for name, text in given.items()
         if name != ONEBOT and PLACEHOLDER.fullmatch(text)
     ]
-    # Nobody but .env and the compose file sets anything here: a name that we do not know is
-    # misspelt.
+    # Only .env and the compose file set anything here: an unknown name is misspelt.
     strangers = sources.strange_in_environment(environ, KNOWN)
     problems += [replace(stranger, what=NO_SUCH_VARIABLE.fill()) for stranger in strangers]
     try:
@@ -344,7 +344,7 @@ def _profiles(environ: Mapping[str, str]) -> set[str]:
 
 
 def _of_profiles(environ: Mapping[str, str]) -> Iterator[Problem]:
-    """Profiles of docker-compose.yml without the lines of `.env` that belong to them."""
+    """Profiles of docker-compose.yml without the settings that they need in `.env`."""
     profiles = _profiles(environ)
     is_alone = environ.get(REPLICAS, "1") != "0"
     if "cluster" in profiles and is_alone:
@@ -361,11 +361,9 @@ def _of_profiles(environ: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem]:
-    """The old files with which their server and the bot would never find together, without saying
-    why.
-    """
+    """Existing files with which the server and the bot would never connect, without any error."""
     link = link_of(settings)
-    # A server elsewhere reads none of these files.
+    # A server on another host reads none of these files.
     dialled = link.mode == "forward" and link.place[0] == server
     pattern = NAPCAT / "onebot11*.json" if server == "napcat" else LLBOT / "config_*.json"
     for path in sorted(folder.glob(str(pattern))):
@@ -377,7 +375,7 @@ def _stale(folder: Path, server: Server, settings: Settings) -> Iterator[Problem
 
 
 def _driver(settings: Settings) -> Iterable[Problem]:
-    """A database whose driver is not in this image: the bot would not start either."""
+    """A database whose driver is not in this image, so that the bot would not start."""
     try:
         read_url(settings.store_url.get_secret_value())
     except ConfigError as error:
@@ -386,7 +384,7 @@ def _driver(settings: Settings) -> Iterable[Problem]:
 
 
 def _loopback(server: Server, settings: Settings) -> Iterable[Problem]:
-    """Addresses that lead back into the container."""
+    """Addresses that point back into the container."""
     model = MODEL_OUTSIDE.fill()
     addresses = [
         ("LLM_BASE_URL", settings.llm_base_url, model),

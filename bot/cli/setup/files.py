@@ -1,5 +1,5 @@
-"""The files that `setup` and `init` write, all together or not at all: values in the text of a
-`.env`, whose comments stay as they are, and the settings that NapCat and LLBot read at their start.
+"""The files that `setup` and `init` write, all or none: a `.env`, whose comments stay, and the
+settings that NapCat and LLBot read at their start.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file to be: its whole text. It holds secrets, so only its owner may read it."""
+    """A file to write, with its whole text. It has secrets, so only its owner may read it."""
 
     path: Path
     text: str
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, None where there is none. Raises ConfigError where it cannot be read."""
+    """The text of a file, None if it does not exist. Raises ConfigError if it cannot be read."""
     try:
         return path.read_text("utf-8-sig")
     except FileNotFoundError:
@@ -63,11 +63,10 @@ def read_text(path: Path) -> str | None:
 
 
 def write_files(files: Iterable[NewFile]) -> None:
-    """Write them, making folders where they are missing; what stops it half-way leaves every old
-    file as it was.
+    """Write the files, creating missing folders. A failure while preparing them leaves every
+    existing file unchanged.
 
-    A symbolic link stays one: what it points to is replaced. Raises ConfigError where one cannot be
-    written.
+    A symbolic link is kept: its target is replaced. Raises ConfigError if a file cannot be written.
     """
     ready: list[tuple[Path, Path]] = []
     try:
@@ -90,7 +89,7 @@ def write_files(files: Iterable[NewFile]) -> None:
 
 
 def _write_beside(path: Path, text: str) -> Path:
-    """A private file in the same folder, on the disk before it gets its name."""
+    """A private temporary file in the same folder, synced to disk."""
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -124,11 +123,11 @@ REMARK = re.compile(r"[^\S\r\n]+#[^\r\n'\"]*$")
 
 
 def fill_env(text: str, values: Mapping[str, str]) -> str:
-    """The text with these values, each at the line that sets its name, else at the one that has it
+    """The text with these values, each in the line that sets its name, else in the one that has it
     commented out, else at the end.
 
-    An empty value stays out unless the name is set already. Raises ConfigError for a value no
-    `.env` can hold.
+    An empty value is left out unless the name is already set. Raises ConfigError for a value that a
+    `.env` cannot hold.
     """
     left = dict(values)
     text = _fill_set(text, left)
@@ -190,7 +189,7 @@ def _line(name: str, value: str) -> str:
 Server = Literal["napcat", "llbot"]
 
 BOT_URL = "ws://bot:6199/"
-"""Where docker-compose.yml has the bot; any path is accepted."""
+"""The bot's address in docker-compose.yml; any path is accepted."""
 
 HEARTBEAT = 30_000  # ms
 RECONNECT = 5_000  # ms
@@ -199,10 +198,9 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  # inside a container
 
 @dataclass(frozen=True, slots=True)
 class ServerLink:
-    """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds
-    the other.
+    """How a server and the bot connect: `url` is the address that the dialling side (`mode`) dials.
 
-    `token` is the one to write down; a server that has one of the `others` comes in, too.
+    `token` is the one to write into files; a server with one of the `others` is accepted, too.
     """
 
     mode: Mode
@@ -212,19 +210,20 @@ class ServerLink:
 
     @property
     def accepted(self) -> frozenset[str]:
-        """Every token by which it is made."""
+        """Every token that is accepted."""
         return self.others | {self.token}
 
     @property
     def place(self) -> tuple[str | None, int | None]:
-        """Host and port of the url. Raises ValueError where it has none that could be."""
+        """Host and port of the URL. Raises ValueError for an impossible one."""
         return _place(self.url)
 
 
 def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> ServerLink:
-    """The link that these settings want; `bot_url` is where the bot is for a server that dials.
+    """The link that these settings describe; `bot_url` is the bot's address for a server that
+    dials.
 
-    It is that of the server of `account`; 0 where it is not known before somebody logs in.
+    It is that of `account`'s server; 0 if the account is unknown before the first login.
     """
     url = settings.onebot_url if settings.onebot_mode == "forward" else bot_url
     tokens = settings.access_tokens
@@ -233,7 +232,7 @@ def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> 
 
 
 def account_in(text: str) -> int:
-    """The account that a variable names; 0 where it names none, or several."""
+    """The account that a variable names; 0 if it names none or several."""
     try:
         (number,) = qq_numbers(text)
     except ValueError:
@@ -242,9 +241,7 @@ def account_in(text: str) -> int:
 
 
 def write_onebot(link: ServerLink) -> str:
-    """NapCat's `onebot11.json`: dial the bot, or listen for it on every address of the
-    container.
-    """
+    """NapCat's `onebot11.json`: it dials the bot, or listens on all addresses of its container."""
     match link.mode:
         case "reverse":
             client = {**_connection(link.token), "url": link.url, "reconnectInterval": RECONNECT}
@@ -290,14 +287,12 @@ def _onebot(**connections: list[dict[str, Any]]) -> str:
 
 
 def write_webui(*, token: str) -> str:
-    """NapCat's `webui.json`; inside its container it must listen on every address to be published
-    at all.
-    """
+    """NapCat's `webui.json`; in its container it must listen on all addresses to be published."""
     return _text({"host": EVERYWHERE, "port": 6099, "prefix": "", "token": token, "loginRate": 3})
 
 
 def webui_token(text: str) -> str:
-    """The password in a `webui.json`, or in a file that is nothing but one."""
+    """The password in a `webui.json`, or in a file that has only a password."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -306,7 +301,7 @@ def webui_token(text: str) -> str:
 
 
 def write_llbot(link: ServerLink) -> str:
-    """LLBot's `config_<qq>.json`, with the same meaning; to it no host is every address."""
+    """LLBot's `config_<qq>.json`, with the same meaning; an empty host means all addresses."""
     match link.mode:
         case "reverse":
             kind: dict[str, Any] = {"type": "ws-reverse", "url": link.url}
@@ -333,11 +328,10 @@ def write_llbot(link: ServerLink) -> str:
 
 
 def tokens_for(text: str, link: ServerLink) -> set[str]:
-    """The tokens by which such a file would make this link, whatever the token of it; none of what
-    is switched off.
+    """The tokens with which such a file would make this link, whatever the link's own token;
+    disabled connections do not count.
 
-    A file that cannot be read as one of these holds none: its server will say so better than we
-    can.
+    Empty for a file in another format: its server reports that better than we can.
     """
     try:
         found = _connections(json.loads(text))
@@ -364,8 +358,8 @@ def _connections(found: object) -> Iterator[dict[str, Any]]:
 
 
 def _makes(connection: dict[str, Any], link: ServerLink) -> bool:
-    """Whether a connection is that of a link; only LLBot's have a type. The path does not matter to
-    the bot.
+    """Whether a connection is that of a link. Only LLBot's connections have a type; the path does
+    not matter.
     """
     kind = connection.get("type")
     match link.mode:

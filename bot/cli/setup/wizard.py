@@ -1,4 +1,6 @@
-"""`frostagent setup`: from what is known, asked and tried to `.env` and NapCat's settings."""
+"""`frostagent setup`: asks for settings, tests the model, and writes `.env` and NapCat's
+settings.
+"""
 
 from __future__ import annotations
 
@@ -150,20 +152,18 @@ FROM_A_CONTAINER = "host.docker.internal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupOptions:
-    """The options typed after `setup`: answers by their names in `.env`, and how to go about it."""
+    """The options of `setup`: answers by their names in `.env`, and how to proceed."""
 
     typed: Mapping[str, str] = field(default_factory=dict)
     napcat_url: str = BOT_URL
-    docker: bool | None = None  # whether it will run in Docker; None: ask, or tell of both
+    docker: bool | None = None  # whether it will run in Docker; None: ask, or describe both
     force: bool = False
     test: bool = True
     interactive: bool = True
 
 
 class Wizard:
-    """One setup in one folder. Nothing is written before everything is known, tried and agreed
-    to.
-    """
+    """One setup in one folder. Nothing is written before everything is known, tested and agreed."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class Wizard:
         list_models: ListModels,
         make_token: Callable[[], str],
     ) -> None:
-        """`folder` is where everything is, and where everything is written."""
+        """Everything is read from and written to `folder`."""
         self._folder = folder
         self._environ = environ
         self._terminal = terminal
@@ -185,8 +185,8 @@ class Wizard:
         self._mask = Mask(proxy_secrets(environ))
 
     def run(self, wishes: SetupOptions) -> bool:
-        """Whether everything is written. Raises ConfigError for what is wrong, typer.Abort where
-        somebody leaves.
+        """Whether everything was written. Raises ConfigError for problems, typer.Abort if the
+        person leaves.
         """
         _check_url(wishes.napcat_url)
         lines = sources.read_env_file(self._folder / ENV)
@@ -206,8 +206,8 @@ class Wizard:
             answers = ask_console(self._terminal, answers)
         complete = with_tokens(answers, self._make_token)
         settings = check_answers(complete)
-        # What init made is not for this account to read: a new token would not be the one the
-        # OneBot server has.
+        # This account may not read what init made: a new token would differ from the OneBot
+        # server's.
         answers = {**dict.fromkeys(TOKENS, ""), **answers} if hidden else complete
         answers["LLM_BASE_URL"] = settings.llm_base_url
         account = account_in(answers.get(ACCOUNT, ""))
@@ -230,7 +230,7 @@ class Wizard:
         return True
 
     def _will_use_docker(self, wishes: SetupOptions) -> bool | None:
-        """Whether the bot will run in Docker; None if nobody says so and it could."""
+        """Whether the bot will run in Docker; None if that is undecided."""
         if wishes.docker is not None:
             return wishes.docker
         if not (self._folder / COMPOSE).exists():
@@ -243,8 +243,8 @@ class Wizard:
     def _by_hand(
         self, settings: Settings, answers: Mapping[str, str], wishes: SetupOptions
     ) -> Bilingual:
-        """What to do without Docker. The token is shown to the person who answered here; what a
-        script's log may keep says only where it stands.
+        """The next steps without Docker. The token is shown to a person at the terminal; output
+        that a script may log only names the file that has it.
         """
         url = _own_url(settings) if wishes.napcat_url == BOT_URL else wishes.napcat_url
         link = link_of(settings, bot_url=url, account=account_in(answers.get(ACCOUNT, "")))
@@ -273,7 +273,7 @@ class Wizard:
         )
 
     def _command(self, word: str) -> str:
-        """How one of our commands is typed in this folder: with make in a checkout."""
+        """How to type one of our commands in this folder: with make in a checkout."""
         path = self._environ.get("PATH", "")
         if (self._folder / "Makefile").exists() and shutil.which("make", path=path):
             return "make run" if word == "run" else f"make run ARGS={word}"
@@ -286,8 +286,8 @@ class Wizard:
     def _of_another_service(
         self, answers: Mapping[str, str], wishes: SetupOptions, lines: Iterable[sources.EnvLine]
     ) -> dict[str, str]:
-        """Empty in place of a key and a model of before, where the base url is another now: no key
-        goes elsewhere.
+        """Empties the earlier key and model if the base URL has changed: a key must not go to
+        another service.
         """
         before = known_answers({}, {}, lines)
         if before["LLM_BASE_URL"] in {"", answers["LLM_BASE_URL"]}:
@@ -313,8 +313,8 @@ class Wizard:
         return ask_people(self._terminal, ask_character(self._terminal, answers))
 
     def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Check]:
-        """How the model answers, told; the answers with /v1 at the end of the base url where that
-        was missing.
+        """Test the model and report the result. Returns the answers, with /v1 appended to the base
+        URL if it was missing, and the check.
         """
         endpoint = check_answers(with_tokens(answers, self._make_token)).main_model
         self._terminal.tell(TRYING.fill(model=endpoint.model))
@@ -379,25 +379,27 @@ def _check_url(url: str) -> None:
 
 
 def _is_a_service(check: Check) -> bool:
-    """Whether the base url is right: nobody else refuses a key."""
+    """Whether the base URL is right: only a model service refuses a key."""
     return check.outcome is Outcome.OK or check.setting == "LLM_API_KEY"
 
 
 def _mention(settings: Settings) -> Bilingual:
-    """The last step: in a new group only an owner's word lets the bot speak."""
+    """The last step: in a new group an owner must allow the bot to speak."""
     asks = settings.bot_owners and not settings.bot_groups and settings.bot_new_group == "ask"
     return (MENTION_AS_OWNER if asks else MENTION).fill()
 
 
 def _own_url(settings: Settings) -> str:
-    """Where a server on this computer finds the bot."""
+    """The bot's address for a server on this computer."""
     host = settings.onebot_host
     host = "127.0.0.1" if host in EVERYWHERE else host
     return f"ws://{f'[{host}]' if ':' in host else host}:{settings.onebot_port}/"
 
 
 def _near(settings: Settings) -> str:
-    """Where a container finds the model that is on this computer; empty where it is elsewhere."""
+    """The address of a model on this computer as seen from a container; empty if the model is
+    elsewhere.
+    """
     url = urlsplit(settings.llm_base_url)
     if not values.is_loopback(url.hostname or ""):
         return ""
