@@ -210,7 +210,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
             open_to_all = not values.is_loopback(settings.onebot_host)
             if open_to_all and not settings.onebot_access_token.get_secret_value():
                 what = Bilingual(
-                    f"is not set, but others than this machine can reach {settings.onebot_host}",
+                    f"is not set, but other machines can reach {settings.onebot_host}",
                     f"没有设置，但别的机器也能连到 {settings.onebot_host}",
                 )
                 yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
@@ -218,7 +218,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
             assert_never(settings.onebot_mode)
     if settings.access_tokens.all and _is_weakly_guarded(settings, than=SHORTEST_TOKEN):
         what = Bilingual(
-            f"has fewer than {SHORTEST_TOKEN} characters, but others than this machine can try it",
+            f"has fewer than {SHORTEST_TOKEN} characters, but other machines can try it",
             f"不到 {SHORTEST_TOKEN} 位，但别的机器也能来试",
         )
         yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
@@ -359,7 +359,7 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
     if writable is not None:
         shown, writers = values.shown_path(writable), writers_of(writable)
         what = Bilingual(
-            f"{shown} can be written by {writers}, and whoever can write there is the bot",
+            f"{shown} can be written by {writers}, and anyone who can write there controls the bot",
             f"{shown} 别人也能写入（{writers.zh}），能写这里的人就等于机器人自己",
         )
         yield Problem(
@@ -440,7 +440,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 "LLM_FALLBACKS",
                 Bilingual(
-                    f"entry {number} has a dialect there is not", f"第 {number} 项的 dialect 不存在"
+                    f"entry {number} has an unknown dialect", f"第 {number} 项的 dialect 不存在"
                 ),
                 mend,
             )
@@ -473,8 +473,7 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
     # In a container 0.0.0.0 is what is meant: the ports that are published are the guard.
     if settings.web_port and not web_is_local and not is_contained():
         what = Bilingual(
-            f"is {settings.web_host}: others than this machine can read /metrics, which has no "
-            "password",
+            f"is {settings.web_host}: other machines can read /metrics, which has no password",
             f"是 {settings.web_host}：别的机器也能看 /metrics，它没有密码",
         )
         yield Problem(

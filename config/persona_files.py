@@ -127,7 +127,8 @@ def read_personas(
             continue
         if not place.is_dir():
             what = Bilingual(
-                f"{values.shown_path(place)} is no folder", f"{values.shown_path(place)} 不是目录"
+                f"{values.shown_path(place)} is not a folder",
+                f"{values.shown_path(place)} 不是目录",
             )
             problems.append(
                 Problem(

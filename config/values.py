@@ -269,7 +269,7 @@ def mirrors(value: object) -> dict[str, str]:
         if not (isinstance(host, str) and HOST.fullmatch(host)):
             raise Wrong(Bilingual(f"{shown(host)} is not a host", f"{shown(host)} 不是域名"), mend)
         if not (isinstance(url, str) and url):
-            raise Wrong(Bilingual(f"{host} has no url as text", f"{host} 没有写网址"), mend)
+            raise Wrong(Bilingual(f"{host} has no URL as text", f"{host} 没有写网址"), mend)
         _url(url, schemes=("https", "http"), mend=mend)
     return {host.lower(): url.rstrip("/") for host, url in found.items()}
 
@@ -289,7 +289,7 @@ def audiences(value: object) -> dict[str, str]:
             tool, whom = shown(str(name)), shown(str(audience))
             raise Wrong(
                 Bilingual(
-                    f"{tool} is for {whom}, which is nobody",
+                    f"{tool} is for {whom}, which is not an audience",
                     f"{tool} 写的是给 {whom} 用，没有这种人",
                 ),
                 mend,
@@ -577,7 +577,7 @@ class OneOf:
             return self._folded[meant]
         there = ", ".join(self.choices)
         raise Wrong(
-            Bilingual(f"{shown(value)} is none of its choices", f"不能写 {shown(value)}"),
+            Bilingual(f"{shown(value)} is not one of the choices", f"不能写 {shown(value)}"),
             Bilingual(f"Write one of: {there}", f"写其中一个：{there}"),
         )
 
@@ -682,7 +682,7 @@ def proxy_address(value: str) -> str:
     if named.is_unspecified or named.is_multicast or named == EVERYBODY:
         raise Wrong(
             Bilingual(
-                f"{shown(value)} is the address of no one machine",
+                f"{shown(value)} is not the address of one machine",
                 f"{shown(value)} 不是某一台机器的地址",
             ),
             PROXY_REMEDY,
@@ -720,14 +720,16 @@ def _span(text: str) -> tuple[int, int]:
     begins, ends = first * 60 + second, third * 60 + fourth
     if max(begins, ends) > DAY or begins % DAY == ends % DAY:
         raise Wrong(
-            Bilingual(f"{shown(text)} is no part of a day", f"{shown(text)} 不是一天里的一段时间"),
+            Bilingual(
+                f"{shown(text)} is not a part of a day", f"{shown(text)} 不是一天里的一段时间"
+            ),
             HOURS_REMEDY,
         )
     return begins % DAY, ends % DAY
 
 
 def _no_hours(value: object) -> Bilingual:
-    return Bilingual(f"{shown(value)} is no time of the day", f"{shown(value)} 不是时间段")
+    return Bilingual(f"{shown(value)} is not a time of day", f"{shown(value)} 不是时间段")
 
 
 def time_of_day(value: object) -> float | None:
@@ -739,7 +741,7 @@ def time_of_day(value: object) -> float | None:
         return None
     if not (found := TIME.fullmatch(text)):
         raise Wrong(
-            Bilingual(f"{shown(text)} is no time of day", f"{shown(text)} 不是时刻"),
+            Bilingual(f"{shown(text)} is not a time of day", f"{shown(text)} 不是时刻"),
             Bilingual("Write it as 09:00, or 0 for never", "写成 09:00；不要就写 0"),
         )
     return 3600.0 * int(found[1]) + 60.0 * int(found[2])
@@ -756,7 +758,7 @@ def zone(value: str) -> str:
         ZoneInfo(name)
     except (LookupError, ValueError, OSError):
         raise Wrong(
-            Bilingual(f"{shown(text)} is no time zone", f"{shown(text)} 不是时区"),
+            Bilingual(f"{shown(text)} is not a time zone", f"{shown(text)} 不是时区"),
             Bilingual("Write it as Asia/Shanghai", "写成 Asia/Shanghai"),
         ) from None
     return text

@@ -24,7 +24,7 @@ from tests.config.reading import GOOD, load, problems
         ("LLM_API_KEY", "<key>", "still has the text of an example"),
         ("LLM_API_KEY", "Bearer sk-abc", "Copy it again, without “Bearer”"),
         ("LLM_MODEL", "your-model", "still has the text of an example"),
-        ("ONEBOT_MODE", "forwrad", "“forwrad” is none of its choices. Write one of: reverse, forward"),
+        ("ONEBOT_MODE", "forwrad", "“forwrad” is not one of the choices. Write one of: reverse, forward"),
         ("ONEBOT_HOST", "0.0.0.0:6199", "is not an address to listen on"),
         ("ONEBOT_PORT", "65536", "65536 is out of range. Write a number from 0 to 65535"),
         ("ONEBOT_PORT", "tcp://10.0.0.7:6199", "enableServiceLinks"),
@@ -56,7 +56,7 @@ from tests.config.reading import GOOD, load, problems
         (
             "LLM_FALLBACKS",
             '[{"base_url": "https://b.test", "model": "b", "dialect": "klingon"}]',
-            "has a dialect there is not",
+            "has an unknown dialect",
         ),
         (
             "LLM_FALLBACKS",
@@ -111,7 +111,7 @@ def test_a_host_of_qweather_that_is_not_used_is_told() -> None:
 @each_case("host", ["0.0.0.0", "::", "192.168.1.5", "bot"])
 def test_a_server_others_can_reach_needs_a_token_and_says_how_to_make_one(host: str) -> None:
     [problem] = problems({"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_HOST": host})
-    assert problem.startswith("ONEBOT_ACCESS_TOKEN: is not set, but others than this machine can reach")
+    assert problem.startswith("ONEBOT_ACCESS_TOKEN: is not set, but other machines can reach")
     assert "openssl rand -hex 16" in problem
 
 
@@ -261,7 +261,9 @@ def test_a_folder_of_tools_that_others_can_write_is_refused(tmp_path: Path, plac
         os.chown(folder, -1, 4711)
     (folder / place).chmod(mode)
     (said,) = problems({"TOOLS_DIR": str(folder)})
-    assert f"TOOLS_DIR: {folder / place} can be written by {who}, and whoever can write there is the bot" in said
+    assert (
+        f"TOOLS_DIR: {folder / place} can be written by {who}, and anyone who can write there controls the bot" in said
+    )
 
 
 def test_a_folder_of_tools_that_is_mounted_read_only_may_be_anybodys(

@@ -114,7 +114,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     before = {"fox": read_persona_file(write(tmp_path, "fox", FOX))}
     personas, problems = read_personas(tmp_path / "gone", before=before)
     assert set(personas) >= {"default", "fox"}
-    assert [problem.what for problem in problems] == [f"{tmp_path / 'gone'} is no folder"]
+    assert [problem.what for problem in problems] == [f"{tmp_path / 'gone'} is not a folder"]
 
 
 def test_the_built_in_personas_are_whole_and_each_manner_speaks_both_languages() -> None:

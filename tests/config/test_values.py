@@ -156,7 +156,7 @@ def test_mirrors_are_hosts_and_base_urls() -> None:
         ("{", "is not good JSON"),
         ("[]", "is not a JSON object"),
         ('{"https://a.example.com": "https://b.example.com"}', "is not a host"),
-        ('{"a.example.com": 5}', "no url as text"),
+        ('{"a.example.com": 5}', "no URL as text"),
         ('{"a.example.com": "b.example.com"}', "does not begin with"),
     ],
 )

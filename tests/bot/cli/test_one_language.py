@@ -39,7 +39,7 @@ def test_a_broken_env_file_has_the_same_problems_in_both_languages(tmp_path: Pat
 def test_an_unknown_language_is_an_error_in_that_of_the_system(tmp_path: Path) -> None:
     english = run(tmp_path, "run", **{**SERVING, "BOT_LANGUAGE": "fr"})
     assert english.returncode == 2
-    assert "BOT_LANGUAGE: “fr” is none of its choices. Write one of: zh, en" in english.stderr
+    assert "BOT_LANGUAGE: “fr” is not one of the choices. Write one of: zh, en" in english.stderr
     chinese = run(tmp_path, "run", **{**SERVING, "BOT_LANGUAGE": "fr", "LC_ALL": "zh_CN.UTF-8"})
     assert "BOT_LANGUAGE 不能写 “fr”。写其中一个：zh, en" in chinese.stderr
 
