@@ -41,7 +41,7 @@ from bot.core.trial_group import Trial
 from bot.outbox.owner_alerts import StartupAlerts, stall_alerts
 from bot.runtime.background import Background, StartupLoader, run_background
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process
-from bot.runtime.reloading import ReloadResult, reload_all
+from bot.runtime.reloading import JOURNAL_KEPT, JOURNAL_READ, ReloadResult, reload_all
 from bot.runtime.tool_discovery import Discovered, report
 from bot.runtime.watchdog import Watchdog
 from bot.sockets import build_sockets
@@ -78,11 +78,8 @@ class Service:
         """Read the files and the journal again; runs under way keep what they began with."""
         told = reload_all(self.app.reloads)
         if await self.app.history.reread():
-            return told.and_then(logging.INFO, "the journal is read again as it is needed")
-        return told.and_then(
-            logging.ERROR,
-            "what was said stays in memory: the journal cannot be written at the moment",
-        )
+            return told.and_then(logging.INFO, JOURNAL_READ.fill())
+        return told.and_then(logging.ERROR, JOURNAL_KEPT.fill())
 
     async def wait_idle(self) -> None:
         """Return once nothing is being answered, sent or summarized."""

@@ -141,6 +141,7 @@ from bot.prompt.stored_rounds import tell_round
 from bot.quiet.commands import quiet_commands
 from bot.quiet.quiet_hours import QUIET, QuietHours
 from bot.quiet.rule import read_rule
+from bot.runtime import reloading
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
@@ -1007,13 +1008,13 @@ def build_app(
 
     reloads: dict[str, Reload] = persona_files.reloads(personas)
     if settings.games_file is not None:
-        reloads["the table of games"] = games.reload
+        reloads[reloading.GAMES.fill()] = games.reload
     if settings.subagents_file is not None:
-        reloads["the file of subagents"] = subagents.reload
+        reloads[reloading.SUBAGENTS.fill()] = subagents.reload
     if settings.mcp_file is not None:
-        reloads["the file of MCP servers"] = servers.reload
+        reloads[reloading.SERVERS.fill()] = servers.reload
     if words is not None:
-        reloads["the word list"] = words.reload
+        reloads[reloading.WORDS.fill()] = words.reload
 
     return App(
         journal=journal,

@@ -66,7 +66,7 @@ def cross_check(
             "LOG_RUNS",
             Bilingual(f"{settings.log_runs} is a folder", f"{settings.log_runs} 是目录"),
             Bilingual(
-                "Name a file in it, as data/runs.jsonl", "写一个其中的文件，比如 data/runs.jsonl"
+                "Name a file in it, e.g. data/runs.jsonl", "写一个其中的文件，比如 data/runs.jsonl"
             ),
         )
     yield from _check_file("GAMES_FILE", settings.games_file, "docs/games.md")
@@ -95,7 +95,7 @@ def _check_placeholders(given: Mapping[str, sources.Typed]) -> Iterator[Problem]
             yield Problem(
                 field,
                 Bilingual("still has the text of an example", "还是示例里的文字"),
-                Bilingual("Put your own in its place", "换成你自己的"),
+                Bilingual("Write your own instead", "换成你自己的"),
             )
     for field in ("LLM_BASE_URL", "CODER_BASE_URL", "STT_BASE_URL"):
         if field in given and EXAMPLE_HOST.search(given[field].text):
@@ -103,7 +103,7 @@ def _check_placeholders(given: Mapping[str, sources.Typed]) -> Iterator[Problem]
                 field,
                 Bilingual("still has the host of an example", "还是示例里的域名"),
                 Bilingual(
-                    "Put the base url of your model service in its place",
+                    "Write the base URL of your model service instead",
                     "换成你的模型服务的接口地址",
                 ),
             )
@@ -116,7 +116,7 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
             "LLM_BASE_URL",
             Bilingual("is not set", "没有设置"),
             Bilingual(
-                "Set the base url of an OpenAI-compatible API, as https://api.deepseek.com/v1",
+                "Set the base URL of an OpenAI-compatible API, e.g. https://api.deepseek.com/v1",
                 "设成兼容 OpenAI 的接口地址，比如 https://api.deepseek.com/v1",
             ),
         )
@@ -124,9 +124,7 @@ def _check_model(settings: Settings, *, service: bool) -> Iterator[Problem]:
         yield Problem(
             "LLM_MODEL",
             Bilingual("is not set", "没有设置"),
-            Bilingual(
-                "Set the name of the model as its service spells it", "设成模型服务里写的模型名"
-            ),
+            Bilingual("Set the model's name as the service spells it", "设成模型服务里写的模型名"),
         )
 
 
@@ -149,7 +147,7 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
                 "BROKER_URL",
                 what,
                 Bilingual(
-                    "Set the url of a RabbitMQ, or leave BOT_ROLE out",
+                    "Set the URL of a RabbitMQ, or remove BOT_ROLE",
                     "设成 RabbitMQ 的地址，或者不要设 BOT_ROLE",
                 ),
             )
@@ -157,8 +155,8 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
     if find_spec("aio_pika") is None:
         what = Bilingual("needs a library that is not installed", "需要的库没有安装")
         mend = Bilingual(
-            "Install it: .venv/bin/pip install -r requirements-broker.txt, without a checkout pip"
-            " install aio-pika",
+            "Install it: .venv/bin/pip install -r requirements-broker.txt; without a"
+            " checkout: pip install aio-pika",
             "安装它：.venv/bin/pip install -r requirements-broker.txt，没有源码目录时用"
             " pip install aio-pika",
         )
@@ -168,11 +166,11 @@ def _check_cluster(settings: Settings) -> Iterator[Problem]:
         yield Problem(
             "STORE_URL",
             Bilingual(
-                "is a file, but with BROKER_URL another worker has to be able to take over",
+                "is a file, but with BROKER_URL another worker must be able to take over",
                 "是文件，但有 BROKER_URL 时要能由另一个 worker 接手",
             ),
             Bilingual(
-                "Name a PostgreSQL database, as postgresql://user:password@host/database",
+                "Name a PostgreSQL database, e.g. postgresql://user:password@host/database",
                 "写一个 PostgreSQL 的地址，比如 postgresql://user:password@host/database",
             ),
         )
@@ -183,7 +181,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
         case "forward":
             if not settings.onebot_url:
                 mend = Bilingual(
-                    "Set the address of your OneBot server's websocket, as ws://127.0.0.1:3001",
+                    "Set the address of your OneBot server's websocket, e.g. ws://127.0.0.1:3001",
                     "设成 OneBot 服务的 WebSocket 地址，比如 ws://127.0.0.1:3001",
                 )
                 yield Problem(
@@ -210,7 +208,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
             open_to_all = not values.is_loopback(settings.onebot_host)
             if open_to_all and not settings.onebot_access_token.get_secret_value():
                 what = Bilingual(
-                    f"is not set, but others than this machine can reach {settings.onebot_host}",
+                    f"is not set, but other machines can reach {settings.onebot_host}",
                     f"没有设置，但别的机器也能连到 {settings.onebot_host}",
                 )
                 yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
@@ -218,7 +216,7 @@ def _check_onebot(settings: Settings) -> Iterator[Problem]:
             assert_never(settings.onebot_mode)
     if settings.access_tokens.all and _is_weakly_guarded(settings, than=SHORTEST_TOKEN):
         what = Bilingual(
-            f"has fewer than {SHORTEST_TOKEN} characters, but others than this machine can try it",
+            f"has fewer than {SHORTEST_TOKEN} characters, but other machines can try it",
             f"不到 {SHORTEST_TOKEN} 位，但别的机器也能来试",
         )
         yield Problem("ONEBOT_ACCESS_TOKEN", what, HOW_TO_MAKE_ONE)
@@ -264,7 +262,7 @@ def _check_media(settings: Settings) -> Iterator[Problem]:
     while not os.access(folder, os.F_OK) and folder != folder.parent:
         folder = folder.parent
     mend = Bilingual(
-        "Name a folder that the bot may read and write, or may make",
+        "Name a folder that the bot may read and write, or create",
         "写一个机器人能读写、或者能新建的目录",
     )
     if not folder.is_dir():
@@ -357,7 +355,7 @@ def _check_tools(folder: Path | None) -> Iterator[Problem]:
     if writable is not None:
         shown, writers = values.shown_path(writable), writers_of(writable)
         what = Bilingual(
-            f"{shown} can be written by {writers}, and whoever can write there is the bot",
+            f"{shown} can be written by {writers}, and anyone who can write there controls the bot",
             f"{shown} 别人也能写入（{writers.zh}），能写这里的人就等于机器人自己",
         )
         yield Problem(
@@ -384,8 +382,8 @@ def writers_of(path: Path) -> Bilingual:
     if status.st_uid not in {0, os.geteuid()}:
         return Bilingual(f"the account {status.st_uid}", f"用户 {status.st_uid}")
     if status.st_mode & stat.S_IWOTH:
-        return Bilingual("everybody", "所有人")
-    # a private group has its user's number (useradd); others may have members
+        return Bilingual("everyone", "所有人")
+    # A group of our own has our number (useradd); any other may have members.
     if status.st_mode & stat.S_IWGRP and status.st_gid and status.st_gid != os.geteuid():
         return Bilingual(f"the group {status.st_gid}", f"用户组 {status.st_gid}")
     return nobody
@@ -417,7 +415,7 @@ def _check_qweather(settings: Settings) -> Iterator[Problem]:
     credential = settings.qweather_key.get_secret_value() or all(parts.values())
     if credential and not settings.qweather_host:
         mend = Bilingual(
-            "Set your account's API host, as abc1234xyz.def.qweatherapi.com (console, settings)",
+            "Set your account's API host, e.g. abc1234xyz.def.qweatherapi.com (console, settings)",
             "设成你账号的 API Host，比如 abc1234xyz.def.qweatherapi.com（控制台，设置）",
         )
         yield Problem(
@@ -438,7 +436,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 "LLM_FALLBACKS",
                 Bilingual(
-                    f"entry {number} has a dialect there is not", f"第 {number} 项的 dialect 不存在"
+                    f"entry {number} has an unknown dialect", f"第 {number} 项的 dialect 不存在"
                 ),
                 mend,
             )
@@ -450,7 +448,7 @@ def _check_fallbacks(settings: Settings) -> Iterator[Problem]:
                     f"entry {number} still has the text of an example",
                     f"第 {number} 项还是示例里的文字",
                 ),
-                Bilingual("Put your own in its place", "换成你自己的"),
+                Bilingual("Write your own instead", "换成你自己的"),
             )
 
 
@@ -469,15 +467,14 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
     # in a container 0.0.0.0 is intended: the published ports are the protection
     if settings.web_port and not web_is_local and not is_contained():
         what = Bilingual(
-            f"is {settings.web_host}: others than this machine can read /metrics, which has no "
-            "password",
+            f"is {settings.web_host}: other machines can read /metrics, which has no password",
             f"是 {settings.web_host}：别的机器也能看 /metrics，它没有密码",
         )
         yield Problem(
             "WEB_HOST",
             what,
             Bilingual(
-                "Set 127.0.0.1, or see that a firewall keeps others out",
+                "Set 127.0.0.1, or keep others out with a firewall",
                 "设成 127.0.0.1，或者用防火墙挡住外人",
             ),
         )
@@ -492,7 +489,7 @@ def _doubts_of_listeners(settings: Settings) -> Iterator[Problem]:
             f"是 {settings.web_host}：MEDIA_URL 指向的文件只有本机能取",
         )
         mend = Bilingual(
-            "Set 0.0.0.0 and keep strangers out by a firewall, or see that a proxy leads there",
+            "Set 0.0.0.0 and keep others out with a firewall, or put a proxy in front of it",
             "设成 0.0.0.0 并用防火墙挡住外人，或者让代理转发到这里",
         )
         yield Problem("WEB_HOST", what, mend)

@@ -70,7 +70,7 @@ def _fallback(entry: object, number: int, mend: Bilingual) -> Endpoint:
             near = get_close_matches(str(name), NAMES, n=1)
             raise values.Wrong(
                 Bilingual(
-                    f"{place} has {values.shown(name)}, which is no such name",
+                    f"{place} has {values.shown(name)}, which is not a known name",
                     f"{place.zh}里有 {values.shown(name)}，没有这个名字",
                 ),
                 Bilingual(f"Did you mean {near[0]}?", f"是不是想写 {near[0]}？") if near else mend,

@@ -4,13 +4,16 @@ that was typed.
 
 from __future__ import annotations
 
+import ctypes
+import locale
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 from pydantic import SecretStr, ValidationError
 
-from bot.core.language import Bilingual
+from bot.core.language import Bilingual, Language
 from config import sources, values
 from config.checks import cross_check, find_doubts
 from config.mcp_servers import read_servers, variables_in
@@ -86,16 +89,34 @@ def read_store_url(*, environ: Mapping[str, str], env_file: Path | None) -> str:
     return DEFAULT_STORE if given is None else given.text
 
 
-def is_chinese(*, environ: Mapping[str, str], env_file: Path | None) -> bool:
-    """Whether commands speak Chinese: by BOT_LANGUAGE, despite other errors, or the locale."""
+def terminal_language(*, environ: Mapping[str, str], env_file: Path | None) -> Language:
+    """The language of commands: BOT_LANGUAGE, whatever else is wrong, else that of the system.
+
+    A BOT_LANGUAGE that is neither `zh` nor `en` does not count here: reading the settings says so.
+    """
     try:
         lines, _ = sources.read_legible_lines(env_file)
     except ConfigError:
         lines = ()
     given = sources.gather(environ, lines, ("BOT_LANGUAGE",)).get("BOT_LANGUAGE")
-    locale = next(filter(None, map(environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    language = "" if given is None else given.text.strip()
-    return (language or locale).lower().startswith("zh")
+    match "" if given is None else values.to_half_width(given.text).casefold():
+        case "zh":
+            return Language.CHINESE
+        case "en":
+            return Language.ENGLISH
+        case _:
+            is_chinese = _system_locale(environ).lower().startswith("zh")
+            return Language.CHINESE if is_chinese else Language.ENGLISH
+
+
+def _system_locale(environ: Mapping[str, str]) -> str:
+    """The locale of messages, such as zh_CN.UTF-8; on Windows that of its own windows, unless a
+    variable says otherwise.
+    """
+    named = next(filter(None, map(environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    if sys.platform == "win32" and not named:
+        return locale.windows_locale.get(ctypes.windll.kernel32.GetUserDefaultUILanguage(), "")
+    return named
 
 
 def is_configured(environ: Mapping[str, str], env_file: Path | None) -> bool:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from bot.core.language import Bilingual, Language, text_in
+from bot.core.language import Bilingual, Language, Phrase, text_in
 from config import values
 from config.tables import complaints
 from frostagent.text.masking import server_secrets
@@ -25,6 +25,11 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 TOP = "mcpServers"
 LARGEST = 2**20  # bytes of the file
+
+NOT_JSON = Phrase(
+    "{file} 不是正确的 JSON：第 {line} 行第 {column} 个字附近",
+    "{file} is not JSON: line {line}, column {column}",
+)
 
 
 def _check_url(url: str) -> str:
@@ -109,8 +114,8 @@ def read_servers(
                 MCP_SETTING,
                 Bilingual("needs a library that is not installed", "需要的库没有安装"),
                 Bilingual(
-                    "Install it: .venv/bin/pip install -r requirements-mcp.txt, without a checkout"
-                    " pip install 'frostagent[mcp]'",
+                    "Install it: .venv/bin/pip install -r requirements-mcp.txt; without a"
+                    " checkout: pip install 'frostagent[mcp]'",
                     "安装它：.venv/bin/pip install -r requirements-mcp.txt，没有源码目录时用"
                     " pip install 'frostagent[mcp]'",
                 ),
@@ -143,9 +148,7 @@ def _read(file: Path) -> tuple[dict[str, Any], list[Bilingual]]:
     except UnicodeDecodeError:
         return {}, [Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")]
     except json.JSONDecodeError as error:
-        at = f"line {error.lineno}, column {error.colno}"
-        where = f"第 {error.lineno} 行第 {error.colno} 个字附近"
-        return {}, [Bilingual(f"{shown} is not JSON: {at}", f"{shown} 不是正确的 JSON：{where}")]
+        return {}, [NOT_JSON.fill(file=shown, line=error.lineno, column=error.colno)]
     except RecursionError:
         return {}, [Bilingual(f"{shown} is not JSON", f"{shown} 不是正确的 JSON")]
     servers = data.get(TOP) if isinstance(data, dict) else None
@@ -171,7 +174,7 @@ def _faults(written: object, keys: Mapping[str, SecretStr]) -> Iterator[Bilingua
         return
     if written.get("type") == "sse":
         yield Bilingual(
-            "type: sse is no longer spoken; give the server's streamable HTTP url",
+            "type: sse is no longer supported; write the server's streamable HTTP URL",
             "type：不再支持 sse，请写服务器的 streamable HTTP 地址",
         )
         return

@@ -23,6 +23,8 @@ MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md
 BUILT_IN = Path(__file__).parent / "personas"
 IN_CHECKOUT = Path("config", "personas")
 FENCE = "+++"
+NOT_TOML = Bilingual("the front matter is not TOML", "文件头不是正确的 TOML")
+UNFINISHED = Bilingual("the end comes too early", "到末尾还没写完")
 MAX_PROMPT = 50_000  # characters
 
 Name = Annotated[str, Field(min_length=1, max_length=24)]
@@ -87,7 +89,7 @@ def read_persona_file(file: Path, *, setting: str = SETTING) -> PersonaFile:
     except UnicodeDecodeError:
         what = Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")
         raise ConfigError(
-            Problem(setting, what, Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"))
+            Problem(setting, what, Bilingual("Save it again as UTF-8", "重新存成 UTF-8"))
         ) from None
     head, prompt, line = _parts(text)
     problems = [_at_line(number, what) for number, what in _wrong_with_text(head, prompt, line)]
@@ -125,13 +127,14 @@ def read_personas(
             continue
         if not place.is_dir():
             what = Bilingual(
-                f"{values.shown_path(place)} is no folder", f"{values.shown_path(place)} 不是目录"
+                f"{values.shown_path(place)} is not a folder",
+                f"{values.shown_path(place)} 不是目录",
             )
             problems.append(
                 Problem(
                     SETTING,
                     what,
-                    Bilingual("Make it, or leave the setting out", "建一个，或者不要设这一项"),
+                    Bilingual("Create it, or remove the setting", "建一个，或者不要设这一项"),
                 )
             )
             found |= before or {}
@@ -219,11 +222,10 @@ def _not_toml(complaint: str) -> Bilingual:
     """TOML's error with the line of the file: the front matter begins on line 2."""
     found = re.search(r"\s*\(at line (\d+), column \d+\)$", complaint)
     if found is None:  # "(at end of document)"
-        line, words, zh = 2, complaint, "，到末尾还没写完"
-    else:
-        line, words, zh = int(found[1]) + 1, complaint[: found.start()], ""
-    what = Bilingual(f"the front matter is not TOML: {words}", f"文件头不是正确的 TOML{zh}")
-    return _at_line(line, what)
+        what = Bilingual(f"{NOT_TOML}: {complaint}", f"{NOT_TOML.zh}，{UNFINISHED.zh}")
+        return _at_line(2, what)
+    what = Bilingual(f"{NOT_TOML}: {complaint[: found.start()]}", NOT_TOML.zh)
+    return _at_line(int(found[1]) + 1, what)
 
 
 def _complaints(error: ValidationError, head: str) -> Iterator[Bilingual]:

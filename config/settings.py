@@ -281,11 +281,11 @@ class Settings(BaseSettings):
         Language,
         BeforeValidator(values.OneOf("", "zh", "en")),
         About(
-            "Language of prompts, messages to owners, the doctor and startup errors.",
-            "提示词、发给主人的话、doctor 和启动报错的语言。",
+            "Language of prompts, messages to owners, commands in the terminal and startup errors.",
+            "提示词、发给主人的话、终端命令和启动报错的语言。",
             unset=Bilingual(
-                "prompts: the chat's; owners: Chinese; doctor: the terminal's",
-                "提示词跟随会话；对主人用中文；doctor 跟随终端",
+                "prompts: the chat's; owners: Chinese; terminal: the system's",
+                "提示词跟随会话；对主人用中文；终端跟随系统",
             ),
             see="in-the-group.md",
         ),
@@ -1135,7 +1135,7 @@ def read_persona(settings: Settings) -> PersonaFile:
             Problem(
                 "BOT_PERSONA",
                 Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本"),
-                Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"),
+                Bilingual("Save it again as UTF-8", "重新存成 UTF-8"),
             )
         ) from None
     if not text:

@@ -100,7 +100,7 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         mend = Bilingual(
-            "Let the account that runs the bot read it, or remove it",
+            "Give the bot's account permission to read it, or remove it",
             "让运行机器人的用户能读它，或者删掉它",
         )
         why = why_unreadable(error)
@@ -112,7 +112,7 @@ def read_legible_lines(path: Path | None) -> tuple[tuple[EnvLine, ...], tuple[Pr
             Problem(
                 path.name,
                 Bilingual("is not UTF-8 text", "不是 UTF-8 文本"),
-                Bilingual("Save it once more as UTF-8", "重新存成 UTF-8"),
+                Bilingual("Save it again as UTF-8", "重新存成 UTF-8"),
             )
         ) from None
     return _lines(text, path.name)
@@ -234,8 +234,8 @@ def socks(environ: Mapping[str, str]) -> Iterator[Problem]:
     for name in dict.fromkeys(filter(None, counting)):
         if environ[name].strip().lower().startswith("socks"):
             what = Bilingual(
-                "names a SOCKS proxy, which is not spoken here: the model is asked directly, tools "
-                "reach nothing",
+                "names a SOCKS proxy, which is not supported: the model is asked directly,"
+                " and tools reach nothing",
                 "是 SOCKS 代理，这里不支持：模型会直连，工具什么也连不上",
             )
             mend = Bilingual(

@@ -21,30 +21,59 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from bot.core.language import Bilingual, Language, text_in, text_of
+from bot.core.language import Bilingual, Language, Phrase, text_in, text_of
 from config import values
 from config.values import hours
 from frostagent.types.errors import Problem
 
 TOML_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)$")
-FIELD_ZH = {
-    "missing": "没有写",
-    "extra_forbidden": "没有这一项",
-    "int_type": "要写整数",
-    "float_type": "要写数字",
-    "finite_number": "要写有限的数字",
-    "string_type": "要写文字",
-    "string_too_short": "至少 {min_length} 个字",
-    "string_too_long": "最多 {max_length} 个字",
-    "too_long": "最多 {max_length} 项",
-    "list_type": "要写列表",
-    "dict_type": "要写成表",
-    "model_type": "要写成表",
-    "greater_than_equal": "不能小于 {ge}",
-    "less_than_equal": "不能大于 {le}",
-    "literal_error": "只能写 {expected}",
+NEAR = Phrase("第 {line} 行第 {column} 个字附近", "near line {line}, column {column}")
+UNFINISHED = Phrase("到末尾还没写完", "the end of the file comes too early")
+UNREADABLE = Phrase("{file} 读不了{why}", "{file} cannot be read {why}")
+NOT_UTF8 = Phrase("{file} 不是 UTF-8 文本", "{file} is not UTF-8 text")
+NOT_TOML = Phrase("{file} 不是正确的 TOML：{place}", "{file} is not TOML: {place}")
+STRANGE = Phrase(
+    "{file} 里有 {name}，只能写 [[{table}]]", "{file} has {name}, but may only have [[{table}]]"
+)
+ONE_TABLE = Phrase(
+    "{file} 里写了 [{table}]：每一项都要写在 [[{table}]] 下面",
+    "{file} has [{table}]: write each row under [[{table}]]",
+)
+AT = Phrase("{place}：{what}", "{place}: {what}")
+AT_ROW = Phrase("{file} 第 {row} 项{name}", "{file} row {row}{name}")
+WHOLE = Phrase("要写整数", "must be a whole number")
+DECIMAL = Phrase("要写数字", "must be a number")
+TABLE = Phrase("要写成表", "must be a table")
+FIELD: Mapping[str, Phrase] = {
+    "missing": Phrase("没有写", "is missing"),
+    "extra_forbidden": Phrase("没有这一项", "is not a known field"),
+    "bool_type": Phrase("要写 true 或 false", "must be true or false"),
+    "int_type": WHOLE,
+    "int_parsing": WHOLE,
+    "int_from_float": WHOLE,
+    "float_type": DECIMAL,
+    "float_parsing": DECIMAL,
+    "finite_number": Phrase("要写有限的数字", "must be a finite number"),
+    "string_type": Phrase("要写文字", "must be text"),
+    "string_too_short": Phrase(
+        "至少 {min_length} 个字", "must have at least {min_length} characters"
+    ),
+    "string_too_long": Phrase(
+        "最多 {max_length} 个字", "must have at most {max_length} characters"
+    ),
+    "too_long": Phrase("最多 {max_length} 项", "must have at most {max_length} items"),
+    "list_type": Phrase("要写列表", "must be a list"),
+    "dict_type": TABLE,
+    "model_type": TABLE,
+    "greater_than": Phrase("要大于 {gt}", "must be greater than {gt}"),
+    "greater_than_equal": Phrase("不能小于 {ge}", "must be at least {ge}"),
+    "less_than": Phrase("要小于 {lt}", "must be less than {lt}"),
+    "less_than_equal": Phrase("不能大于 {le}", "must be at most {le}"),
+    "literal_error": Phrase("只能写 {expected}", "must be {expected}"),
 }
-"""Translations of pydantic's errors, by type."""
+"""What to say about a field, by pydantic's type of error."""
+UNFIT = Phrase("写法不对", "is not written as it should be")
+SENTENCES = Phrase("{what}。{mend}", "{what}. {mend}")
 
 
 def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
@@ -53,29 +82,17 @@ def read_rows(file: Path, table: str) -> tuple[list[Any], list[Bilingual]]:
     try:
         data = tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
-        why = values.why_unreadable(error)
-        return [], [Bilingual(f"{shown} cannot be read {why}", f"{shown} 读不了{why.zh}")]
+        return [], [UNREADABLE.fill(file=shown, why=values.why_unreadable(error))]
     except UnicodeDecodeError:
-        return [], [Bilingual(f"{shown} is not UTF-8 text", f"{shown} 不是 UTF-8 文本")]
+        return [], [NOT_UTF8.fill(file=shown)]
     except tomllib.TOMLDecodeError as error:
         found = TOML_PLACE.search(str(error))
-        place = f"第 {found[1]} 行第 {found[2]} 个字附近" if found else "到末尾还没写完"
-        what = Bilingual(f"{shown} is not TOML: {error}", f"{shown} 不是正确的 TOML：{place}")
-        return [], [what]
+        zh = NEAR.fill(line=found[1], column=found[2]) if found else UNFINISHED.fill()
+        return [], [NOT_TOML.fill(file=shown, place=Bilingual(str(error), zh.zh))]
     rows = data.pop(table, [])
-    wrong = [
-        Bilingual(
-            f"{file.name} has {name}, which is no [[{table}]]",
-            f"{file.name} 里有 {name}，只能写 [[{table}]]",
-        )
-        for name in data
-    ]
+    wrong = [STRANGE.fill(file=file.name, name=name, table=table) for name in data]
     if not isinstance(rows, list):
-        what = Bilingual(
-            f"{file.name} has a [{table}]: each stands under [[{table}]]",
-            f"{file.name} 里写了 [{table}]：每一项都要写在 [[{table}]] 下面",
-        )
-        return [], [*wrong, what]
+        return [], [*wrong, ONE_TABLE.fill(file=file.name, table=table)]
     return rows, wrong
 
 
@@ -84,36 +101,31 @@ def complaints(error: ValidationError) -> Iterator[Bilingual]:
     for detail in error.errors(include_url=False, include_input=False):
         place = ".".join(str(part) for part in detail["loc"])
         message = field_complaint(detail)
-        yield _at(place, message) if place else message
+        yield AT.fill(place=place, what=message) if place else message
 
 
 def field_complaint(detail: ErrorDetails) -> Bilingual:
-    """The problem of one field; never its value, unless one of our validators quotes it."""
-    message, context = detail["msg"].removeprefix("Value error, "), detail.get("ctx", {})
+    """What is wrong with one field: never its value, unless a validator of ours repeats it."""
+    context = detail.get("ctx", {})
     match context.get("error"):
         case values.Wrong() as wrong:
-            zh = f"{text_in(Language.CHINESE, wrong.what)}。{text_in(Language.CHINESE, wrong.mend)}"
+            return SENTENCES.fill(what=wrong.what, mend=wrong.mend)
         case Exception() as error:
-            zh = text_of(error).zh
+            return text_of(error)
         case _:
-            facts = {
-                name: f"{fact:.12g}"
-                if isinstance(fact, float)
-                else str(fact).replace(" or ", " 或 ")
-                for name, fact in context.items()
-            }
-            zh = FIELD_ZH.get(detail["type"], "写法不对").format(**facts)
-    return Bilingual(message, zh)
+            return FIELD.get(detail["type"], UNFIT).fill(
+                **{name: _fact(fact) for name, fact in context.items()}
+            )
 
 
-def _at(place: str, what: str) -> Bilingual:
-    return Bilingual(
-        f"{place}: {what}", f"{text_in(Language.CHINESE, place)}：{text_in(Language.CHINESE, what)}"
-    )
+def _fact(fact: object) -> str:
+    """A limit, or the values that may be written."""
+    text = f"{fact:.12g}" if isinstance(fact, float) else str(fact)
+    return Bilingual(text, text.replace(" or ", " 或 "))
 
 
 def _at_row(file: Path, row: int, name: str = "") -> Bilingual:
-    return Bilingual(f"{file.name} row {row}{name}", f"{file.name} 第 {row} 项{name}")
+    return AT_ROW.fill(file=file.name, row=row, name=name)
 
 
 # --- groups ---------------------------------------------------------------------------------------
@@ -161,17 +173,17 @@ def read_groups(
         try:
             read = GroupRow.model_validate(row)
         except ValidationError as error:
-            wrong += [_at(place, complaint) for complaint in complaints(error)]
+            wrong += [AT.fill(place=place, what=complaint) for complaint in complaints(error)]
             continue
         if read.number in good:
             earlier = Bilingual(
                 f"an earlier row has the group {read.number}", f"前面已经写过群 {read.number}"
             )
-            wrong.append(_at(place, earlier))
+            wrong.append(AT.fill(place=place, what=earlier))
         elif read.persona and read.persona not in personas:
             there = ", ".join(sorted(personas))
             only = Bilingual(f"persona: there are only {there}", f"persona：只有 {there}")
-            wrong.append(_at(place, only))
+            wrong.append(AT.fill(place=place, what=only))
         else:
             good[read.number] = read
     return good, tuple(Problem(GROUPS_SETTING, what, GROUPS_MEND) for what in wrong)
@@ -193,7 +205,7 @@ def _check_name(name: str) -> str:
     if not SUBAGENT_NAME.fullmatch(name):
         raise ValueError(
             Bilingual(
-                "must be 1 to 32 letters, digits, - or _, without blanks",
+                "must be 1 to 32 letters, digits, - or _, without spaces",
                 "要写 1 到 32 个文字、数字、- 或 _，不能有空格",
             )
         )
@@ -267,12 +279,12 @@ def read_subagents(
         try:
             read = SubagentRow.model_validate(row)
         except ValidationError as error:
-            wrong += [_at(place, complaint) for complaint in complaints(error)]
+            wrong += [AT.fill(place=place, what=complaint) for complaint in complaints(error)]
             continue
-        wrong += [_at(place, complaint) for complaint in _wrong_with(read, keys)]
+        wrong += [AT.fill(place=place, what=complaint) for complaint in _wrong_with(read, keys)]
         if read.name.casefold() in good:
             earlier = Bilingual("an earlier row has the same name", "前面已经有同名的一项")
-            wrong.append(_at(place, earlier))
+            wrong.append(AT.fill(place=place, what=earlier))
         good.setdefault(read.name.casefold(), read)
     return tuple(good.values()), tuple(
         Problem(SUBAGENTS_SETTING, what, SUBAGENTS_MEND) for what in wrong

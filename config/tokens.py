@@ -88,13 +88,13 @@ def read_tokens(text: str) -> AccessTokens:
         raise Wrong(Bilingual(f"has no token for account {bare}", f"没有账号 {bare} 的令牌"), MEND)
     if len(common) > 1:
         raise Wrong(
-            Bilingual("has two tokens that belong to no account", "有两个不属于任何账号的令牌"),
+            Bilingual("has two tokens without an account", "有两个不属于任何账号的令牌"),
             MEND,
         )
     if len({token for _, token in parts}) < len(parts):
         raise Wrong(
             Bilingual(
-                "has one token twice, so that it says nothing about the account",
+                "has the same token twice, so it does not identify the account",
                 "里面同一个令牌写了两次，分不清是哪个账号",
             ),
             MEND,

@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
-from bot.core.language import Bilingual
+from bot.core.language import Bilingual, Language, Phrase
 
 SEPARATORS = re.compile(r"[\s,，、;；]+")
 DOUBLE, SINGLE = "“”„‟＂〝〞", "‘’‚‛＇"
@@ -44,16 +44,22 @@ ED25519 = bytes.fromhex("302e020100300506032b657004220420")
 CHAT_PATH = "/chat/completions"
 AUDIENCES = ("everyone", "group_admin", "owner")
 MAX_CONTEXT = 100_000_000  # tokens
-SYSTEM_ZH: Final = {
-    errno.ENOENT: "没有这个文件",
-    errno.ENOTDIR: "路径里有一段不是目录",
-    errno.EISDIR: "是目录",
-    errno.EACCES: "没有权限",
-    errno.EPERM: "没有权限",
-    errno.ELOOP: "符号链接绕成了圈",
-    errno.ENAMETOOLONG: "文件名太长",
-    errno.EIO: "磁盘读写出错",
+SYSTEM: Final[Mapping[int, Phrase]] = {
+    errno.ENOENT: Phrase("没有这个文件", "No such file or directory"),
+    errno.ENOTDIR: Phrase("路径里有一段不是目录", "Not a directory"),
+    errno.EISDIR: Phrase("是目录", "Is a directory"),
+    errno.EACCES: Phrase("没有权限", "Permission denied"),
+    errno.EPERM: Phrase("没有权限", "Operation not permitted"),
+    errno.ELOOP: Phrase("符号链接绕成了圈", "Too many levels of symbolic links"),
+    errno.ENAMETOOLONG: Phrase("文件名太长", "File name too long"),
+    errno.EIO: Phrase("磁盘读写出错", "Input/output error"),
+    errno.ENOSPC: Phrase("磁盘满了", "No space left on device"),
+    errno.EROFS: Phrase("这里只能读", "Read-only file system"),
 }
+"""What the system says, by its number."""
+OTHER_NUMBER: Final = Phrase("错误号 {number}", "error {number}")
+IN_BRACKETS: Final = Phrase("（{why}）", "({why})")
+NEAR_JSON: Final = Phrase("（第 {line} 行第 {column} 个字附近）", "line {line} column {column}")
 LIKE_A_KEY = re.compile(r"\bsk-[\w-]+|[\w+=~-]{16,}", re.ASCII)
 
 
@@ -67,9 +73,16 @@ class Wrong(ValueError):
 
 
 def why_unreadable(error: OSError) -> Bilingual:
-    """The system's reason for an unreadable file, in brackets."""
-    said = str(error.strerror)
-    return Bilingual(f"({said})", f"（{SYSTEM_ZH.get(error.errno or 0, f'错误号 {error.errno}')}）")
+    """What the system says of a file that cannot be read, in brackets."""
+    return IN_BRACKETS.fill(why=why_of(error))
+
+
+def why_of(error: OSError) -> Bilingual:
+    """What the system says is wrong with a file."""
+    if (said := SYSTEM.get(error.errno or 0)) is not None:
+        return said.fill()
+    zh = OTHER_NUMBER.format(Language.CHINESE, number=error.errno)
+    return Bilingual(str(error.strerror), zh)
 
 
 def shown(value: object) -> str:
@@ -135,9 +148,7 @@ def qq_numbers(value: object) -> frozenset[int]:
         if not (QQ_NUMBER.fullmatch(text) and int(text) > 0):
             raise Wrong(
                 Bilingual(f"{shown(text)} is not a QQ number", f"{shown(text)} 不是 QQ 号"),
-                Bilingual(
-                    "Write the numbers only, as in 10001,10002", "只写号码，比如 10001,10002"
-                ),
+                Bilingual("Write only the numbers, e.g. 10001,10002", "只写号码，比如 10001,10002"),
             )
     return frozenset(map(int, texts))
 
@@ -152,7 +163,7 @@ def _items(value: object) -> Iterable[object]:
     if not all(isinstance(item, str | int) and not isinstance(item, bool) for item in items):
         raise Wrong(
             Bilingual(
-                "has an item that is neither a text nor a number", "有一项既不是文字也不是数字"
+                "has an item that is neither text nor a number", "有一项既不是文字也不是数字"
             ),
             mend,
         )
@@ -165,7 +176,7 @@ def _json(text: str, mend: Bilingual) -> list[object] | dict[str, object]:
     except ValueError as error:
         marks, place = wide_marks(text), ""
         if isinstance(error, json.JSONDecodeError):
-            place = f"（第 {error.lineno} 行第 {error.colno} 个字附近）"
+            place = NEAR_JSON.fill(line=error.lineno, column=error.colno).zh
         raise Wrong(
             Bilingual(f"is not good JSON ({error}){marks}", f"不是正确的 JSON{place}{marks.zh}"),
             mend,
@@ -178,7 +189,7 @@ def wide_marks(text: str) -> Bilingual:
     if NOT_JSON.isdisjoint(text):
         return Bilingual("", "")
     return Bilingual(
-        "; it has full-width quotes, commas or colons, which are none to JSON",
+        "; it has full-width quotes, commas or colons, which JSON does not accept",
         "；里面有中文的引号、逗号或冒号，JSON 只认英文的",
     )
 
@@ -227,7 +238,7 @@ def origin(value: str) -> str:
         if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", url.path):
             raise Wrong(
                 Bilingual(
-                    "has a path that no address of ours can begin with",
+                    "has a path that cannot begin our addresses",
                     "里面的路径有不能用的字符",
                 ),
                 mend,
@@ -248,7 +259,7 @@ def mirrors(value: object) -> dict[str, str]:
         if not (isinstance(host, str) and HOST.fullmatch(host)):
             raise Wrong(Bilingual(f"{shown(host)} is not a host", f"{shown(host)} 不是域名"), mend)
         if not (isinstance(url, str) and url):
-            raise Wrong(Bilingual(f"{host} has no url as text", f"{host} 没有写网址"), mend)
+            raise Wrong(Bilingual(f"{host} has no URL as text", f"{host} 没有写网址"), mend)
         _url(url, schemes=("https", "http"), mend=mend)
     return {host.lower(): url.rstrip("/") for host, url in found.items()}
 
@@ -256,7 +267,8 @@ def mirrors(value: object) -> dict[str, str]:
 def audiences(value: object) -> dict[str, str]:
     """A JSON object of tool -> audience, as in {"get_weather": "group_admin"}."""
     mend = Bilingual(
-        'Write it as {"get_weather": "group_admin"}; there are everyone, group_admin and owner',
+        'Write it as {"get_weather": "group_admin"}; the values are everyone, group_admin and'
+        " owner",
         '写成 {"get_weather": "group_admin"}，可以写 everyone、group_admin 和 owner',
     )
     found = _json(value, mend) if isinstance(value, str) else value
@@ -267,7 +279,7 @@ def audiences(value: object) -> dict[str, str]:
             tool, whom = shown(str(name)), shown(str(audience))
             raise Wrong(
                 Bilingual(
-                    f"{tool} is for {whom}, which is nobody",
+                    f"{tool} is for {whom}, which is not an audience",
                     f"{tool} 写的是给 {whom} 用，没有这种人",
                 ),
                 mend,
@@ -280,7 +292,7 @@ def host(value: str) -> str:
     text = bare(to_half_width(value))
     if not (_is_address(text) or HOST.fullmatch(text)):
         mend = Bilingual(
-            "Write an address only, as 0.0.0.0 or 127.0.0.1; the port has a variable of its own",
+            "Write an address only, e.g. 0.0.0.0 or 127.0.0.1; the port has its own variable",
             "只写地址，比如 0.0.0.0 或 127.0.0.1；端口另有一项",
         )
         raise Wrong(
@@ -318,7 +330,8 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
     if not text.isascii() or not text.isprintable() or " " in text:
         raise Wrong(
             Bilingual(
-                "has a space or a character that no url can have", "里面有空格或网址里不能有的字符"
+                "has a space or a character that is not allowed in a URL",
+                "里面有空格或网址里不能有的字符",
             ),
             mend,
         )
@@ -327,7 +340,7 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
         _ = url.port  # raises for an invalid port
     except ValueError:
         raise Wrong(
-            Bilingual("has an address or port that cannot be", "里面的地址或端口不对"), mend
+            Bilingual("has an impossible address or port", "里面的地址或端口不对"), mend
         ) from None
     if url.scheme not in schemes:
         begins = [f"{scheme}://" for scheme in schemes]
@@ -342,8 +355,8 @@ def _url(text: str, *, schemes: tuple[str, ...], mend: Bilingual) -> SplitResult
     if not (_is_address(url.hostname) or HOST.fullmatch(url.hostname.removesuffix("."))):
         raise Wrong(
             Bilingual(
-                "has a name that no host can have (two dots in a row, over 63 characters between "
-                "two?)",
+                "has an impossible host name (two dots in a row, or over 63 characters"
+                " between two?)",
                 "里面的域名不对（连着两个点，或者两点之间超过 63 个字符？）",
             ),
             mend,
@@ -369,7 +382,7 @@ def database(value: SecretStr) -> SecretStr:
         )
         raise Wrong(
             Bilingual(
-                "is not the url of an SQLite or PostgreSQL database",
+                "is not the URL of an SQLite or PostgreSQL database",
                 "不是 SQLite 或 PostgreSQL 的地址",
             ),
             mend,
@@ -399,7 +412,7 @@ def contact(value: str) -> str:
                 "里面有括号或非 ASCII 字符，或者超过 100 个字符",
             ),
             Bilingual(
-                "Write a mail address or the address of a page, as bot@example.com",
+                "Write a mail address or the address of a page, e.g. bot@example.com",
                 "写邮箱或网页地址，比如 bot@example.com",
             ),
         )
@@ -418,7 +431,7 @@ def secret(value: SecretStr) -> SecretStr:
                 "has a space, a line break or a character that is not ASCII",
                 "里面有空格、换行或非 ASCII 字符",
             ),
-            Bilingual("Copy it once more, without “Bearer”", "重新复制一次，不要带“Bearer”"),
+            Bilingual("Copy it again, without “Bearer”", "重新复制一次，不要带“Bearer”"),
         )
     return value
 
@@ -433,8 +446,8 @@ def ed25519_key(value: SecretStr) -> SecretStr:
         key = b""
     if text and not (key.startswith(ED25519) and len(key) == len(ED25519) + 32):
         mend = Bilingual(
-            "Write the line between BEGIN and END of the file that `openssl genpkey -algorithm "
-            "ED25519` made",
+            "Write the line between BEGIN and END in the file made by `openssl genpkey"
+            " -algorithm ED25519`",
             "写 `openssl genpkey -algorithm ED25519` 生成的文件里 BEGIN 和 END 之间的那一行",
         )
         raise Wrong(Bilingual("is not an Ed25519 private key", "不是 Ed25519 私钥"), mend)
@@ -472,7 +485,7 @@ class Whole:
         )
         if "://" in text:  # Kubernetes sets NAME_PORT=tcp://... for a service called NAME
             raise Wrong(
-                Bilingual("is a url, not a number", "是网址，不是数字"),
+                Bilingual("is a URL, not a number", "是网址，不是数字"),
                 Bilingual(
                     f"{mend}; in Kubernetes set enableServiceLinks: false for the pod",
                     f"{mend.zh}；在 Kubernetes 里给这个 pod 设 enableServiceLinks: false",
@@ -520,7 +533,7 @@ def rate(value: object) -> tuple[int, float] | None:
     found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", text)
     if found is None:
         mend = Bilingual(
-            "Write how many in how many seconds, as 6/60, or 0 for no limit",
+            "Write a number per seconds, e.g. 6/60, or 0 for no limit",
             "写多少秒里多少次，比如 60 秒 6 次写成 6/60；不限就写 0",
         )
         raise Wrong(Bilingual(f"{shown(value)} is not a rate", f"{shown(value)} 不是频率"), mend)
@@ -542,7 +555,7 @@ class OneOf:
             return self._folded[meant]
         there = ", ".join(self.choices)
         raise Wrong(
-            Bilingual(f"{shown(value)} is none of its choices", f"不能写 {shown(value)}"),
+            Bilingual(f"{shown(value)} is not one of the choices", f"不能写 {shown(value)}"),
             Bilingual(f"Write one of: {there}", f"写其中一个：{there}"),
         )
 
@@ -586,7 +599,7 @@ def broker_url(value: SecretStr) -> SecretStr:
         is_one = False
     if text and not is_one:
         raise Wrong(
-            Bilingual("is not the url of a RabbitMQ", "不是 RabbitMQ 的地址"),
+            Bilingual("is not the URL of a RabbitMQ", "不是 RabbitMQ 的地址"),
             Bilingual("Write it as amqp://user:password@host/", "写成 amqp://user:password@host/"),
         )
     return value
@@ -595,7 +608,8 @@ def broker_url(value: SecretStr) -> SecretStr:
 HERE: Final = "{hostname}"
 PAGE: Final = "/media"  # of WEB_PORT (`adapters/web/file_route`)
 MEDIA_REMEDY: Final = Bilingual(
-    "Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT",
+    "Write it as http://bot:8080/media: the address at which OneBot servers reach /media of"
+    " WEB_PORT",
     "写成 http://bot:8080/media，即 OneBot 服务访问 WEB_PORT 的 /media 时用的地址",
 )
 
@@ -615,7 +629,7 @@ def media_url(value: str) -> str:
 
 
 PROXY_REMEDY: Final = Bilingual(
-    "Write the one that the proxy comes from alone, as 127.0.0.1",
+    "Write the one address that the proxy connects from, e.g. 127.0.0.1",
     "只写代理连过来时用的那个地址，比如 127.0.0.1",
 )
 EVERYBODY: Final = IPv4Address("255.255.255.255")
@@ -636,13 +650,13 @@ def proxy_address(value: str) -> str:
     if "%" in text:  # sockets do not report it for a peer
         raise Wrong(
             Bilingual(f"{shown(value)} names a network interface", f"{shown(value)} 带了网卡名"),
-            Bilingual("Leave out the % and what follows", "去掉 % 和后面的部分"),
+            Bilingual("Remove the % and all that follows", "去掉 % 和后面的部分"),
         )
     named = found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
     if named.is_unspecified or named.is_multicast or named == EVERYBODY:
         raise Wrong(
             Bilingual(
-                f"{shown(value)} is the address of no one machine",
+                f"{shown(value)} is not the address of one machine",
                 f"{shown(value)} 不是某一台机器的地址",
             ),
             PROXY_REMEDY,
@@ -678,14 +692,16 @@ def _span(text: str) -> tuple[int, int]:
     begins, ends = first * 60 + second, third * 60 + fourth
     if max(begins, ends) > DAY or begins % DAY == ends % DAY:
         raise Wrong(
-            Bilingual(f"{shown(text)} is no part of a day", f"{shown(text)} 不是一天里的一段时间"),
+            Bilingual(
+                f"{shown(text)} is not a part of a day", f"{shown(text)} 不是一天里的一段时间"
+            ),
             HOURS_REMEDY,
         )
     return begins % DAY, ends % DAY
 
 
 def _no_hours(value: object) -> Bilingual:
-    return Bilingual(f"{shown(value)} is no time of the day", f"{shown(value)} 不是时间段")
+    return Bilingual(f"{shown(value)} is not a time of day", f"{shown(value)} 不是时间段")
 
 
 def time_of_day(value: object) -> float | None:
@@ -697,7 +713,7 @@ def time_of_day(value: object) -> float | None:
         return None
     if not (found := TIME.fullmatch(text)):
         raise Wrong(
-            Bilingual(f"{shown(text)} is no time of day", f"{shown(text)} 不是时刻"),
+            Bilingual(f"{shown(text)} is not a time of day", f"{shown(text)} 不是时刻"),
             Bilingual("Write it as 09:00, or 0 for never", "写成 09:00；不要就写 0"),
         )
     return 3600.0 * int(found[1]) + 60.0 * int(found[2])
@@ -714,7 +730,7 @@ def zone(value: str) -> str:
         ZoneInfo(name)
     except (LookupError, ValueError, OSError):
         raise Wrong(
-            Bilingual(f"{shown(text)} is no time zone", f"{shown(text)} 不是时区"),
+            Bilingual(f"{shown(text)} is not a time zone", f"{shown(text)} 不是时区"),
             Bilingual("Write it as Asia/Shanghai", "写成 Asia/Shanghai"),
         ) from None
     return text
@@ -750,7 +766,7 @@ def owners(value: object) -> Owners:
         raise Wrong(
             Bilingual(f"{shown(odd)} is not an owner", f"{shown(odd)} 不是主人的写法"),
             Bilingual(
-                "Write the numbers, as 10001,10002:quiet", "写 QQ 号，比如 10001,10002:quiet"
+                "Write the numbers, e.g. 10001,10002:quiet", "写 QQ 号，比如 10001,10002:quiet"
             ),
         )
     return Owners(qq_numbers([text.removesuffix(QUIET) for text in texts]), qq_numbers(quiet))

@@ -5,11 +5,9 @@ What stands before the mark in a page is written by hand.
 
 from __future__ import annotations
 
-import inspect
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from pydantic import SecretStr
 from typer.core import TyperGroup
 
 from bot.cli.cli import app
+from bot.cli.help import ASKS, NONE, OFF, REQUIRED, CommandHelp, OptionHelp, describe
 from bot.core.language import Bilingual, Language
 from config import tokens, values
 from config.described import About
@@ -114,7 +113,6 @@ COMPOSE: Mapping[str, About] = {
 NAMES = (*KNOWN, *COMPOSE)
 """Every name that `.env` may have."""
 
-NONE = Bilingual("none", "无")
 TEXT = Bilingual("text", "文字")
 NUMBER = Bilingual("number", "数字")
 FILE = Bilingual("file", "文件")
@@ -295,67 +293,15 @@ OPTIONS = {
 }
 
 
-REQUIRED = Bilingual("required", "必填")
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option or an argument of a command; `shown` is how it is typed."""
-
-    shown: str
-    default: Bilingual
-    help: Bilingual
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command as it is typed behind `frostagent`, empty for the program itself."""
-
-    name: str
-    help: Bilingual
-    usage: str
-    options: tuple[Option, ...]
-
-
-def commands() -> Iterator[Command]:
+def commands() -> Iterator[CommandHelp]:
     """Every command, those of a group after it, in the order of `--help`."""
     program = typer.main.get_command(app)
     assert isinstance(program, TyperGroup)
-    yield _command("", program)
+    yield describe("", program)
     for name, command in program.commands.items():
-        yield _command(name, command)
+        yield describe(name, command)
         if isinstance(command, TyperGroup):
-            yield from (_command(f"{name} {inner}", one) for inner, one in command.commands.items())
-
-
-def _command(name: str, command: Any) -> Command:
-    function = inspect.unwrap(command.callback)
-    told = function.__doc__
-    assert isinstance(told, Bilingual), name
-    hints = typing.get_type_hints(function, include_extras=True)
-    options = tuple(_option(one, hints[one.name or ""]) for one in command.params)
-    parts = [option.shown for option in options if not option.shown.startswith("-")]
-    options_of = ["[OPTIONS]"] if len(parts) < len(options) else []
-    within = ["COMMAND"] if isinstance(command, TyperGroup) else []
-    if within and command.invoke_without_command:
-        within = ["[COMMAND]"]
-    return Command(name, told, " ".join((*name.split(), *options_of, *parts, *within)), options)
-
-
-def _option(parameter: Any, hint: Any) -> Option:
-    (declared,) = [one for one in hint.__metadata__ if hasattr(one, "help")]
-    shown = ", ".join((*parameter.opts, *parameter.secondary_opts))
-    default = Bilingual(f"`{parameter.default}`", f"`{parameter.default}`") if parameter.default else NONE
-    if parameter.param_type_name == "argument":
-        shown = parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
-    elif parameter.secondary_opts:
-        (on,), ask = parameter.opts, Bilingual("asks", "会问")
-        default = ask if parameter.default is None else Bilingual(f"`{on}`", f"`{on}`")
-    elif parameter.is_flag:
-        default = Bilingual("off", "关")
-    else:
-        shown += " …"
-    return Option(shown, REQUIRED if parameter.required else default, declared.help)
+            yield from (describe(f"{name} {inner}", one) for inner, one in command.commands.items())
 
 
 def commands_in(language: Language) -> str:
@@ -363,20 +309,25 @@ def commands_in(language: Language) -> str:
     return "".join(_section(command, language) for command in commands())
 
 
-def _section(command: Command, language: Language) -> str:
+def _section(command: CommandHelp, language: Language) -> str:
     hashes = "###" if " " in command.name else "##"
     title = command.name or language.either("frostagent 本身", "frostagent itself")
     parts = [
         f"\n{hashes} {title}\n\n{_in(language, command.help)}\n",
-        f"\n```\n{' '.join(filter(None, ('.venv/bin/frostagent', command.usage)))}\n```\n",
+        f"\n```\n{' '.join(filter(None, ('.venv/bin/frostagent', _in(language, command.usage))))}\n```\n",
     ]
     if command.options:
         rows = [
-            f"| `{option.shown}` | {_in(language, option.default)} | {_in(language, option.help)} |"
+            f"| `{option.shown}` | {_default_of(option, language)} | {_in(language, option.help)} |"
             for option in command.options
         ]
         parts.append("\n" + "\n".join([OPTIONS[language], "|---|---|---|", *rows]) + "\n")
     return "".join(parts)
+
+
+def _default_of(option: OptionHelp, language: Language) -> str:
+    word = _in(language, option.default)
+    return word if option.default in {NONE, OFF, ASKS, REQUIRED} else f"`{word}`"
 
 
 # --- all pages ----------------------------------------------------------------------------------------

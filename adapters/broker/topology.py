@@ -16,6 +16,7 @@ from aio_pika.exceptions import ChannelPreconditionFailed
 from msgspec import Struct
 from pamqp.common import FieldValue
 
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.types.errors import ConfigError, Problem
 
 EVENTS: Final = "frost.events"
@@ -32,6 +33,19 @@ Questions that waited longer are not answered (MessageWaited).
 """
 
 logger = logging.getLogger(__name__)
+
+
+OTHER_NUMBER: Final = Phrase(
+    "是 {count}，但消息队列里的事件分成了另一个数目的分区",
+    "is {count}, but the broker's events are in another number of partitions",
+)
+SET_AS_BEFORE: Final = Phrase(
+    "改回原来的数；要换的话，先停下所有 gateway，等 worker 处理完队列，再停下 worker，"
+    "然后删掉所有 frost.* 队列（{queue} 也要删）",
+    "Set the previous number; to change it, stop every gateway, let the workers empty the queues,"
+    " stop them, and delete all queues named frost.* ({queue} too)",
+)
+CATALOGUE.register(__name__, globals())
 
 
 class Topology(Struct, frozen=True):
@@ -108,9 +122,5 @@ async def agree(channel: AbstractChannel, partitions: int) -> None:
     try:
         await channel.declare_queue(NUMBER, durable=True, arguments={"x-max-length": partitions})
     except ChannelPreconditionFailed:
-        what = f"is {partitions}, but the broker's events are in another number of partitions"
-        mend = (
-            "Set what it was; to change it, stop every gateway, let the workers empty the queues,"
-            f" stop them, and delete all queues named frost.* ({NUMBER} too)"
-        )
+        what, mend = OTHER_NUMBER.fill(count=partitions), SET_AS_BEFORE.fill(queue=NUMBER)
         raise ConfigError(Problem(VARIABLE, what, mend)) from None

@@ -24,6 +24,7 @@ from aiohttp.streams import StreamReader
 
 from adapters.console.http import MAX_FORM, Origins, hang_up
 from adapters.console.logins import Logins
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.types.errors import ConfigError, Problem
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,19 @@ HEADERS: Final = {
 IS_EXPECTING: Final = web.RequestKey("is_expecting", bool)  # has the header `Expect`
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+NOT_OURS: Final = Phrase("{host} 不是这台机器的地址", "{host} is not an address of this machine")
+WRITE_HOST: Final = Phrase(
+    "写 127.0.0.1（只有本机），或者不写", "Write 127.0.0.1 (this machine only), or leave it out"
+)
+CANNOT_LISTEN: Final = Phrase(
+    "不能监听 {host}:{port}（{why}）", "cannot listen on {host}:{port} ({why})"
+)
+OTHER_PORT: Final = Phrase(
+    "停掉占用它的程序，或者换一个端口", "Stop what uses it, or choose another port"
+)
+CATALOGUE.register(__name__, globals())
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:
@@ -137,11 +151,10 @@ class Console:
 
     def _problem(self, error: OSError) -> Problem:
         if isinstance(error, socket.gaierror) or error.errno in {errno.EADDRNOTAVAIL, None}:
-            mend = "Write 127.0.0.1 (this machine only), or leave it out"
-            return Problem("CONSOLE_HOST", f"{self._host} is no address of this machine", mend)
+            return Problem("CONSOLE_HOST", NOT_OURS.fill(host=self._host), WRITE_HOST.fill())
         reason = os.strerror(error.errno) if error.errno else str(error)
-        what = f"cannot listen on {self._host}:{self._port} ({reason})"
-        return Problem("CONSOLE_PORT", what, "Stop what uses it, or choose another port")
+        what = CANNOT_LISTEN.fill(host=self._host, port=self._port, why=reason)
+        return Problem("CONSOLE_PORT", what, OTHER_PORT.fill())
 
 
 class Listener(web.Server):

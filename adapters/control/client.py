@@ -10,17 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from adapters.control.address import dial
+from adapters.control.wire import decode
+from bot.core.language import CATALOGUE, Phrase
 
 ANSWERED_WITHIN = 15.0  # seconds; a reload may wait for a database
 CHUNK = 65_536
+SILENT = Phrase("{seconds} 秒没有回应", "it said nothing for {seconds} s")
+ENDED = Phrase("没有回答就结束了", "it ended before it answered")
+SOMETHING_ELSE = Phrase("回答看不懂", "its answer cannot be read")
+CATALOGUE.register(__name__, globals())
 
 
 class NotRunning(Exception):
-    """No bot listens there."""
+    """No process listens there."""
 
 
 class NoAnswer(Exception):
-    """There is no usable answer; the text says why."""
+    """A process listens, but gives no usable answer; the text says why in both languages."""
 
 
 class Answered:
@@ -65,11 +71,11 @@ def _exchange(
         connection.sendall(json.dumps(question).encode() + b"\n")
         while not data.endswith(b"\n") and (chunk := connection.recv(CHUNK)):
             data += chunk
-        answer = json.loads(data)
+        answer = decode(data)
     except TimeoutError:
-        raise NoAnswer(f"it said nothing for {seconds:g} s") from None
+        raise NoAnswer(SILENT.fill(seconds=f"{seconds:g}")) from None
     except (OSError, ValueError):
-        raise NoAnswer("it ended before it had answered") from None
+        raise NoAnswer(ENDED.fill()) from None
     if not isinstance(answer, dict):
-        raise NoAnswer("it answered something else")
+        raise NoAnswer(SOMETHING_ELSE.fill())
     return answer

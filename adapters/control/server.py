@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import socket
@@ -20,8 +19,20 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from adapters.control.address import LOOPBACK, LoopbackAddress, address_of, new_socket
+from adapters.control.wire import encode
+from bot.core.language import CATALOGUE, Phrase
 
 logger = logging.getLogger(__name__)
+
+UNKNOWN = Phrase(
+    "没有这个命令；有这些：{commands}", "there is no such command; there are: {commands}"
+)
+UNREADABLE = Phrase("{command} 不能这样用：{why}", "{command} is not asked for like that: {why}")
+FAILED = Phrase(
+    "{command} 没能做到（{why}），原因见日志",
+    "{command} could not be done ({why}); the log says why",
+)
+CATALOGUE.register(__name__, globals())
 
 OWNER_ONLY, OWN_FOLDER = 0o600, 0o700
 LONGEST_LINE = 4096  # bytes of a command
@@ -77,9 +88,12 @@ class ControlServer:
         try:
             self._server = await self._listen_at(self._path)
         except OSError as error:
-            text = "commands (%s) do not reach this bot: %s cannot be listened at (%s)"
-            names = ", ".join(commands)
-            logger.warning(text, names, self._path, error.strerror or error)
+            logger.warning(
+                "commands (%s) do not reach this bot: %s cannot be listened at (%s)",
+                ", ".join(commands),
+                self._path,
+                error.strerror or error,
+            )
         else:
             self._inode = _inode(self._path)
 
@@ -119,7 +133,7 @@ class ControlServer:
                     if not secrets.compare_digest(line, self._token.encode() + b"\n"):
                         return
                     line = await reader.readline()
-            writer.write(json.dumps(await self._answer(line), ensure_ascii=False).encode() + b"\n")
+            writer.write(encode(await self._answer(line)))
             await writer.drain()
             await reader.read()  # a stop command waits here for the bot's end
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: the line is too long
@@ -132,18 +146,18 @@ class ControlServer:
             name = msgspec.json.decode(line, type=_Question).command
             command, details = self._commands[name]
         except (ValueError, KeyError, RecursionError):
-            return {"error": f"there is no such command; there are: {', '.join(self._commands)}"}
+            return {"error": UNKNOWN.fill(commands=", ".join(self._commands))}
         try:
             question = details.decode(line)
         except (ValueError, RecursionError) as error:
-            return {"error": f"{name} is not asked for like that: {error}"}
+            return {"error": UNREADABLE.fill(command=name, why=error)}
         try:
             given = asdict(question)
             del given["command"]
             return await command(**given)
         except Exception as error:
             logger.exception("%s could not be done", name)
-            return {"error": f"{name} could not be done ({type(error).__name__}); the log says why"}
+            return {"error": FAILED.fill(command=name, why=type(error).__name__)}
 
 
 def _details_of(name: str, command: Command) -> msgspec.json.Decoder[Struct]:

@@ -36,6 +36,7 @@ from adapters.onebot.connection import Connection
 from adapters.onebot.fields import number
 from adapters.onebot.protocol import MAX_FRAME
 from adapters.onebot.transport import MediaOffers, OneBotTransport
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.ports import EventSink
 from frostagent.cancellation import background
 from frostagent.types.errors import ConfigError, Problem
@@ -57,6 +58,13 @@ REMEMBERED_HOSTS = 64
 OPEN_WITHIN = 10.0  # seconds
 LONGEST_WAIT = 30.0  # seconds between two attempts
 WAIT_FOR_OPERATOR = 60.0  # seconds between two attempts while the token is wrong
+
+
+CANNOT_LISTEN = Phrase("不能监听 {place}（{why}）", "cannot listen on {place} ({why})")
+OTHER_PORT = Phrase("停掉占用它的程序，或者换一个", "Stop what uses it, or choose another")
+NO_SOCKET = Phrase("不是 WebSocket 地址", "this is not a websocket address")
+LIKE_THIS = Phrase("写成 ws://napcat:3001 这样", "Write it like ws://napcat:3001")
+CATALOGUE.register(__name__, globals())
 
 
 class Sockets:
@@ -190,8 +198,8 @@ class ReverseServer:
             raise ConfigError(
                 Problem(
                     "ONEBOT_PORT",
-                    f"cannot listen on {place} ({reason})",
-                    "Stop what uses it, or choose another",
+                    CANNOT_LISTEN.fill(place=place, why=reason),
+                    OTHER_PORT.fill(),
                 )
             ) from error
         logger.info("waiting for OneBot servers on %s:%d", self._host, self.port)
@@ -414,11 +422,8 @@ def _check(url: str) -> None:
     try:
         parse_uri(url).host.encode("idna")  # as a DNS lookup does first
     except (InvalidURI, ValueError):
-        # without URL and cause: either may contain the token
-        problem = Problem(
-            "ONEBOT_URL", "this is no websocket address", "Write it like ws://napcat:3001"
-        )
-        raise ConfigError(problem) from None
+        # Without the url and the cause: either may contain the token.
+        raise ConfigError(Problem("ONEBOT_URL", NO_SOCKET.fill(), LIKE_THIS.fill())) from None
 
 
 def _kind(error: Exception) -> str:

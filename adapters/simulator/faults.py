@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from adapters.simulator.wire import MUTED, NOT_DONE, CallRefused, Json, rejected, unconfirmed
 from adapters.simulator.world import UNKNOWN_MESSAGE
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.types.errors import BotError
 
 
@@ -100,8 +101,17 @@ PART = re.compile(r"^(refuse)\s+(mention|quote)\b", re.IGNORECASE)
 OWN_ANSWER = re.compile(r"(code|result)\s+(-?[0-9]{1,9})(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 
 
+NO_SUCH_FAULT = Phrase("没有这种故障：{name}", "there is no fault {name}")
+TAKES_NONE = Phrase(
+    "{fault} 后面不能写 {own}，只能写 next、always、N times、off",
+    "{fault} takes no {own}, only: next, always, N times, off",
+)
+NO_NUMBER = Phrase("{text} 不是数字", "{text} is not a number")
+CATALOGUE.register(__name__, globals())
+
+
 class NoFault(BotError):
-    """The line arms no fault; the text says why."""
+    """A line that arms nothing; the text says in both languages what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +214,7 @@ def parse_fault(text: str) -> Armed:
     """
     name, _, rest = PART.sub(r"\1-\2", text.strip()).partition(" ")
     if name.lower() not in set(Fault):
-        raise NoFault(f"there is no fault {name!r}")
+        raise NoFault(NO_SUCH_FAULT.fill(name=name))
     fault = Fault(name.lower())
     when = WHEN.search(rest)
     own = rest[: when.start() if when else None].strip()
@@ -212,7 +222,7 @@ def parse_fault(text: str) -> Armed:
     if fault in VALUES:
         return Armed(fault, times, parse_number(own) if own else VALUES[fault])
     if own and fault not in WORDED:
-        raise NoFault(f"{fault} takes no {own!r}, only: next, always, N times, off")
+        raise NoFault(TAKES_NONE.fill(fault=str(fault), own=own))
     if (answer := OWN_ANSWER.fullmatch(own)) is not None:
         kind, number, said = answer[1].lower(), int(answer[2]), answer[3] or ""
         if kind == "result":
@@ -245,5 +255,5 @@ def parse_number(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise NoFault(f"{text!r} is no number")
+        raise NoFault(NO_NUMBER.fill(text=text))
     return number

@@ -34,7 +34,7 @@ from adapters.storage.claim import describe_loss, inspect_file
 from adapters.storage.notices import MEND, NOT_WHOLE
 from adapters.storage.tables import REVISIONS, metadata, versions
 from adapters.storage.url import SQLITE, VARIABLE, file_of, place_of, read_url
-from bot.core.language import NotifyOwners
+from bot.core.language import CATALOGUE, NotifyOwners, Phrase
 from frostagent.types.errors import ConfigError, Problem
 
 if TYPE_CHECKING:  # clusters only
@@ -66,6 +66,22 @@ POSTGRES_OPTIONS = {
 
 
 T = TypeVar("T")
+
+
+FOREIGN = Phrase(
+    "是别的程序的数据库：里面的表 {table} 不是我们的",
+    "is another program's database: its table {table} is not ours",
+)
+NAME_ANOTHER = Phrase("换一个数据库", "Name another database")
+NEWER = Phrase(
+    "是更新版本的机器人的数据库（它的结构是 {schema}，我们的是 {ours}）",
+    "was written by a newer version of the bot (its schema is {schema}, ours {ours})",
+)
+START_THAT = Phrase(
+    "启动那个版本，或者换一个数据库；它升级之前留了一份名为 .bak- 的副本",
+    "Start that version, or name another database; before migrating it made a copy named .bak-",
+)
+CATALOGUE.register(__name__, globals())
 
 
 class Database:
@@ -294,15 +310,8 @@ def _bring_up_to_date(connection: Connection, file: Path | None, migrate: Migrat
                 _back_up(file, revision)
             migrate(connection)
         case revision:
-            what = (
-                "is a database of a newer version of the bot"
-                f" (its schema is {revision}, ours {REVISIONS[-1]})"
-            )
-            mend = (
-                "Start that version, or name another database;"
-                " before it migrated it made a copy named .bak-"
-            )
-            raise ConfigError(Problem(VARIABLE, what, mend))
+            what = NEWER.fill(schema=revision, ours=REVISIONS[-1])
+            raise ConfigError(Problem(VARIABLE, what, START_THAT.fill()))
 
 
 def _back_up(file: Path, revision: str) -> None:
@@ -411,8 +420,7 @@ def checked_revision(connection: Connection, file: Path | None) -> str | None:
 def _refuse_a_stranger(connection: Connection) -> None:
     taken = sorted(set(inspect(connection).get_table_names()) & set(metadata.tables))
     if taken:
-        what = f"is a database of something else: it has a table {taken[0]} that is not ours"
-        raise ConfigError(Problem(VARIABLE, what, "Name another database"))
+        raise ConfigError(Problem(VARIABLE, FOREIGN.fill(table=taken[0]), NAME_ANOTHER.fill()))
 
 
 # --- what an error means --------------------------------------------------------------------------

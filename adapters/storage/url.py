@@ -17,8 +17,10 @@ from bot.core.language import Bilingual
 from frostagent.types.errors import ConfigError, Problem
 
 VARIABLE = "STORE_URL"
-EXAMPLES = (
-    "Write it as sqlite+aiosqlite:///data/frostagent.db or postgresql://user:password@host/database"
+EXAMPLES = Bilingual(
+    "Write it as sqlite+aiosqlite:///data/frostagent.db or"
+    " postgresql://user:password@host/database",
+    "写成 sqlite+aiosqlite:///data/frostagent.db 或 postgresql://user:password@host/database",
 )
 DRIVER = Bilingual(
     (
@@ -32,6 +34,12 @@ DRIVER = Bilingual(
         " docker compose up -d --build"
     ),
 )
+TWO_SLASHES = Bilingual(
+    "has two slashes, but an SQLite URL has three (a relative path) or four (an absolute one)",
+    "只有两个斜杠，SQLite 的地址要三个（相对路径）或四个（绝对路径）",
+)
+NOT_A_URL = Bilingual("is not the URL of a database", "不是数据库的地址")
+NO_FILE = Bilingual("names no file", "没有写文件")
 SQLITE = "sqlite+pysqlite"
 POSTGRES = "postgresql+psycopg"
 
@@ -40,15 +48,19 @@ def read_url(text: str) -> URL:
     """Parse a STORE_URL. Raises ConfigError."""
     try:
         url = make_url(text.strip())
-    except (ArgumentError, ValueError):  # ValueError: an invalid port
-        raise _refused("is not the url of a database") from None
+    except (ArgumentError, ValueError):  # ValueError: a port that is no number
+        raise _refused(NOT_A_URL) from None
     match url.drivername.partition("+")[0]:
         case "sqlite":
             return _sqlite(url)
         case "postgresql" | "postgres":
             return _postgres(url)
         case other:
-            raise _refused(f"names {other[:20]}, which is not supported")
+            raise _refused(
+                Bilingual(
+                    f"names {other[:20]}, which is not supported", f"写的是 {other[:20]}，不支持"
+                )
+            )
 
 
 def file_of(url: URL) -> Path | None:
@@ -68,12 +80,9 @@ def place_of(url: URL) -> str:
 def _sqlite(url: URL) -> URL:
     name = url.database or ""
     if url.host or url.username:
-        raise _refused(
-            "has two slashes where an SQLite url has three (a relative path) or four (an absolute "
-            "one)"
-        )
+        raise _refused(TWO_SLASHES)
     if name in {"", ":memory:"} or name.startswith("file:"):
-        raise _refused("names no file")
+        raise _refused(NO_FILE)
     return URL.create(SQLITE, database=name)
 
 

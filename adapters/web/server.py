@@ -20,6 +20,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from adapters.web.file_offers import FileOffers
 from adapters.web.file_route import PAGE, FileRoute
 from adapters.web.readiness import Readiness
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.types.errors import ConfigError, Problem
 
 logger = logging.getLogger(__name__)
@@ -35,11 +36,18 @@ logger.addFilter(_is_worth_a_line)
 CLOSE_WITHIN = 1.0  # seconds; no answer takes longer
 KEEP_ALIVE = 75.0  # seconds a scraper's connection stays open between requests
 PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-MEND = (
-    "Stop what uses it, choose another port, or set WEB_PORT=0 to do without /healthz, /readyz and "
-    "/metrics"
+NOT_OURS = Phrase("{host} 不是这台机器的地址", "{host} is not an address of this machine")
+WRITE_HOST = Phrase(
+    "写 127.0.0.1（只有本机）或 0.0.0.0（能连到它的都行）",
+    "Write 127.0.0.1 (this machine only) or 0.0.0.0 (all that can reach it)",
 )
-
+CANNOT_LISTEN = Phrase("不能监听 {host}:{port}（{why}）", "cannot listen on {host}:{port} ({why})")
+OTHER_PORT = Phrase(
+    "停掉占用它的程序，换一个端口，或者设 WEB_PORT=0，不要 /healthz、/readyz 和 /metrics",
+    "Stop what uses it, choose another port, or set WEB_PORT=0 to do without /healthz, /readyz and"
+    " /metrics",
+)
+CATALOGUE.register(__name__, globals())
 
 BY_NAME = (
     "/metrics of this machine alone is not shown under a public name (WEB_HOST): ask for it by its "
@@ -142,10 +150,10 @@ class WebServer:
         # From Python 3.13 on, asyncio tries every address of a host, and reports no error number if
         # none is ours.
         if isinstance(error, socket.gaierror) or error.errno in {errno.EADDRNOTAVAIL, None}:
-            mend = "Write 127.0.0.1 (this machine only) or 0.0.0.0 (everybody who can reach it)"
-            return Problem("WEB_HOST", f"{self._host} is no address of this machine", mend)
+            return Problem("WEB_HOST", NOT_OURS.fill(host=self._host), WRITE_HOST.fill())
         reason = os.strerror(error.errno) if error.errno else str(error)
-        return Problem("WEB_PORT", f"cannot listen on {self._host}:{self._port} ({reason})", MEND)
+        what = CANNOT_LISTEN.fill(host=self._host, port=self._port, why=reason)
+        return Problem("WEB_PORT", what, OTHER_PORT.fill())
 
     # --- requests
     # ----------------------------------------------------------------------------------

@@ -15,19 +15,43 @@ from typing import Any
 from unicodedata import normalize
 
 from bot.core.blocked_words import LONGEST, fold_text
+from bot.core.language import CATALOGUE, Phrase, text_of
 from frostagent.types.errors import ConfigError, Problem
 
 SETTING = "WORDS_FILE"
-MEND = "Correct it as docs/safety.md says"
+MEND = Phrase("按 docs/zh/safety.md 改正", "Correct it as docs/safety.md says").fill()
 KINDS = {"in:": (True, False), "out:": (False, True), "both:": (True, True)}
 MAX_LINES = 20_000
-MEMORY = 256 * 2**20  # bytes that RE2 may use for a list
-TOO_LARGE = "has too much in it to be looked for at once: shorten it, above all its /expressions/"
+MEMORY = 256 * 2**20  # bytes that RE2 may use for a list, where it needs them
+TOO_LARGE = Phrase(
+    "内容太多，没法一次查完：缩短它，先从 /表达式/ 开始",
+    "has too much in it to search for at once: shorten it, above all its /expressions/",
+)
+UNREADABLE = Phrase("{file} 读不了（{why}）", "{file} cannot be read ({why})")
+NOT_UTF8 = Phrase("不是 UTF-8 文本", "it is not UTF-8 text")
+IN_FILE = Phrase("{file} {what}", "{file} {what}")
+TOO_MANY = Phrase("有 {count} 行，最多 {most} 行", "has {count} lines; at most {most} are allowed")
+AT_LINE = Phrase("第 {number} 行：{why}", "line {number}: {why}")
+TOO_LONG = Phrase("超过了 {most} 个字", "has more than {most} characters")
+INVISIBLE = Phrase("里面没有看得见的字", "has no visible character")
+BLANK = Phrase("要查的文字里没有空格，去掉它", "searched text has no blanks: leave the blank out")
+NOT_RE2 = Phrase("不是 RE2 的正则表达式（{why}）", "is not a regular expression of RE2 ({why})")
+FITS_ALL = Phrase("连空的文字都符合，等于全部", "matches an empty text, so everything")
+NEVER_THERE = Phrase(
+    "要查的文字里没有 {char}，去掉它", "{char} is in no searched text: leave it out"
+)
+WRITTEN_AS = Phrase(
+    "{char} 在要查的文字里是 {folded}，写那个",
+    "{char} is {folded} in searched text: write that",
+)
 TOKEN = re.compile(
     r"\\Q(?P<literal>.*?)(?:\\E|\Z)"
     r"|\\x(?:(?P<byte>[0-9a-fA-F]{2})|\{0*(?P<code>[0-9a-fA-F]{1,5})\})|\\.|(?P<char>.)",
     re.DOTALL,
 )
+
+
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +99,21 @@ class WordFile:
         try:
             text = self._file.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", "") or "it is not UTF-8 text"
-            return (Problem(SETTING, f"{self._file.name} cannot be read ({why})", MEND),)
+            why = getattr(error, "strerror", "") or NOT_UTF8.fill()
+            what = UNREADABLE.fill(file=self._file.name, why=why)
+            return (Problem(SETTING, what, MEND),)
         rules, wrong = read_rules(text)
         if not wrong:
             try:
                 coming = Automaton(rule for rule in rules if rule.coming)
                 going = Automaton(rule for rule in rules if rule.going)
             except _library().error:
-                wrong = [TOO_LARGE]
+                wrong = [TOO_LARGE.fill()]
             else:
                 self._coming, self._going = coming, going
-        return tuple(Problem(SETTING, f"{self._file.name} {what}", MEND) for what in wrong)
+        return tuple(
+            Problem(SETTING, IN_FILE.fill(file=self._file.name, what=what), MEND) for what in wrong
+        )
 
     def stops(self, text: str) -> int:
         """The line that stops this message from being answered; 0 for none."""
@@ -103,7 +130,7 @@ def read_rules(text: str) -> tuple[list[Rule], list[str]]:
     wrong: list[str] = []
     lines = text.splitlines()
     if len(lines) > MAX_LINES:
-        return [], [f"has {len(lines)} lines; {MAX_LINES} at most are looked for"]
+        return [], [TOO_MANY.fill(count=len(lines), most=MAX_LINES)]
     for number, line in enumerate(lines, 1):
         words = line.strip()
         if not words or words.startswith("#"):
@@ -112,7 +139,7 @@ def read_rules(text: str) -> tuple[list[Rule], list[str]]:
         words = words[len(kind) :].strip() if words.lower().startswith(kind) else words
         pattern, why = _pattern_of(words)
         if why:
-            wrong.append(f"line {number}: {why}")
+            wrong.append(AT_LINE.fill(number=number, why=why))
         else:
             rules.append(Rule(number, pattern, *KINDS[kind]))
     return rules, wrong
@@ -121,24 +148,24 @@ def read_rules(text: str) -> tuple[list[Rule], list[str]]:
 def _pattern_of(words: str) -> tuple[str, str]:
     """The pattern for RE2, or the reason why there is none."""
     if len(words) > LONGEST:
-        return "", f"has more than {LONGEST} characters"
+        return "", TOO_LONG.fill(most=LONGEST)
     if not (len(words) > 1 and words.startswith("/") and words.endswith("/")):
         folded = fold_text(words)
-        return _library().escape(folded), "" if folded else "nothing of it can be seen"
+        return _library().escape(folded), "" if folded else INVISIBLE.fill()
     pattern = words[1:-1]
     if any(map(str.isspace, pattern)):
-        return "", "a blank is in no text that is looked at: leave it out"
+        return "", BLANK.fill()
     try:
         pattern = TOKEN.sub(_folded, normalize("NFC", pattern))
     except _NeverThereError as error:
-        return "", str(error)
+        return "", text_of(error)
     try:
         found = _library().compile(pattern, _options()).search("")
     except _library().error as error:
         told = error.args[0] if error.args else ""
         said = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-        return "", f"is no regular expression of RE2 ({said})"
-    return pattern, "" if found is None else "fits an empty text, so everything"
+        return "", NOT_RE2.fill(why=said)
+    return pattern, "" if found is None else FITS_ALL.fill()
 
 
 def _folded(token: re.Match[str]) -> str:
@@ -154,9 +181,9 @@ def _folded(token: re.Match[str]) -> str:
         return token[0]
     folded = fold_text(char)
     if not folded:
-        raise _NeverThereError(f"{char!a} is in no text that is looked at: leave it out")
+        raise _NeverThereError(NEVER_THERE.fill(char=ascii(char)))
     if len(folded) > 1:
-        raise _NeverThereError(f"{char!r} is {folded!r} in what is looked at: write that")
+        raise _NeverThereError(WRITTEN_AS.fill(char=repr(char), folded=repr(folded)))
     return str(_library().escape(folded))
 
 

@@ -1,6 +1,4 @@
-"""The commands `backup` and `restore`: what is in a backup, and what they say, in the language of
-BOT_LANGUAGE.
-"""
+"""The commands `backup` and `restore`."""
 
 from __future__ import annotations
 
@@ -39,20 +37,20 @@ NAMED: Final = (
     "llm_prices",
     "media_dir",
 )
-"""The settings that name files an operator would miss."""
+"""Settings that name files which a backup must include."""
 PROGRAM: Final = Path(__file__).resolve().parents[2] / "config"
-"""Files that come with the program."""
+"""Files that are part of the program."""
 MADE_AGAIN: Final = {"__pycache__"}
 TERMINATED: Final = 143  # as a shell says of SIGTERM
 
 DONE: Final = Phrase(
     "已备份到 {file}：{size}（数据库结构 {schema}，账号 {accounts}，另有 {files} 个文件）。"
     "里面有聊天记录和密钥，要像密码一样保管。",
-    "Backed up to {file}: {size} (schema {schema}, accounts {accounts}, {files} more files). It"
-    " holds conversations and keys: keep it as you keep a password.",
+    "Backed up to {file}: {size} (schema {schema}, accounts {accounts}, {files} more files)."
+    " It contains conversations and keys: protect it like a password.",
 )
 NONE: Final = Phrase("无", "none")
-ALSO: Final = Phrase("不在其中，请另外保存：{them}", "Not in it, keep them beside it: {them}")
+ALSO: Final = Phrase("不在其中，请另外保存：{them}", "Not included, save these yourself: {them}")
 WAITING: Final = Phrase(
     "注意：数据库现在写不进去，还有 {count} 条记录只在机器人的内存里，不在这份备份中。",
     "warning: the journal cannot be written, and {count} entries are only in the bot's memory:"
@@ -60,42 +58,44 @@ WAITING: Final = Phrase(
 )
 TERMINAL: Final = Phrase(
     "备份不能输出到终端：请重定向，例如 `frostagent backup - > backup.tgz`。",
-    "A terminal cannot take a backup: redirect it, as `frostagent backup - > backup.tgz`.",
+    "A backup cannot be written to a terminal: redirect it, e.g. `frostagent backup - >"
+    " backup.tgz`.",
 )
 NO_INPUT: Final = Phrase(
     "备份不能从终端输入：请重定向，例如 `frostagent restore - < backup.tgz`。",
-    "A terminal cannot give a backup: redirect it, as `frostagent restore - < backup.tgz`.",
+    "A backup cannot be read from a terminal: redirect it, e.g. `frostagent restore - <"
+    " backup.tgz`.",
 )
 UNREADABLE: Final = Phrase("读不了 {file}：{why}。", "{file} cannot be read: {why}.")
 STOPPED: Final = Phrase("已中止，什么都没有改动。", "Stopped. Nothing has changed.")
 RESTORED: Final = Phrase(
     "已恢复 {made} 的备份（FrostAgent {version}，账号 {accounts}）。"
     "原来的数据移到了 {aside}：确认没问题后可以删掉。",
-    "Restored the backup of {made} (FrostAgent {version}, accounts {accounts}). What was here"
-    " before is in {aside}: delete it once all is well.",
+    "Restored the backup of {made} (FrostAgent {version}, accounts {accounts}). The previous"
+    " data is in {aside}: delete it once you have checked that all is well.",
 )
 DUMP: Final = Phrase(
     "数据库在 PostgreSQL 里，用它自己的工具备份（机器人不必停）：\n"
     "  pg_dump --format=custom{file} --dbname={url}\n"
     "另外保存：{them}",
-    "The journal is in PostgreSQL, which has a tool for this (the bot may run):\n"
+    "The journal is in PostgreSQL: use its own tool (the bot may keep running):\n"
     "  pg_dump --format=custom{file} --dbname={url}\n"
-    "Keep beside it: {them}",
+    "Save these as well: {them}",
 )
 UNDUMP: Final = Phrase(
     "数据库在 PostgreSQL 里，用它自己的工具恢复。"
     "先停下所有机器人，并确认备份已经做好两分钟以上：\n"
     "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}",
-    "The journal is in PostgreSQL, which has a tool for this. Stop every bot first, and restore"
-    " a backup that is at least two minutes old:\n"
+    "The journal is in PostgreSQL: use its own tool. Stop every bot first, and make sure that"
+    " the backup is at least two minutes old:\n"
     "  pg_restore --clean --if-exists --no-owner --single-transaction --dbname={url}{file}",
 )
 CATALOGUE.register(__name__, globals())
 
 
 def make_backup(settings: Settings, name: str, *, force: bool) -> None:
-    """Back the journal up to this file, `-` for standard output. Ends the process where it
-    cannot.
+    """Back up the journal to this file, or to standard output for `-`. Ends the process on
+    failure.
     """
     tongue = language()
     url = read_url(settings.store_url.get_secret_value())
@@ -107,19 +107,19 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
         raise SystemExit(1)
     journal = journal.absolute()
     files = list(files_beside(settings, journal))
-    signal.signal(signal.SIGTERM, _end)  # what was begun is removed
+    signal.signal(signal.SIGTERM, _end)  # removes an unfinished file
     waiting = _waiting_in_memory(settings.store_url.get_secret_value())
     try:
         if name == STREAM:
             if sys.stdout.isatty():
                 fail(TERMINAL)
-            # With PYTHONUNBUFFERED, as in our image, sys.stdout may write a part and say nothing.
+            # With PYTHONUNBUFFERED, as in our image, sys.stdout may write only a part silently.
             stream = os.fdopen(sys.stdout.fileno(), "wb", closefd=False)
             made = back_up_to(journal, stream, files=files, version=version())
         else:
             made = back_up(journal, Path(name), files=files, version=version(), force=force)
     except BackupError as error:
-        if name == STREAM:  # what Python could not write, it would try again at its end
+        if name == STREAM:  # Python would write the rest of its buffer again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         fail(error.line)
     except KeyboardInterrupt:
@@ -132,7 +132,7 @@ def make_backup(settings: Settings, name: str, *, force: bool) -> None:
 
 
 def put_back(store_url: str, name: str) -> None:
-    """Restore this file, `-` for standard input. Ends the process where it cannot."""
+    """Restore this file, or standard input for `-`. Ends the process on failure."""
     url = read_url(store_url)
     journal = file_of(url)
     if journal is None:
@@ -164,8 +164,8 @@ def put_back(store_url: str, name: str) -> None:
 
 
 def files_beside(settings: Settings, journal: Path) -> Iterator[Path]:
-    """The files in the journal's folder that settings name, or that `init` made, by their real
-    names. None of the program's own: they come with it.
+    """The files in the journal's folder that a setting names or that `init` made, by their real
+    paths, without those of the program itself.
     """
     folder = journal.resolve().parent
     for path in (*_named(settings), sources.MADE.absolute()):
@@ -185,7 +185,7 @@ def _named(settings: Settings) -> Iterator[Path]:
 
 
 def _beside_folder(settings: Settings, folder: Path | None) -> list[str]:
-    """What belongs to a bot, and is not in a backup of this folder."""
+    """What a bot also needs and a backup of this folder does not include."""
     outside = [
         str(path)
         for path in _named(settings)
@@ -196,18 +196,18 @@ def _beside_folder(settings: Settings, folder: Path | None) -> list[str]:
 
 
 def _waiting_in_memory(store_url: str) -> int:
-    """How many entries the bot that runs here cannot write; 0 if none runs."""
+    """The number of entries that the running bot cannot write; 0 if none is running."""
     journal = _status(store_url).get("journal", {})
     return int(journal.get("waiting", 0)) if journal.get("in_trouble") else 0
 
 
 def _bot_that_answers(store_url: str) -> int | None:
-    """The process of the bot that runs here, if one answers."""
+    """The process ID of the running bot, None if none answers."""
     return _status(store_url).get("pid")
 
 
 def _status(store_url: str) -> Mapping[str, Any]:
-    """What the bot that runs here says of itself; empty if none answers."""
+    """The status of the running bot; empty if none answers."""
     try:
         with ask_bot(socket_of(store_url), "status") as answered:
             return answered.answer
@@ -235,7 +235,7 @@ def _size(size: int) -> str:
 
 
 def _for_tools(url: URL) -> str:
-    """As PostgreSQL's own tools take it, without the password."""
+    """The URL in the form that PostgreSQL's tools accept, without the password."""
     query = {name: text for name, text in url.query.items() if "password" not in name}
     bare = URL.create("postgresql", url.username, None, url.host, url.port, url.database, query)
     return bare.render_as_string()

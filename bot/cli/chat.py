@@ -1,11 +1,10 @@
-"""The chat on standard input: the ordinary service, with the simulator for QQ and the demo model
-where none is set.
+"""The chat on standard input: the ordinary service with the simulator in place of QQ, and the demo
+model if no model is set.
 
 Each line is a message in the simulated group, each message of the bot is printed as `bot: ...`. On
-a terminal lines are sent as they are typed; otherwise the next line waits until everything about
-the last one is settled. A line that begins with `!` is not said: it tells the simulator what is to
-go wrong. What a tool needs somebody's word for is asked here, and a line as `同意 A1` is the
-answer.
+a terminal lines are sent as they are typed; otherwise each line waits until the previous one is
+settled. A line that begins with `!` is not sent: it tells the simulator what should go wrong.
+Approvals are asked for here; a line such as `同意 A1` answers one.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ from adapters.simulator.world import World, demo_world
 from bot.app import Service, open_service
 from bot.cli.control import chat_socket_of
 from bot.console.console import Link
+from bot.core.language import CATALOGUE, Phrase
 from bot.core.trial_group import TrialOptions
 from bot.trial.isolated_settings import isolated_settings
 from bot.trial.simulated_trial import MISSED, SimulatedTrial, wait_idle, wait_settled
@@ -42,26 +42,33 @@ from frostagent.cancellation import background
 
 logger = logging.getLogger(__name__)
 
-DEMO = (
-    "FrostAgent chat with the built-in demo model: set LLM_BASE_URL, LLM_API_KEY and LLM_MODEL for "
-    "a real one."
+DEMO = Phrase(
+    "FrostAgent 终端聊天，用内置的演示模型；要用真的，请设置 LLM_BASE_URL、LLM_API_KEY 和"
+    " LLM_MODEL。",
+    "FrostAgent chat with the built-in demo model. For a real one, set LLM_BASE_URL, LLM_API_KEY"
+    " and LLM_MODEL.",
 )
-HELP = (
-    "You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as somebody else. "
-    "End with Ctrl-D.\n"
-    "`!help` lists what can go wrong on purpose, and what else can happen."
+HELP = Phrase(
+    "你是群里的 user1。`@bot 你好` 是对机器人说，`user2: 你好` 是以别人的身份说。按 Ctrl-D 结束。\n"
+    "`!help` 列出可以故意让什么出错、还能发生什么。",
+    "You are user1 in a group. `@bot hi` speaks to the bot, `user2: hi` speaks as another member."
+    " End with Ctrl-D.\n"
+    "`!help` lists what you can make go wrong, and what else can happen.",
 )
-IN_A_BROWSER = (
-    "In a browser, once and within five minutes (for another browser, `frostagent console` in this "
-    "folder prints another one): {link}"
+IN_A_BROWSER = Phrase(
+    "在浏览器里打开（五分钟内有效，只能用一次；换浏览器时在这个目录运行"
+    " `frostagent console`）：{link}",
+    "In a browser (this link works once, within five minutes; for another one, run"
+    " `frostagent console` in this folder): {link}",
 )
-LATEST = 20  # lines of a terminal that are waited for at its end
+CATALOGUE.register(__name__, globals())
+LATEST = 20  # the last lines of a terminal, whose answers the end waits for
 
 
 async def converse(
     settings: Settings, source: TextIO, say: Callable[[str], None], tell: Callable[[str], None]
 ) -> None:
-    """Chat until the source ends: `say` gets what the bot says, `tell` what is said about the chat
+    """Chat until the source ends. `say` gets what the bot says, `tell` gets lines about the chat
     itself.
     """
     world = demo_world()
@@ -73,11 +80,11 @@ async def converse(
         open_chat(settings, world, say, tell, trial) as (service, simulator),
     ):
         if source.isatty():
-            tell(HELP)
+            tell(HELP.fill())
         if trial is not None and service.console_link is not None:
             trial.connect(service, simulator)
             await control.listen({"console": partial(_console, service.console_link)})
-            tell(IN_A_BROWSER.format(link=service.console_link()))
+            tell(IN_A_BROWSER.fill(link=service.console_link()))
         said: list[int] = []
         async for line in read_lines(source):
             if service.app.decisions.calls.take_line(line):
@@ -88,8 +95,7 @@ async def converse(
             said += new
             if trial is not None and new:
                 trial.note_said(*new)
-            # A person is not held up, and a script that waited for a bot it keeps away could say
-            # nothing meanwhile.
+            # A person does not wait, and a script that keeps the bot away would wait in vain.
             if not (source.isatty() or simulator.sockets.away):
                 await wait_settled(service, simulator, said)
                 said.clear()
@@ -99,12 +105,12 @@ async def converse(
 
 
 async def _console(link: Link) -> Mapping[str, Any]:
-    """An address that lets into this chat in a browser once."""
+    """A link that opens this chat in a browser once."""
     return {"link": link()}
 
 
 def speaking_as(settings: Settings, file: Path) -> Settings:
-    """The settings with this persona alone. Raises ConfigError for a file that cannot be used."""
+    """The settings with only this persona. Raises ConfigError for an unusable file."""
     alone = {"system_prompt": "", "personas_dir": None, "groups_file": None}
     changed = settings.model_copy(update={"bot_persona": file, **alone})
     read_persona(changed)
@@ -112,8 +118,8 @@ def speaking_as(settings: Settings, file: Path) -> Settings:
 
 
 def chat_settings(settings: Settings, folder: str, people: frozenset[int]) -> dict[str, object]:
-    """The settings that differ in a chat of these `people`, whose journal is in this folder:
-    what they do of any bot beside the bot, and its console is for this machine alone.
+    """The settings that differ in a chat of these `people` with its journal in this folder: those
+    of any isolated bot, and a console for this machine only.
     """
     return isolated_settings(settings, folder, people=people) | {
         "console_host": "127.0.0.1",
@@ -124,7 +130,7 @@ def chat_settings(settings: Settings, folder: str, people: frozenset[int]) -> di
 
 
 async def handle_line(simulator: Simulator, line: str, tell: Callable[[str], None]) -> list[int]:
-    """Say a line, or do what it says; the ids of the messages that came of it."""
+    """Send a line as a message, or obey it. Returns the IDs of the resulting messages."""
     if line.startswith(MARK):
         tell(await obey(simulator, line))
         return []
@@ -142,8 +148,8 @@ async def open_chat(
     tell: Callable[[str], None],
     trial: SimulatedTrial | None = None,
 ) -> AsyncIterator[tuple[Service, Simulator]]:
-    """The service connected to a simulator of its own, on loopback ports nobody else uses; with a
-    `trial`, in a browser, too.
+    """The service connected to its own simulator on free loopback ports; with a `trial`, also in a
+    browser.
     """
     home = next(iter(world.groups))
 
@@ -173,7 +179,7 @@ async def open_chat(
                 "llm_vision_model": model.name,
                 "media_dir": MEDIA_FOLDER,
             }
-            tell(DEMO)
+            tell(DEMO.fill())
         simulator = await stack.enter_async_context(
             Simulator(world, on_sent=print_sent, on_gesture=print_gesture)
         )
@@ -189,9 +195,7 @@ async def open_chat(
 
 
 async def read_lines(source: TextIO) -> AsyncIterator[str]:
-    """The lines of a blocking stream, read in a thread that does not hold up the end of the
-    process.
-    """
+    """The lines of a blocking stream, read in a daemon thread."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
 
@@ -210,8 +214,8 @@ async def read_lines(source: TextIO) -> AsyncIterator[str]:
 
 
 def print_line(text: str) -> None:
-    """To standard output, at once. Where nobody reads any more (`| head -1`), the rest goes
-    nowhere, quietly.
+    """Print to standard output and flush. If the reader has gone (`| head -1`), the rest is
+    discarded silently.
     """
     try:
         sys.stdout.write(f"{text}\n")

@@ -1,4 +1,4 @@
-"""The commands a person types: `python -m bot [command]`, installed as `frostagent`."""
+"""The command line: `python -m bot [command]`, installed as `frostagent`."""
 
 from __future__ import annotations
 
@@ -17,41 +17,55 @@ import typer
 from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, console, reload, status, stop
+from bot.cli.help import Command, Group, usage_error
 from bot.cli.journal_commands import backup, export, forget, restore, runs_list, runs_show
 from bot.cli.process import (
     ENV_FILE,
     INTERRUPTED,
     LINGER,
+    ask_line,
     configure,
     described,
     exit_with,
+    fail,
     language,
     log_to_file,
     run_until_stopped,
+    say,
     serve,
+    show,
     tell,
 )
 from bot.core.engine_words import ENGINE_WORDS
-from bot.core.language import Bilingual
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from bot.runtime.loop import exit_process
 from config.loading import is_configured
 from frostagent.types.errors import ConfigError
 from frostagent.words import use_words
 
 TOKEN_BYTES = 16
+STOPPED: Final = Phrase("已中止。", "Stopped.")
+CATALOGUE.register(__name__, globals())
 
 
 def main() -> None:
     """The entry point of `frostagent`."""
     use_words(ENGINE_WORDS)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages have no letters of others
+        if isinstance(stream, io.TextIOWrapper):  # Windows' code pages lack many letters
             stream.reconfigure(errors="replace")
-    app()
+    try:
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        fail(STOPPED)
+    except typer.TyperException as error:
+        tell(usage_error(error, language()))
+        raise SystemExit(error.exit_code) from None
+    raise SystemExit(code)
 
 
 def print_version(wanted: bool) -> None:
-    """Print the version and end, if that is wanted."""
+    """Print the version and exit, if wanted."""
     if wanted:
         from bot.runtime.version import version as installed
 
@@ -60,8 +74,8 @@ def print_version(wanted: bool) -> None:
 
 
 @described(
-    "FrostAgent: a QQ group bot on OneBot v11 and any OpenAI-compatible model. Without a command: "
-    "run.",
+    "FrostAgent: a QQ group bot for OneBot v11 and any OpenAI-compatible model. Without a"
+    " command: run.",
     "FrostAgent：用任何兼容 OpenAI 的模型回答的 QQ 群机器人（OneBot v11）。不带命令时等于 run。",
 )
 def default(
@@ -82,7 +96,7 @@ def default(
 
 
 @described(
-    "Start the service; without any setting of a model or of QQ, start the chat.",
+    "Start the service; if no setting of a model or of QQ is set, start the chat.",
     "启动服务；模型和 QQ 的设置一项都没有时，启动终端聊天。",
 )
 def run() -> None:
@@ -94,7 +108,7 @@ def run() -> None:
 
 
 @described(
-    "Chat in the terminal: a simulator instead of QQ, and a demo model if none is configured.",
+    "Chat in the terminal, with a simulator instead of QQ, and a demo model if none is configured.",
     "在终端里聊天：用模拟器代替 QQ；没有配置模型时用演示模型。",
 )
 def chat() -> None:
@@ -139,8 +153,8 @@ def persona_try(
 
 
 @described(
-    "Ask for what the service needs, and write .env and NapCat's settings; a second run offers "
-    "the present values.",
+    "Ask for what the service needs, and write .env and NapCat's settings. Run again, it"
+    " offers the present values.",
     "逐项询问服务需要什么，写好 .env 和 NapCat 的配置；再次运行时以现有的值为默认。",
 )
 def setup(
@@ -157,7 +171,7 @@ def setup(
         str,
         Option(
             help=Bilingual(
-                "API key; it is safer in the environment, as LLM_API_KEY.",
+                "API key; safer in the environment, as LLM_API_KEY.",
                 "密钥；放在环境变量 LLM_API_KEY 里更安全。",
             )
         ),
@@ -181,7 +195,7 @@ def setup(
     ] = "",
     groups: Annotated[
         str,
-        Option(help=Bilingual("Groups to listen to; all if left out.", "允许的群号，不写为全部。")),
+        Option(help=Bilingual("Groups to listen to; all by default.", "允许的群号，不写为全部。")),
     ] = "",
     account: Annotated[
         str,
@@ -198,23 +212,21 @@ def setup(
     console_port: Annotated[
         str,
         Option(
-            help=Bilingual("Port of the console; off if left out.", "控制台的端口，不写就不开。")
+            help=Bilingual("Port of the console; off by default.", "控制台的端口，不写就不开。")
         ),
     ] = "",
     docker: Annotated[
         bool | None,
         Option(
             help=Bilingual(
-                "Whether the bot will run in Docker; you are asked if left out.",
+                "Whether the bot will run in Docker; asks by default.",
                 "是否用 Docker 运行；不写会问你。",
             )
         ),
     ] = None,
     test: Annotated[
         bool,
-        Option(
-            help=Bilingual("Try the model before anything is written.", "写入之前先试一次模型。")
-        ),
+        Option(help=Bilingual("Test the model before writing anything.", "写入之前先试一次模型。")),
     ] = True,
     force: Annotated[
         bool,
@@ -226,13 +238,15 @@ def setup(
         bool,
         Option(
             "--non-interactive",
-            help=Bilingual("Ask nothing, as without a terminal.", "什么都不问，如同没有终端。"),
+            help=Bilingual(
+                "Ask nothing, as if there were no terminal.", "什么都不问，如同没有终端。"
+            ),
         ),
     ] = False,
 ) -> None:
     from bot.cli.doctor.models import check_endpoint, models_at
     from bot.cli.setup.answers import TyperTerminal
-    from bot.cli.setup.wizard import SetupOptions, Wizard
+    from bot.cli.setup.wizard import NOTHING_WRITTEN, SetupOptions, Wizard
     from frostagent.clock import SystemClock
 
     typed = {"LLM_BASE_URL": base_url, "LLM_API_KEY": api_key, "LLM_MODEL": model}
@@ -249,7 +263,7 @@ def setup(
     wizard = Wizard(
         folder=Path.cwd(),
         environ=os.environ,
-        terminal=TyperTerminal(),
+        terminal=TyperTerminal(language()),
         check_endpoint=lambda endpoint: asyncio.run(check_endpoint(endpoint, clock=SystemClock())),
         list_models=lambda endpoint: asyncio.run(models_at(endpoint)),
         make_token=lambda: secrets.token_hex(TOKEN_BYTES),
@@ -259,14 +273,15 @@ def setup(
     except ConfigError as error:
         exit_with(error)
     except (typer.Abort, KeyboardInterrupt):
-        tell("\n没有写入任何文件 Nothing was written.")
+        tell("")
+        say(NOTHING_WRITTEN)
         raise SystemExit(INTERRUPTED) from None
     raise SystemExit(not written)
 
 
 @described(
-    "Check everything that the bot needs, and say how to fix each problem; exit code 1 if there "
-    "is one.",
+    "Check everything that the bot needs, and say how to fix each problem. Exit code 1 if"
+    " there is one.",
     "逐项检查机器人需要的一切，并说明每个问题怎么解决；有问题时退出码为 1。",
 )
 def doctor(
@@ -297,22 +312,20 @@ def doctor(
             ids=RandomIds(),
             send_image=send_image,
         )
-        print(to_json(checks) if as_json else to_text(checks, spoken), flush=True)
+        show(to_json(checks) if as_json else to_text(checks))
         code = exit_code(checks)
-        # A disk or a look-up may hang a thread for ever.
+        # A thread may hang for ever on a disk or a look-up.
         impatience = threading.Timer(LINGER, exit_process, [code])
         impatience.daemon = True
         impatience.start()
         return code
 
-    spoken = language()
     logging.disable()  # the report says it all
     raise SystemExit(asyncio.run(examine()))
 
 
 @described(
-    "Make the missing tokens and files of the OneBot server once, before Docker Compose starts "
-    "both.",
+    "Make missing tokens and files of the OneBot server, once, before Docker Compose starts both.",
     "在 Docker Compose 启动之前运行一次，生成缺少的令牌和 OneBot 端的文件。",
 )
 def init(
@@ -320,7 +333,7 @@ def init(
         str,
         Option(
             help=Bilingual(
-                "napcat or llbot; by COMPOSE_PROFILES if left out.",
+                "napcat or llbot; by default COMPOSE_PROFILES decides.",
                 "napcat 或 llbot；不写则看 COMPOSE_PROFILES。",
             )
         ),
@@ -363,12 +376,12 @@ def tools_list(context: typer.Context, *, as_json: AsJson = False) -> None:
 
         rows, problems = list_tools(configure(service=False))
         report(problems)
-        print(to_json(rows) if as_json else tools_to_text(rows))
+        show(to_json(rows) if as_json else tools_to_text(rows))
 
 
 @described(
-    "Run one tool as the engine would, with an owner's rights; exit code 1 if its result is an "
-    "error.",
+    "Run one tool as the engine would, with an owner's rights. Exit code 1 if its result is"
+    " an error.",
     "像引擎那样执行一个工具，权限等同主人；结果是错误时退出码为 1。",
 )
 def tools_call(
@@ -386,17 +399,17 @@ def tools_call(
 ) -> None:
     from bot.cli.inspection import call_tool, result_to_json, result_to_text
 
-    settings, ask = configure(service=False), input if sys.stdin.isatty() else None
+    settings, ask = configure(service=False), ask_line if sys.stdin.isatty() else None
     try:
         result = asyncio.run(call_tool(settings, name, arguments, ask=ask, tell=tell))
     except KeyboardInterrupt:
-        exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
-    print(result_to_json(result) if as_json else result_to_text(result))
+        exit_process(INTERRUPTED)  # an unanswered question blocks its thread
+    show(result_to_json(result) if as_json else result_to_text(result))
     raise SystemExit(result.is_error)
 
 
 @described(
-    "Connect to the MCP servers of MCP_FILE, and list whether each answers and what it offers.",
+    "Connect to the MCP servers in MCP_FILE, and list whether each answers and what it offers.",
     "连接 MCP_FILE 里的 MCP 服务器，列出各自能否连上、提供什么。",
 )
 def mcp_list(context: typer.Context, *, as_json: AsJson = False) -> None:
@@ -422,12 +435,12 @@ def _list_servers(*, as_json: bool) -> None:
         statuses = list_servers(settings)
     except ConfigError as error:
         exit_with(error)
-    print(to_json(servers_to_data(statuses)) if as_json else servers_to_text(statuses))
+    show(to_json(servers_to_data(statuses)) if as_json else servers_to_text(statuses))
 
 
 @described(
-    "Show what one MCP server offers, or call a tool of it with an owner's rights; exit code 1 if "
-    "the result is an error.",
+    "Show what one MCP server offers, or call one of its tools with an owner's rights. Exit"
+    " code 1 if the result is an error.",
     "查看一个 MCP 服务器提供什么，或以主人的权限调用它的一个工具；结果是错误时退出码为 1。",
 )
 def mcp_try(
@@ -435,9 +448,7 @@ def mcp_try(
         str,
         Argument(help=Bilingual("Name of the server in MCP_FILE.", "服务器在 MCP_FILE 里的名字。")),
     ],
-    tool: Annotated[
-        str, Argument(help=Bilingual("A tool of the server, to call it.", "要调用的工具。"))
-    ] = "",
+    tool: Annotated[str, Argument(help=Bilingual("The tool to call.", "要调用的工具。"))] = "",
     arguments: Annotated[
         str,
         Argument(
@@ -452,18 +463,18 @@ def mcp_try(
     from bot.cli.inspection import result_to_json, result_to_text
     from bot.cli.mcp_commands import try_server
 
-    settings, ask = configure(service=False), input if sys.stdin.isatty() else None
+    settings, ask = configure(service=False), ask_line if sys.stdin.isatty() else None
     logging.disable()
     try:
         result = asyncio.run(try_server(settings, server, tool, arguments, ask=ask))
     except ConfigError as error:
         exit_with(error)
     except KeyboardInterrupt:
-        exit_process(INTERRUPTED)  # a question that nobody answers holds its thread
-    if isinstance(result, str):
-        print(result)
+        exit_process(INTERRUPTED)  # an unanswered question blocks its thread
+    if isinstance(result, Bilingual):
+        show(result)
         return
-    print(result_to_json(result) if as_json else result_to_text(result))
+    show(result_to_json(result) if as_json else result_to_text(result))
     raise SystemExit(result.is_error)
 
 
@@ -484,13 +495,13 @@ def group(
     *,
     needs_command: bool = False,
 ) -> typer.Typer:
-    """Commands under one name; the callback is what that name does alone, unless it needs one of
-    them.
+    """Commands under one name. Without a command that name runs the callback, unless
+    `needs_command`.
     """
-    made = typer.Typer()
+    made = typer.Typer(cls=Group)
     made.callback(invoke_without_command=not needs_command)(callback)
     for name, command in commands.items():
-        made.command(name)(command)
+        made.command(name, cls=Command)(command)
     return made
 
 
@@ -526,15 +537,15 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         no_args_is_help=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode="markdown",  # the others keep the line breaks of docstrings
+        cls=Group,
     )
     made.callback(invoke_without_command=True)(default)
     for name, command in COMMANDS.items():
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=name)
-        else:  # in an app of its own: else `--help` has all commands before the groups
+        else:  # in its own app, or `--help` would list all commands before the groups
             alone = typer.Typer()
-            alone.command(name, hidden=name in HIDDEN)(command)
+            alone.command(name, cls=Command, hidden=name in HIDDEN)(command)
             made.add_typer(alone)
     return made
 

@@ -1,5 +1,5 @@
-"""The commands that reach the running bot over its control socket: reload, stop, status, console;
-and forgetting, where one runs.
+"""The commands that reach a running bot over its control socket: reload, stop, status and console;
+and `forget` if a bot is running.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from typer import Option
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
-from bot.cli.process import GRACE, described, exit_with, fail, find_store_url, say, tell
+from bot.cli.layout import joined, pad
+from bot.cli.process import GRACE, described, exit_with, fail, find_store_url, say, show, tell
 from bot.core.language import CATALOGUE, Bilingual, Phrase
 from frostagent.types.errors import ConfigError
 
 if TYPE_CHECKING:
     from adapters.control.client import Answered
 
-ENDED_WITHIN = GRACE + 20.0  # seconds; a journal that hangs is waited for, too
+ENDED_WITHIN = GRACE + 20.0  # seconds, including a journal that hangs
 
-FORGOTTEN_WITHIN = 120.0  # seconds; a large journal is looked through
+FORGOTTEN_WITHIN = 120.0  # seconds, for a large journal
 
-MAIN_OF_A_CONTAINER = 1  # anywhere else the process of this number is the system's own
+MAIN_OF_A_CONTAINER = 1  # outside a container, process 1 is the system's
 
 TOTP_BYTES = 20  # as authenticator apps expect it
 
@@ -44,45 +45,44 @@ NewTotp = Annotated[
 ]
 
 STOPPING: Final = Phrase(
-    "机器人（pid {pid}）正在结束手头的事……", "The bot (pid {pid}) ends what it is doing ..."
+    "机器人（pid {pid}）正在结束手头的事……", "The bot (pid {pid}) is finishing its work ..."
 )
 RESTARTED_BY_DOCKER: Final = Phrase(
     "Docker 会重新启动它。要一直停着：docker compose stop bot",
-    "Docker starts it again. A stop that lasts: docker compose stop bot",
+    "Docker will start it again. To stop it for good: docker compose stop bot",
 )
 STILL_THERE: Final = Phrase(
     "{seconds} 秒后还没有结束；它在等什么，日志里有。",
-    "It has not ended after {seconds} s; its log says what it waits for.",
+    "It has not stopped after {seconds} s; its log says what it is waiting for.",
 )
 STOPPED: Final = Phrase("已经停了。", "It has stopped.")
 REFUSED: Final = Phrase("机器人说：{said}", "The bot says: {said}")
 NOT_RUNNING: Final = Phrase(
     "这里没有机器人在运行{holder}（{path} 没有人应答）。",
-    "No bot runs here{holder} (nobody listens at {path}).",
+    "No bot is running here{holder} (no process listens at {path}).",
 )
 NOT_ANSWERING: Final = Phrase(
     "机器人没有回答{holder}：{why}。", "The bot does not answer{holder}: {why}."
 )
 HELD: Final = Phrase(
     "，但有进程{holder} 占着数据库：它正在启动、正在退出，或者在别处运行",
-    ", but a process{holder} has the journal: it starts, ends, or runs elsewhere",
+    ", but a process{holder} has the journal open: it is starting, stopping, or running elsewhere",
 )
 REMEMBERED_ELSEWHERE: Final = Phrase(
     "这里没有机器人应答{holder}。在它重启之前，有些内容还在它的内存里：请在它运行的地方执行这条命令。",
-    "No bot answers here{holder}. It has some of it in memory until a restart: give this"
+    "No bot answers here{holder}. It keeps some of this in memory until it restarts: run this"
     " command where it runs.",
 )
 REMEMBERED: Final = Phrase(
     "机器人没有回答：{why}。在它重启之前，有些内容还在它的内存里：请再执行一次这条命令。",
-    "The bot does not answer: {why}. It has some of it in memory until a restart: give this"
-    " command once more.",
+    "The bot does not answer: {why}. It keeps some of this in memory until it restarts: run this"
+    " command again.",
 )
-CATALOGUE.register(__name__, globals())
 
 
 @described(
-    "Let the running bot read its files (persona, games, subagents) and its journal again, as "
-    "SIGHUP does.",
+    "Make the running bot read its files (persona, games, subagents) and its journal again,"
+    " as SIGHUP does.",
     "让正在运行的机器人重新读取文件（人设、游戏、子代理）和数据库，等同 SIGHUP。",
 )
 def reload() -> None:
@@ -93,7 +93,7 @@ def reload() -> None:
 
 
 @described(
-    "Let the running bot finish its current work and stop. Docker or systemd may start it again.",
+    "Make the running bot finish its current work and stop. Docker or systemd may start it again.",
     "让正在运行的机器人做完手头的事后停止。Docker 或 systemd 可能会再把它启动。",
 )
 def stop() -> None:
@@ -108,21 +108,18 @@ def stop() -> None:
 
 
 @described(
-    "Show how the running bot is; exit code 1 if none runs.",
+    "Show the status of the running bot. Exit code 1 if none is running.",
     "查看正在运行的机器人的状态；没有在运行时退出码为 1。",
 )
 def status(*, as_json: AsJson = False) -> None:
     with answer_to("status") as answered:
-        print(
-            json.dumps(answered.answer, ensure_ascii=False)
-            if as_json
-            else status_to_text(answered.answer)
-        )
+        answer = answered.answer
+        show(json.dumps(answer, ensure_ascii=False) if as_json else status_to_text(answer))
 
 
 @described(
-    "Print a link to the console that works once, within five minutes. If only a chat runs here, "
-    "the link opens its simulated group.",
+    "Print a link to the console that works once, within five minutes. If only a chat is"
+    " running here, the link opens its simulated group.",
     "显示打开控制台的链接，五分钟内有效，只能用一次；这里只有终端聊天时，打开的是它的模拟群。",
 )
 def console(*, totp: NewTotp = False) -> None:
@@ -137,8 +134,8 @@ def console(*, totp: NewTotp = False) -> None:
 
 @contextmanager
 def answer_to(command: str, *, or_chat: bool = False) -> Iterator[Answered]:
-    """Ask the bot of this folder, or the chat if there is one and the bot cannot do it; if neither
-    answers, say so and end the process.
+    """Ask the bot of this folder; with `or_chat`, ask its chat if the bot does not answer or
+    refuses. If no answer comes, say so and end the process.
     """
     store_url = find_store_url()
     path = _socket_of(store_url)
@@ -168,9 +165,9 @@ def _error_in(answered: Answered) -> Bilingual | None:
 
 
 def forget_running(store_url: str, **whom: int) -> tuple[int | None, Bilingual | None]:
-    """Let the bot that runs here forget a `user` or a `group`: how many rows went, None if it did
-    nothing; and a line if a bot may still have some of it in memory. Ends the process if a bot says
-    that it cannot.
+    """Ask the running bot to forget a `user` or a `group`. Returns the number of erased rows, None
+    if no bot did it, and a line if a bot may still keep some of it in memory. Ends the process if
+    the bot refuses.
     """
     try:
         seconds, path = FORGOTTEN_WITHIN, _socket_of(store_url)
@@ -186,7 +183,7 @@ def forget_running(store_url: str, **whom: int) -> tuple[int | None, Bilingual |
 
 
 def _socket_of(store_url: str) -> Path:
-    """Where the bot of this folder listens; a bad STORE_URL ends the process."""
+    """The socket of this folder's bot; a bad STORE_URL ends the process."""
     from bot.cli.control import socket_of
 
     try:
@@ -202,14 +199,16 @@ def _chat_socket_of(store_url: str) -> Path:
 
 
 def _holder(store_url: str) -> str:
-    """Which process has the journal, though it cannot be asked."""
+    """The process that has the journal open although it does not answer, as part of a sentence;
+    empty if none or unknown.
+    """
     from adapters.storage.database import Database
 
     try:
         database = Database(store_url, migrate=lambda _: None)
         holder = database.holder()
         database.close()
-    except Exception:  # noqa: BLE001  # a database that is away: then nobody knows
+    except Exception:  # noqa: BLE001  # an unreachable database: unknown
         return ""
     return "" if holder is None else HELD.fill(holder=holder)
 
@@ -219,119 +218,207 @@ def _holder(store_url: str) -> str:
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
+LINE: Final = Phrase("{name} {value}", "{name} {value}")
+HEADS: Final[Mapping[str, Phrase]] = {
+    "version": Phrase("版本", "version"),
+    "state": Phrase("状态", "state"),
+    "pid": Phrase("pid", "pid"),
+    "since": Phrase("启动于", "since"),
+    "onebot": Phrase("OneBot", "OneBot"),
+    "accounts": Phrase("账号", "accounts"),
+    "lanes": Phrase("正在做", "at work"),
+    "journal": Phrase("数据库", "journal"),
+    "model": Phrase("模型", "model"),
+    "stalls": Phrase("卡顿", "stalls"),
+    "events": Phrase("事件", "events"),
+    "cluster": Phrase("集群", "cluster"),
+    "broker": Phrase("队列", "broker"),
+    "queue": Phrase("积压", "queue"),
+    "worker": Phrase("worker", "worker"),
+    "gateway": Phrase("gateway", "gateway"),
+    "silent": Phrase("无应答", "silent"),
+}
+HEAD_WIDTH: Final = 9
+RUNNING: Final = Phrase("运行中", "running")
+IS_STOPPING: Final = Phrase("正在停止", "stopping")
+IS_GATEWAY: Final = Phrase("gateway", "gateway")
+STANDING_BY: Final = Phrase("待命，原因见它的日志", "standing by: its log says why")
+IS_WRITTEN: Final = Phrase("正常写入", "written")
+BY_OTHERS: Final = Phrase("由其他 worker 写入", "other workers write it")
+NOT_WRITTEN: Final = Phrase(
+    "写不进去，{count} 条记录在内存里等着", "CANNOT BE WRITTEN, {count} entries wait in memory"
+)
+WORKING: Final = Phrase(
+    "{active} 个会话，{waiting} 个问题在等", "{active} conversations, {waiting} questions wait"
+)
+JOURNAL: Final = Phrase("{place}：{state}", "{place}: {state}")
+THEN: Final = Phrase("，备用 ", ", then ")
+STALLS: Final = Phrase("超过一秒的有 {count} 次", "{count} over one second")
+SINCE: Final = Phrase("{moment}（{lasting}）", "{moment} ({lasting})")
+ONLINE: Final = Phrase("{account} 在线 {server}", "{account} online {server}")
+OFFLINE: Final = Phrase(
+    "{account} 离线，请重新登录 {server}", "{account} OFFLINE: log it in again {server}"
+)
+UNCONNECTED: Final = Phrase("没有连上的", "none is connected")
+FATES: Final = Phrase(
+    "已转发 {published} 个，{waiting} 个在等，丢失 {lost} 个",
+    "{published} published, {waiting} wait, {lost} are lost",
+)
+SECONDS: Final = Phrase("{seconds} 秒", "{seconds} s")
+MINUTES: Final = Phrase("{minutes} 分钟", "{minutes} min")
+HOURS: Final = Phrase("{hours} 小时 {minutes} 分钟", "{hours} h {minutes} min")
+DAYS: Final = Phrase("{days} 天 {hours} 小时", "{days} d {hours} h")
+UNASKED: Final = Phrase("问不到：{why}", "cannot be asked: {why}")
+BROKER: Final = Phrase(
+    "{name}：{waiting} 个事件在等，{aside}", "{name}: {waiting} events wait, {aside}"
+)
+ASIDE: Final = Phrase("{count} 个放进了 frost.dead", "{count} set aside in frost.dead")
+NONE_ASIDE: Final = Phrase("没有搁置的", "none is set aside")
+PARTITION: Final = Phrase(
+    "{number} 号分区：{waiting} 个事件在等", "partition {number}: {waiting} events wait"
+)
+UNWORKED: Final = Phrase("，没有 worker 负责", ", no worker has it")
+PART: Final = Phrase("{who}：{state}", "{who}: {state}")
+STANDS_BY: Final = Phrase("待命", "stands by")
+WORKER: Final = Phrase(
+    "分区 {numbers}；{accounts}；{active} 个会话在进行，{waiting} 个问题在等{trouble}{stopping}",
+    "partitions {numbers}; {accounts}; {active} conversations at work, {waiting} questions wait"
+    "{trouble}{stopping}",
+)
+UNWRITTEN: Final = Phrase("，数据库写不进去", ", the journal CANNOT BE WRITTEN")
+ALSO_STOPPING: Final = Phrase("，正在停止", ", stopping")
+GATEWAY: Final = Phrase(
+    "{accounts}；{waiting} 个事件在等，丢失 {lost} 个{away}",
+    "{accounts}; {waiting} events wait, {lost} lost{away}",
+)
+BROKER_AWAY: Final = Phrase("，连不上消息队列", ", the BROKER IS AWAY")
+IS_OFFLINE: Final = Phrase("{account} 离线", "{account} OFFLINE")
+NO_ACCOUNT: Final = Phrase("没有账号", "no account")
+CATALOGUE.register(__name__, globals())
 
-def status_to_text(status: Mapping[str, Any]) -> str:
-    """The status as people read it, on one screen; of a cluster, of all its parts."""
+
+def status_to_text(status: Mapping[str, Any]) -> Bilingual:
+    """The status for people, on one screen; that of a cluster has all its parts."""
     if "events" in status and "lanes" not in status:
         return _with_cluster(_gateway_rows(status), status)
     journal, lanes = status["journal"], status["lanes"]
-    trouble, state = "written", "running"
+    written, state = IS_WRITTEN.fill(), RUNNING
     if journal["in_trouble"]:
-        trouble = f"CANNOT BE WRITTEN, {journal['waiting']} entries wait in memory"
+        written = NOT_WRITTEN.fill(count=journal["waiting"])
     if status["stopping"]:
-        state = "stopping"
+        state = IS_STOPPING
     if status["standing_by"]:
-        trouble, state = "other workers write it", "standing by: its log says why"
+        written, state = BY_OTHERS.fill(), STANDING_BY
+    then = THEN.fill()
     rows = {
         **_first_rows(status, state),
-        "at work": f"{lanes['active']} conversations, {lanes['waiting']} questions wait",
-        "journal": f"{journal['place']}: {trouble}",
-        "model": ", then ".join([status["model"], *status["fallbacks"]]),
-        "stalls": f"{status['stalls']} of over a second",
+        "lanes": WORKING.fill(**lanes),
+        "journal": JOURNAL.fill(place=journal["place"], state=written),
+        "model": joined([status["model"], *status["fallbacks"]], then.en, then.zh),
+        "stalls": STALLS.fill(count=status["stalls"]),
     }
     return _with_cluster(rows, status)
 
 
-def _first_rows(status: Mapping[str, Any], state: str) -> dict[str, Any]:
-    states = {True: "online", False: "OFFLINE: log it in again"}
+def _first_rows(status: Mapping[str, Any], state: Phrase) -> dict[str, str]:
     accounts = [
-        f"{row['account']} {states[bool(row['online'])]} {row['server']}".rstrip()
+        (ONLINE if row["online"] else OFFLINE)
+        .fill(account=row["account"], server=row["server"])
+        .each(str.rstrip)
         for row in status["accounts"]
     ]
+    moment = status["since"].replace("T", " ")
     return {
         "version": status["version"],
-        "state": state,
-        "pid": status["pid"],
-        "since": f"{status['since'].replace('T', ' ')} ({_for_people(status['seconds'])})",
-        "OneBot": status["onebot"],
-        "accounts": ", ".join(accounts) or "none is connected",
+        "state": state.fill(),
+        "pid": str(status["pid"]),
+        "since": SINCE.fill(moment=moment, lasting=_for_people(status["seconds"])),
+        "onebot": status["onebot"],
+        "accounts": joined(accounts, ", ", "，") or UNCONNECTED.fill(),
     }
 
 
-def _gateway_rows(status: Mapping[str, Any]) -> dict[str, Any]:
-    events = status["events"]
-    waiting = (
-        f"{events['published']} published, {events['waiting']} wait, {events['lost']} are lost"
-    )
-    return {**_first_rows(status, "gateway"), "events": waiting}
+def _gateway_rows(status: Mapping[str, Any]) -> dict[str, str]:
+    return {**_first_rows(status, IS_GATEWAY), "events": FATES.fill(**status["events"])}
 
 
-def _with_cluster(rows: Mapping[str, Any], status: Mapping[str, Any]) -> str:
-    text = "\n".join(f"{name:<9} {value}" for name, value in rows.items())
+def _with_cluster(rows: Mapping[str, str], status: Mapping[str, Any]) -> Bilingual:
+    text = joined(_line(name, value) for name, value in rows.items())
     if "cluster" not in status:
         return text
-    return f"{text}\n\n{cluster_to_text(status['cluster'])}"
+    return joined((text, cluster_to_text(status["cluster"])), "\n\n")
 
 
-def _for_people(seconds: float) -> str:
+def _line(name: str, value: str) -> Bilingual:
+    head = HEADS[name].fill().each(lambda text: pad(text, HEAD_WIDTH))
+    return LINE.fill(name=head, value=value)
+
+
+def _for_people(seconds: float) -> Bilingual:
     whole = int(seconds)
+    if whole < MINUTE:
+        return SECONDS.fill(seconds=whole)
     if whole < HOUR:
-        return f"{whole // MINUTE} min" if whole >= MINUTE else f"{whole} s"
+        return MINUTES.fill(minutes=whole // MINUTE)
     if whole < DAY:
-        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
-    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+        return HOURS.fill(hours=whole // HOUR, minutes=whole % HOUR // MINUTE)
+    return DAYS.fill(days=whole // DAY, hours=whole % DAY // HOUR)
 
 
-def cluster_to_text(cluster: Mapping[str, Any]) -> str:
-    """The state of a cluster for people: a line for each part, and what is wrong with the rest."""
+def cluster_to_text(cluster: Mapping[str, Any]) -> Bilingual:
+    """The state of a cluster for people: a line for each part and for each problem."""
     if "error" in cluster:
-        return f"cluster   cannot be asked: {cluster['error']}"
+        return _line("cluster", UNASKED.fill(why=cluster["error"]))
     waiting = sum(one["waiting"] for one in cluster["partitions"])
-    rows = [
-        ("broker", f"{cluster['broker']}: {waiting} events wait, {_aside(cluster['set_aside'])}")
+    dead = cluster["set_aside"]
+    aside = ASIDE.fill(count=dead) if dead else NONE_ASIDE.fill()
+    broker = BROKER.fill(name=cluster["broker"], waiting=waiting, aside=aside)
+    lines = [_line("broker", broker)]
+    lines += [_line("queue", line) for line in _queues(cluster["partitions"])]
+    lines += [_part("worker", one, _worker(one)) for one in cluster["workers"]]
+    lines += [_part("gateway", one, _gateway(one)) for one in cluster["gateways"]]
+    lines += [
+        _line("silent", PART.fill(who=name, state=why)) for name, why in cluster["silent"].items()
     ]
-    rows += [("queue", line) for line in _queues(cluster["partitions"])]
-    rows += [("worker", f"{_who(one)}: {_worker(one)}") for one in cluster["workers"]]
-    rows += [("gateway", f"{_who(one)}: {_gateway(one)}") for one in cluster["gateways"]]
-    rows += [("silent", f"{name}: {why}") for name, why in cluster["silent"].items()]
-    return "\n".join(f"{name:<9} {value}" for name, value in rows)
+    return joined(lines)
 
 
-def _aside(number: int) -> str:
-    return f"{number} set aside in frost.dead" if number else "none is set aside"
-
-
-def _queues(partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+def _queues(partitions: Sequence[Mapping[str, Any]]) -> Iterator[Bilingual]:
     """A line for each partition that has a problem."""
-    lines = []
     for number, one in enumerate(partitions):
-        nobody = "" if one["worked"] else ", no worker has it"
-        if one["waiting"] or nobody:
-            lines.append(f"partition {number}: {one['waiting']} events wait{nobody}")
-    return lines
+        if one["waiting"] or not one["worked"]:
+            line = PARTITION.fill(number=number, waiting=one["waiting"])
+            yield line if one["worked"] else joined((line, UNWORKED.fill()), "")
 
 
-def _who(part: Mapping[str, Any]) -> str:
-    return f"{part['host']} {part['pid']}, {part['version']}"
+def _part(name: str, part: Mapping[str, Any], state: Bilingual) -> Bilingual:
+    who = f"{part['host']} {part['pid']}, {part['version']}"
+    return _line(name, PART.fill(who=who, state=state))
 
 
-def _worker(part: Mapping[str, Any]) -> str:
+def _worker(part: Mapping[str, Any]) -> Bilingual:
     if part["standing_by"]:
-        return "stands by"
-    numbers, lanes = ", ".join(map(str, part["partitions"])), part["lanes"]
-    trouble = ", the journal CANNOT BE WRITTEN" if part["journal"]["in_trouble"] else ""
-    return (
-        f"partitions {numbers}; {_accounts(part)}; {lanes['active']} conversations at work,"
-        f" {lanes['waiting']} questions wait{trouble}{', stopping' if part['stopping'] else ''}"
+        return STANDS_BY.fill()
+    return WORKER.fill(
+        numbers=", ".join(map(str, part["partitions"])),
+        accounts=_accounts(part),
+        trouble=UNWRITTEN if part["journal"]["in_trouble"] else "",
+        stopping=ALSO_STOPPING if part["stopping"] else "",
+        **part["lanes"],
     )
 
 
-def _gateway(part: Mapping[str, Any]) -> str:
+def _gateway(part: Mapping[str, Any]) -> Bilingual:
     events = part["events"]
-    away = "" if events["broker"] else ", the BROKER IS AWAY"
-    return f"{_accounts(part)}; {events['waiting']} events wait, {events['lost']} lost{away}"
+    away = "" if events["broker"] else BROKER_AWAY
+    return GATEWAY.fill(
+        accounts=_accounts(part), waiting=events["waiting"], lost=events["lost"], away=away
+    )
 
 
 def _accounts(part: Mapping[str, Any]) -> str:
-    told = [f"{one['account']}{'' if one['online'] else ' OFFLINE'}" for one in part["accounts"]]
-    return ", ".join(told) or "no account"
+    told = [
+        str(one["account"]) if one["online"] else IS_OFFLINE.fill(account=one["account"])
+        for one in part["accounts"]
+    ]
+    return joined(told, ", ") or NO_ACCOUNT.fill()

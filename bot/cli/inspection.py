@@ -1,4 +1,4 @@
-"""The tools as an operator looks at them: a list, and one call of one."""
+"""The commands `tools` and `tools call`: a list of all tools, and one call of one of them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 from adapters.fetching.client import HttpxWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
-from bot.build import build_media_folder, owners_language, sent_media_client
+from bot.build import build_media_folder, sent_media_client
 from bot.chat_models import ChatModels
-from bot.cli.past_runs import columns, to_json
+from bot.cli.layout import columns, joined
+from bot.cli.past_runs import to_json
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
 from bot.core.conversation import NOWHERE
-from bot.core.language import Bilingual, text_in
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from bot.runtime.tool_discovery import report
 from bot.runtime.version import user_agent
 from bot.subagents import SubagentRegistry
@@ -32,12 +33,26 @@ from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from frostagent.types.tools import Tool, ToolContext
 from tools.get_game_version.games import Games
 
-NEEDS_CONVERSATION = (
-    "{name} needs a conversation: it speaks where somebody asked, and here nobody did. Try it in "
-    "`make run ARGS=chat`."
+NEEDS_CONVERSATION = Phrase(
+    "{name} 要在会话里用：它在提问的地方说话，而这里没有人提问。用 `make run ARGS=chat` 试它。",
+    "{name} needs a conversation: it speaks where a question was asked, and here was none. Try it"
+    " in `make run ARGS=chat`.",
 )
-NO = "not allowed at the terminal"
+MAY_CALL = Phrase("{asks}\n允许这次调用吗？[y/N] ", "{asks}\nAllow this call? [y/N] ")
+NO = Phrase("没有在终端上允许", "not allowed at the terminal")
 YES = {"y", "yes", "是", "好", "同意"}
+HEADS = (
+    Phrase("工具", "TOOL"),
+    Phrase("类型", "TYPE"),
+    Phrase("许可", "PERMISSION"),
+    Phrase("谁能用", "AUDIENCE"),
+    Phrase("作用", "SIDE EFFECTS"),
+    Phrase("现在能用", "AVAILABLE"),
+)
+AVAILABLE = Phrase("能", "yes")
+UNAVAILABLE = Phrase("不能：{reason}", "no: it {reason}")
+PICTURE = Phrase("[图片：{count} 个字符]", "[picture: {count} characters]")
+CATALOGUE.register(__name__, globals())
 
 Ask = Callable[[str], str]
 
@@ -45,9 +60,7 @@ Ask = Callable[[str], str]
 def list_tools(
     settings: Settings, *, clock: Clock | None = None
 ) -> tuple[list[dict[str, Any]], tuple[Problem, ...]]:
-    """Every tool with what is to be known of it, and what is wrong with the files they come
-    from.
-    """
+    """Every tool with its properties, and the problems of the files that tools come from."""
     found = find_tools(settings)
     toolset = build_toolset(settings, found.tools, clock=clock or SystemClock())
     states = zip(toolset.list(), toolset.check_availability(TOOL_PORTS), strict=True)
@@ -75,12 +88,12 @@ def list_tools(
     return rows, found.problems
 
 
-def tools_to_text(rows: Iterable[Mapping[str, Any]]) -> str:
+def tools_to_text(rows: Iterable[Mapping[str, Any]]) -> Bilingual:
     """A line for each tool, in columns."""
-    heads = ("TOOL", "TYPE", "PERMISSION", "AUDIENCE", "SIDE EFFECTS", "AVAILABLE")
+    heads = [head.fill() for head in HEADS]
     keys = ("name", "type", "permission", "audience", "side_effects")
     told = [
-        (*(row[key] for key in keys), "yes" if row["available"] else f"no: it {row['reason']}")
+        [*(row[key] for key in keys), (AVAILABLE if row["available"] else UNAVAILABLE).fill(**row)]
         for row in rows
     ]
     return columns([heads, *told])
@@ -88,9 +101,7 @@ def tools_to_text(rows: Iterable[Mapping[str, Any]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TerminalApprover:
-    """Asks whoever sits at the terminal; `ask` prints a question and gives the line that is
-    typed.
-    """
+    """Asks the person at the terminal: `ask` prints a question and returns the line they type."""
 
     ask: Ask
 
@@ -98,7 +109,7 @@ class TerminalApprover:
         """Fits `Approver`."""
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[str] = loop.create_future()
-        question = f"{request.asks.translate(UNSAFE)}\nAllow this call? 允许吗？[y/N] "
+        question = MAY_CALL.fill(asks=request.asks.translate(UNSAFE))
 
         def read() -> None:
             try:
@@ -108,18 +119,16 @@ class TerminalApprover:
             with suppress(RuntimeError):  # the command has ended meanwhile
                 loop.call_soon_threadsafe(answered.set_result, answer)
 
-        # Not one of the loop's own threads: those are waited for at the end.
+        # Not a thread of the loop: the loop waits for those when it closes.
         threading.Thread(target=read, daemon=True, name="terminal").start()
-        return Allow() if (await answered).strip().lower() in YES else Deny(NO)
+        return Allow() if (await answered).strip().lower() in YES else Deny(NO.fill())
 
 
 async def call_tool(
     settings: Settings, name: str, arguments: str, *, ask: Ask | None, tell: Callable[[str], None]
 ) -> ToolResult:
-    """Run a tool as the engine would, on an owner's authority; nobody can be asked about it where
-    `ask` is None.
-
-    What is said while it runs goes to `tell`.
+    """Run a tool as the engine would, with an owner's rights. If `ask` is None, a call that needs
+    approval is refused. Progress goes to `tell`.
     """
     clock, ids = SystemClock(), RandomIds()
     found = find_tools(settings)
@@ -127,11 +136,11 @@ async def call_tool(
     toolset = build_toolset(settings, found.tools, clock=clock)
     tool = toolset.get(name)
     if tool is not None and Speaker in tool.needs:
-        lacking = ToolUnavailable(NEEDS_CONVERSATION.format(name=name))
+        lacking = ToolUnavailable(NEEDS_CONVERSATION.fill(name=name))
         return ToolResult(lacking.told, is_error=True, code=lacking.code)
 
     def say(line: Bilingual) -> None:
-        tell(text_in(owners_language(settings), line))
+        tell(line)
 
     async with AsyncExitStack() as stack:
         subagents = None
@@ -181,10 +190,10 @@ def _context(
     )
 
 
-def result_to_text(result: ToolResult) -> str:
+def result_to_text(result: ToolResult) -> Bilingual:
     """The result as the model would read it."""
-    pictures = [f"[picture: {len(image.url)} characters]" for image in result.images]
-    return "\n".join([result.content.translate(UNSAFE_IN_TRACEBACKS), *pictures])
+    pictures = [PICTURE.fill(count=len(image.url)) for image in result.images]
+    return joined([result.content.translate(UNSAFE_IN_TRACEBACKS), *pictures])
 
 
 def result_to_json(result: ToolResult) -> str:

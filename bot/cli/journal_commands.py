@@ -1,4 +1,4 @@
-"""The commands on the journal: exporting, forgetting, backing up, looking at runs."""
+"""The commands on the journal: export, forget, backup, restore and runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 from typer import Argument, Option
 
 from bot.cli.control_commands import AsJson, forget_running
-from bot.cli.process import configure, described, exit_with, fail, find_store_url, say
+from bot.cli.process import configure, described, exit_with, fail, find_store_url, say, show
 from bot.core.language import CATALOGUE, Bilingual, Phrase
 from config.settings import Settings
 from frostagent.types.errors import ConfigError
@@ -27,11 +27,16 @@ NOTHING_STORED: Final = Phrase("没有关于 {which} 的任何记录。", "Nothi
 FORGOTTEN: Final = Phrase("已忘掉：{them}", "Forgotten: {them}")
 NOTHING: Final = Phrase("本来就没有", "nothing was there")
 BY_THE_BOT: Final = Phrase(
-    "{rows} 行，由正在运行的机器人删除", "{rows} rows, by the bot that runs here"
+    "{rows} 行，由正在运行的机器人删除", "{rows} rows, by the bot that is running here"
 )
 STILL_IN: Final = Phrase(
     "警告：{file} 是以前另存的，里面还有这些内容；不需要的话请删掉这个文件",
-    "warning: {file} was put aside earlier and still has it; delete the file if you do not need it",
+    "warning: {file} was set aside earlier and still contains it; delete the file if you do"
+    " not need it",
+)
+ONE_OF_TWO: Final = Phrase("--user 和 --group 要写其中一个", "give either --user or --group")
+NO_CONVERSATION: Final = Phrase(
+    "--conversation 要写成 10001:group:4242 这样", "--conversation must be like 10001:group:4242"
 )
 NO_RUN: Final = Phrase("没有这次运行：{run}。", "There is no run {run}.")
 UNUSABLE: Final = Phrase("数据库不能用：{why}", "The journal cannot be used: {why}")
@@ -39,7 +44,7 @@ CATALOGUE.register(__name__, globals())
 
 
 @described(
-    "Print everything stored about a conversation, one JSON object a line, with its type.",
+    "Print everything stored about a conversation, one JSON object per line, with its type.",
     "输出一个会话保存的全部内容，每行一个 JSON 对象，带类型。",
 )
 def export(
@@ -57,8 +62,8 @@ def export(
 
     try:
         which = Conversation.parse(conversation)
-    except NotAConversation as error:
-        raise typer.BadParameter(str(error)) from None
+    except NotAConversation:
+        raise typer.BadParameter(NO_CONVERSATION.fill()) from None
     if sys.platform != "win32":
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as `export ... | head` expects
     with journal() as database, database.reading() as connection:
@@ -71,8 +76,8 @@ def export(
 
 
 @described(
-    "Erase a person or a group from every table; the bytes leave the file. A running bot does it "
-    "itself, as /forget in the chat.",
+    "Erase a person or a group from every table, and the bytes from the file. If a bot is"
+    " running, it does this itself, as /forget does.",
     "从每张表里删除一个人或一个群，文件里也不留。有机器人在运行时由它来删，和聊天里的 /忘记 一样。",
 )
 def forget(
@@ -97,7 +102,7 @@ def forget(
     from adapters.storage.erasure import forget_group, forget_user, has_turn
 
     if bool(user) == bool(group):
-        raise typer.BadParameter("name either --user or --group")
+        raise typer.BadParameter(ONE_OF_TWO.fill())
     settings = configure(service=False)
     store_url = settings.store_url.get_secret_value()
     rows, remains = forget_running(store_url, **({"user": user} if user else {"group": group}))
@@ -116,8 +121,8 @@ def forget(
 
 
 @described(
-    "Save the journal and the files beside it to one file, while the bot runs. It lacks .env and "
-    "the OneBot server's folder.",
+    "Save the journal and the files beside it to one file; the bot may keep running. .env and"
+    " the OneBot server's folder are not included.",
     "把数据库和旁边的文件保存成一个文件，机器人可以照常运行；不含 .env 和 OneBot 端的目录。",
 )
 def backup(
@@ -140,7 +145,7 @@ def backup(
 
 
 @described(
-    "Put a backup back; the bot must be stopped. Present data is moved aside, not deleted.",
+    "Restore a backup; the bot must be stopped. Present data is moved aside, not deleted.",
     "恢复备份，要先停下机器人。现有的数据会移到一旁，不会删除。",
 )
 def restore(
@@ -163,8 +168,8 @@ def restore(
 
 
 @described(
-    "List the latest runs, newest first: from the file LOG_RUNS, or from the journal if it is not "
-    "set.",
+    "List the latest runs, newest first, from the file LOG_RUNS, or from the journal if that"
+    " is not set.",
     "列出最近的运行，新的在前：取自 LOG_RUNS 的文件，没设则取自数据库。",
 )
 def runs_list(
@@ -178,7 +183,7 @@ def runs_list(
 
         settings = configure(service=False)
         found = latest_runs(settings, lambda: journal(settings), limit=limit)
-        print(to_json(found) if as_json else runs_to_text(found))
+        show(to_json(found) if as_json else runs_to_text(found))
 
 
 @described(
@@ -197,11 +202,11 @@ def runs_show(
     lines = lines_of(settings, lambda: journal(settings), run)
     if not lines:
         fail(NO_RUN, run=run)
-    print(to_json(lines) if as_json else chain_to_text(lines))
+    show(to_json(lines) if as_json else chain_to_text(lines))
 
 
 def copies_of(store_url: str) -> list[Path]:
-    """Journals that were put aside beside this one."""
+    """Older journals that were set aside next to this one."""
     from adapters.storage.database import Database
 
     database = Database(store_url, migrate=lambda _: None)
@@ -211,9 +216,7 @@ def copies_of(store_url: str) -> list[Path]:
 
 @contextlib.contextmanager
 def journal(settings: Settings | None = None) -> Iterator[Database]:
-    """The journal's database, for a command; what is wrong with it is told in one line and ends the
-    process.
-    """
+    """The journal's database, for a command. An unusable one ends the process with one line."""
     from adapters.storage.ahead import batches_for
     from adapters.storage.database import Database, describe_error
     from adapters.storage.migrations import migrate

@@ -1,5 +1,5 @@
-"""MCP servers as an operator looks at them: which there are and what they offer, and one call. Each
-is connected for the command alone, beside those of a running bot.
+"""The commands `mcp list` and `mcp try`, and the doctor's check of MCP servers. Each server is
+connected for the command only, independently of a running bot.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from bot.cli.checks import Check, ok, warning
 from bot.cli.inspection import Ask, TerminalApprover
-from bot.cli.past_runs import columns
+from bot.cli.layout import columns, joined
 from bot.core.conversation import NOWHERE
-from bot.core.language import CATALOGUE, Phrase
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from bot.mcp_servers import ServerStatus, build_server, describe
 from config.mcp_servers import ServerRow, read_servers
 from config.settings import Settings
@@ -35,6 +35,22 @@ OFFERS: Final = Phrase(
 )
 AWAY: Final = Phrase("{server} 连不上：{why}", "{server} {why}")
 LEFT_OUT: Final = Phrase("{server} 有工具没用上：{what}", "{server}: left out: {what}")
+HEADS: Final = (
+    Phrase("服务器", "SERVER"),
+    Phrase("信任", "TRUST"),
+    Phrase("谁能用", "AUDIENCE"),
+    Phrase("群", "GROUPS"),
+    Phrase("工具", "TOOLS"),
+    Phrase("token", "TOKENS"),
+    Phrase("状态", "STATE"),
+)
+ALL_GROUPS: Final = Phrase("全部", "all")
+CONNECTED: Final = Phrase("已连接", "connected")
+NO_TOOLS: Final = Phrase("没有工具", "no tools")
+NO_SERVER: Final = Phrase("没有", "none")
+UNKNOWN: Final = Phrase("没有服务器 {server}", "there is no server {server}")
+KNOWN: Final = Phrase("有这些：{servers}", "There is: {servers}")
+SEE_ITS_OWN: Final = Phrase("看它自己的文档", "See its own documentation")
 SEE_MCP: Final = Phrase(
     "用 python -m bot mcp try {server} 再看；写法见 docs/zh/mcp.md",
     "See python -m bot mcp try {server}; docs/mcp.md says how it is written",
@@ -51,7 +67,9 @@ def rows_of(settings: Settings) -> Mapping[str, ServerRow]:
 
 
 async def look_at(rows: Mapping[str, ServerRow], *, seconds: float) -> list[ServerStatus]:
-    """Connect to all side by side, for so long at most, and say how each is."""
+    """Connect to all servers concurrently, for this many seconds at most, and return their
+    status.
+    """
     clock, ids = SystemClock(), RandomIds()
     made = [
         (name, row, build_server(name, row, clock=clock, ids=ids)) for name, row in rows.items()
@@ -68,47 +86,47 @@ async def look_at(rows: Mapping[str, ServerRow], *, seconds: float) -> list[Serv
 
 
 def list_servers(settings: Settings) -> list[ServerStatus]:
-    """Each server of MCP_FILE, connected for this. Raises ConfigError."""
+    """The status of each server of MCP_FILE, connected for this. Raises ConfigError."""
     return asyncio.run(look_at(rows_of(settings), seconds=PATIENCE))
 
 
-def servers_to_text(statuses: Sequence[ServerStatus]) -> str:
-    """A line for each server in columns, and its tools."""
-    heads = ("SERVER", "TRUST", "AUDIENCE", "GROUPS", "TOOLS", "TOKENS", "STATE")
+def servers_to_text(statuses: Sequence[ServerStatus]) -> Bilingual:
+    """A line for each server in columns, and one for each tool that is left out."""
+    heads = [head.fill() for head in HEADS]
     rows = [
         (
             one.name,
             one.trust,
             one.audience,
-            ",".join(map(str, one.groups)) or "all",
+            ",".join(map(str, one.groups)) or ALL_GROUPS.fill(),
             str(len(one.tools)),
             str(one.tokens),
-            one.reason or "connected",
+            one.reason or CONNECTED.fill(),
         )
         for one in statuses
     ]
     lines = [columns([heads, *rows])]
     for one in statuses:
-        lines += [f"{one.name}: left out: {why}" for why in one.skipped]
-    return "\n".join(lines)
+        lines += [LEFT_OUT.fill(server=one.name, what=why) for why in one.skipped]
+    return joined(lines)
 
 
 def servers_to_data(statuses: Sequence[ServerStatus]) -> list[dict[str, Any]]:
-    """The same as data."""
+    """The same as data, for JSON."""
     return [asdict(one) for one in statuses]
 
 
 async def try_server(
     settings: Settings, name: str, tool: str, arguments: str, *, ask: Ask | None
-) -> str | ToolResult:
-    """What a server offers, a line a tool; with a `tool`, its result, on an owner's authority.
-    Raises ConfigError for a server that is not in the file or cannot be reached.
+) -> Bilingual | ToolResult:
+    """The tools of a server, a line each; with a `tool`, the result of calling it with an owner's
+    rights. Raises ConfigError for a server that is not in the file or cannot be reached.
     """
     rows = rows_of(settings)
     if name not in rows:
-        there = ", ".join(rows) or "none"
+        there = ", ".join(rows) or NO_SERVER.fill()
         raise ConfigError(
-            Problem("MCP_FILE", f"there is no server {name[:32]}", f"There is: {there}")
+            Problem("MCP_FILE", UNKNOWN.fill(server=name[:32]), KNOWN.fill(servers=there))
         )
     server = build_server(name, rows[name], clock=SystemClock(), ids=RandomIds())
     tools = Toolset()
@@ -126,8 +144,8 @@ async def try_server(
                 for each in tools.list()
                 if each.server
             ]
-            left_out = [f"left out: {why}" for why in status.skipped]
-            return "\n".join([columns(lines) if lines else "no tools", *left_out])
+            left_out = [LEFT_OUT.fill(server=name, what=why) for why in status.skipped]
+            return joined([columns(lines) if lines else NO_TOOLS.fill(), *left_out])
         if not status.reason:
             full = tool if tools.get(tool) is not None else f"{name}_{tool}"
             ports: dict[type, object] = {} if ask is None else {Approver: TerminalApprover(ask)}
@@ -141,11 +159,11 @@ async def try_server(
                 ports=ports,
             )
             return await tools.execute(full, arguments, context)
-    raise ConfigError(Problem(name, status.reason, "See its own documentation"))
+    raise ConfigError(Problem(name, status.reason, SEE_ITS_OWN.fill()))
 
 
 async def check_servers(settings: Settings) -> list[Check]:
-    """A line for each server of MCP_FILE; nothing where there is none."""
+    """A check for each server of MCP_FILE."""
     rows, problems = read_servers(settings.mcp_file, settings.mcp_keys)
     if problems:
         return [warning("mcp", problem.what, problem.mend) for problem in problems]

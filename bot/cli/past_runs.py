@@ -1,7 +1,5 @@
-"""The runs there were, as an operator sees them, and how lists are told.
-
-Apart from `inspection`, which needs all that tools need: asking for the runs begins in a third of
-the time.
+"""The commands `runs` and `runs show`. Apart from `inspection`, which imports all that tools need:
+without it they start in a third of the time.
 """
 
 from __future__ import annotations
@@ -10,10 +8,11 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from datetime import datetime
 from itertools import islice
+from typing import Final
 
 from pydantic_core import to_jsonable_python
 
@@ -21,24 +20,66 @@ from adapters.logs.output import UNSAFE
 from adapters.storage.database import Database
 from adapters.storage.queries.export import lines_of_run, run_lines
 from adapters.traces.run_log import RunSummary, chain, interrupted, read_lines, summaries
+from bot.cli.layout import columns, joined
 from bot.core.journal import Undelivered
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from config.settings import Settings
 from frostagent.tracing import Line
 from frostagent.types.runs import Stop
 
 logger = logging.getLogger(__name__)
 
-DELIVERIES = {
-    Stop.ANSWERED: "arrived after all",
-    Undelivered.NOT_DELIVERED: "not delivered",
-    Undelivered.UNCONFIRMED: "not confirmed by QQ",
+DELIVERIES: Final[Mapping[str, Phrase]] = {
+    Stop.ANSWERED: Phrase("后来送到了", "arrived after all"),
+    Undelivered.NOT_DELIVERED: Phrase("没有送到", "not delivered"),
+    Undelivered.UNCONFIRMED: Phrase("QQ 没有确认", "not confirmed by QQ"),
 }
+HEADS: Final = (
+    Phrase("运行", "RUN"),
+    Phrase("开始", "STARTED"),
+    Phrase("结果", "OUTCOME"),
+    Phrase("步数", "STEPS"),
+    Phrase("工具", "TOOLS"),
+    Phrase("token", "TOKENS"),
+    Phrase("费用", "COST"),
+    Phrase("秒", "SECONDS"),
+    Phrase("会话", "CONVERSATION"),
+)
+TOOLS: Final = Phrase("{tools}（{failed} 次失败）", "{tools} ({failed} failed)")
+AT: Final = Phrase("{moment}  {what}", "{moment}  {what}")
+RUN_ENDS: Final = Phrase(
+    "运行 {run} {outcome}{why}，{steps} 步{took}{said}",
+    "run {run} {outcome}{why}, {steps} steps{took}{said}",
+)
+WHY: Final = Phrase("：{why}", ": {why}")
+DELIVERED: Final = Phrase("运行 {run} 的回答：{outcome}", "run {run}, its answer: {outcome}")
+RUN_DOES: Final = Phrase("运行 {run} {action}{where}", "run {run} {action}{where}")
+WHERE: Final = Phrase("，在 {conversation}，{asker} 问的", " in {conversation} for {asker}")
+ANSWERED: Final = Phrase(
+    "第 {step} 步：{model} 回答了 {response}（{finish}{tokens}{calls}）{took}{said}",
+    "step {step}: {model} answered {response} ({finish}{tokens}{calls}){took}{said}",
+)
+A_MODEL: Final = Phrase("模型", "the model")
+TOKENS: Final = Phrase("，{prompt} + {completion} token", ", {prompt} + {completion} tokens")
+CALLS: Final = Phrase("，调用 {calls}", ", calls {calls}")
+TOOL_STARTS: Final = Phrase(
+    "第 {step} 步：{name} {call_id} 开始{said}", "step {step}: {name} {call_id} starts{said}"
+)
+TOOL_ENDS: Final = Phrase(
+    "第 {step} 步：{name} {call_id} {how}{took}{waited}{said}",
+    "step {step}: {name} {call_id} {how}{took}{waited}{said}",
+)
+CANCELLED: Final = Phrase("已取消", "cancelled")
+FINE: Final = Phrase("正常", "ok")
+TOOK: Final = Phrase("，{seconds} 秒", ", {seconds} s")
+WAITED: Final = Phrase("，先等了 {seconds} 秒", " after {seconds} s")
+CATALOGUE.register(__name__, globals())
 
 Journal = Callable[[], AbstractContextManager[Database]]
 
 
 def latest_runs(settings: Settings, journal: Journal, *, limit: int) -> list[RunSummary]:
-    """The latest runs, the newest first: of the file LOG_RUNS, of the journal where that is not
+    """The latest runs, newest first: from the file LOG_RUNS, or from the journal if that is not
     set.
     """
     if settings.log_runs is not None:
@@ -51,7 +92,7 @@ def latest_runs(settings: Settings, journal: Journal, *, limit: int) -> list[Run
 
 
 def _nobody_runs(settings: Settings) -> bool:
-    """Whether no process has the journal; False where that cannot be known."""
+    """Whether no process has the journal open; False if that is unknown."""
     if not hasattr(os, "fork"):  # Windows has no lock to look at
         return False
     try:
@@ -65,8 +106,8 @@ def _nobody_runs(settings: Settings) -> bool:
 
 
 def lines_of(settings: Settings, journal: Journal, run: str) -> list[Line]:
-    """All that is known of one run; in the file, the beginning of its id will do. Texts with
-    LOG_CONTENT=1 only.
+    """All that is known of one run; in the file, the beginning of its id is enough. Texts only with
+    LOG_CONTENT=1.
     """
     if settings.log_runs is not None:
         return chain(_lines_of_file(settings), run)
@@ -81,32 +122,20 @@ def _lines_of_file(settings: Settings) -> Iterator[Line]:
         yield from read_lines(file)
 
 
-def runs_to_text(runs: Iterable[RunSummary]) -> str:
+def runs_to_text(runs: Iterable[RunSummary]) -> Bilingual:
     """A line for each run, in columns."""
-    heads = (
-        "RUN",
-        "STARTED",
-        "OUTCOME",
-        "STEPS",
-        "TOOLS",
-        "TOKENS",
-        "COST",
-        "SECONDS",
-        "CONVERSATION",
-    )
-    return columns([heads, *map(_row, runs)])
+    return columns([[head.fill() for head in HEADS], *map(_row, runs)])
 
 
 def _row(run: RunSummary) -> tuple[str, ...]:
     times = Counter(run.tools)
     tools = " ".join(name if number == 1 else f"{name}*{number}" for name, number in times.items())
-    failed = f" ({run.failed} failed)" if run.failed else ""
     return (
         run.run,
         _here(run.started),
         run.outcome,
         str(run.steps),
-        f"{tools or '-'}{failed}",
+        TOOLS.fill(tools=tools or "-", failed=run.failed) if run.failed else tools or "-",
         str(run.tokens),
         "-" if run.cost is None else f"${run.cost:.4f}",
         f"{run.seconds:.1f}",
@@ -114,16 +143,18 @@ def _row(run: RunSummary) -> tuple[str, ...]:
     )
 
 
-def chain_to_text(lines: Iterable[Line]) -> str:
+def chain_to_text(lines: Iterable[Line]) -> Bilingual:
     """A run from its start to its end: each answer of the model, then the calls it made."""
-    return "\n".join(
-        f"{_here(str(line['timestamp']), 'milliseconds')}  {_told(line)}".translate(UNSAFE)
+    return joined(
+        AT.fill(moment=_here(str(line["timestamp"]), "milliseconds"), what=_told(line)).each(
+            lambda text: text.translate(UNSAFE)
+        )
         for line in lines
     )
 
 
 def _here(moment: str, to: str = "seconds") -> str:
-    """A moment in UTC as the clock on the wall has it, with its zone: 2026-01-31 20:00:00+08:00."""
+    """A moment in UTC as local time with its zone: 2026-01-31 20:00:00+08:00."""
     try:
         return datetime.fromisoformat(moment).astimezone().isoformat(" ", to)
     except ValueError:
@@ -133,55 +164,68 @@ def _here(moment: str, to: str = "seconds") -> str:
 def _told(line: Line) -> str:
     match line:
         case {"layer": "run", "action": "end"}:
-            why = f": {line['error']}" if line.get("error") else ""
-            return (
-                f"run {line['run']} {line['outcome']}{why}, {line['steps']} "
-                f"steps{_took(line)}{_said(line, 'text')}"
+            return RUN_ENDS.fill(
+                run=line["run"],
+                outcome=line["outcome"],
+                why=WHY.fill(why=line["error"]) if line.get("error") else "",
+                steps=line["steps"],
+                took=_took(line),
+                said=_said(line, "text"),
             )
         case {"layer": "run", "action": "delivery"}:
-            return (
-                f"run {line['run']}, its answer: {DELIVERIES.get(line['outcome'], line['outcome'])}"
-            )
+            outcome = DELIVERIES.get(line["outcome"], line["outcome"])
+            return DELIVERED.fill(run=line["run"], outcome=outcome)
         case {"layer": "run", "action": action}:
             where = (
-                f" in {line['conversation']} for {line['asker']}" if "conversation" in line else ""
+                WHERE.fill(conversation=line["conversation"], asker=line["asker"])
+                if "conversation" in line
+                else ""
             )
-            return f"run {line['run']} {action}{where}"
+            return RUN_DOES.fill(run=line["run"], action=action, where=where)
         case {"layer": "inference"}:
-            calls = f", calls {' '.join(line['calls'])}" if line.get("calls") else ""
-            tokens = (
-                ""
-                if line.get("prompt") is None
-                else f", {line['prompt']} + {line['completion']} tokens"
+            is_counted = line.get("prompt") is not None
+            return ANSWERED.fill(
+                step=line["step"],
+                model=line["model"] or A_MODEL,
+                response=line["response"],
+                finish=line["finish"],
+                tokens=TOKENS.fill(prompt=line["prompt"], completion=line["completion"])
+                if is_counted
+                else "",
+                calls=CALLS.fill(calls=" ".join(line["calls"])) if line.get("calls") else "",
+                took=_took(line),
+                said=_said(line, "text"),
             )
-            answer = (
-                f"step {line['step']}: {line['model'] or 'the model'} answered {line['response']}"
-            )
-            return f"{answer} ({line['finish']}{tokens}{calls}){_took(line)}{_said(line, 'text')}"
         case {"layer": "tool", "action": "execute_start"}:
-            return (
-                f"step {line['step']}: {line['name']} {line['call_id']} starts{_said(line, 'args')}"
+            return TOOL_STARTS.fill(
+                step=line["step"],
+                name=line["name"],
+                call_id=line["call_id"],
+                said=_said(line, "args"),
             )
         case {"layer": "tool"}:
-            how = (
-                "cancelled" if line["action"] == "execute_cancelled" else line.get("error") or "ok"
-            )
-            result = "" if line.get("error") else _said(line, "result")
-            return (
-                f"step {line['step']}: {line['name']} {line['call_id']} "
-                f"{how}{_took(line)}{_waited(line)}{result}"
+            is_cancelled = line["action"] == "execute_cancelled"
+            return TOOL_ENDS.fill(
+                step=line["step"],
+                name=line["name"],
+                call_id=line["call_id"],
+                how=CANCELLED if is_cancelled else line.get("error") or FINE,
+                took=_took(line),
+                waited=_waited(line),
+                said="" if line.get("error") else _said(line, "result"),
             )
         case _:
             return json.dumps(line, ensure_ascii=False)
 
 
 def _took(line: Line) -> str:
-    return f", {line['duration_ms'] / 1000:.2f} s" if line.get("duration_ms") is not None else ""
+    milliseconds = line.get("duration_ms")
+    return "" if milliseconds is None else TOOK.fill(seconds=f"{milliseconds / 1000:.2f}")
 
 
 def _waited(line: Line) -> str:
     milliseconds = line.get("waited_ms") or 0
-    return f" after {milliseconds / 1000:.2f} s" if milliseconds >= 10 else ""
+    return WAITED.fill(seconds=f"{milliseconds / 1000:.2f}") if milliseconds >= 10 else ""
 
 
 def _said(line: Line, name: str) -> str:
@@ -192,16 +236,6 @@ def _said(line: Line, name: str) -> str:
             return f"  {text}"
         case value:
             return f"  {json.dumps(value, ensure_ascii=False)}"
-
-
-# --- how it is told -------------------------------------------------------------------------------
-
-
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of texts, each column as wide as its widest; nothing in it commands a terminal."""
-    safe = [[text.translate(UNSAFE) for text in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in safe)
 
 
 def to_json(value: object) -> str:

@@ -1,6 +1,4 @@
-"""A command as a process: how it is configured, how it runs and how it ends, and what it tells on
-standard error.
-"""
+"""A command as a process: its configuration, its run, its end, and its output."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeAlias, TypeVar
 from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, text_in
 from bot.runtime.loop import BAD_CONFIGURATION, exit_process, fast_loop, leaf_exceptions, on_signal
 from bot.runtime.process_hardening import forget_secrets, hide_process
-from config.loading import is_chinese, load_settings, read_store_url
+from config.loading import load_settings, read_store_url, terminal_language
 from config.secrets import all_secrets, secret_names
 from config.settings import Settings
 from frostagent.text.masking import Mask
@@ -45,19 +43,19 @@ if TYPE_CHECKING:
     Bots: TypeAlias = Callable[[], Sequence[Service]]
 
 ENV_FILE = Path(".env")
-OWNER_ONLY = 0o077  # what a file that is made here does not let others do
+OWNER_ONLY = 0o077  # a umask
 INTERRUPTED = 130  # as a shell says of Ctrl-C
 GRACE = 10.0
-"""Seconds that runs have to end when the service stops; stop_grace_period in docker-compose.yml is
-longer.
+"""Seconds that runs have to finish when the service stops; stop_grace_period in docker-compose.yml
+is longer.
 """
 LINGER = 3.0
-"""Seconds the end waits for threads; one that hangs, as in a look-up of a name, cannot be
+"""Seconds that the exit waits for threads; one that hangs, for example in a DNS look-up, cannot be
 stopped.
 """
 LOG_ASIDE = Phrase(
     "聊天结束前的日志在 {path}，这里只显示警告。",
-    "The log, until the chat ends: {path}. Here only warnings are shown.",
+    "The log is in {path} until the chat ends. Only warnings are shown here.",
 )
 WARNING = Phrase("警告：{it}", "warning: {it}")
 PROBLEM = Phrase("{name} {what}。{mend}", "{name}: {what}. {mend}")
@@ -71,19 +69,21 @@ LIBRARY_LEVELS = {
     "aiormq": logging.CRITICAL,
     "aio_pika": logging.CRITICAL,
 }
-"""They log every connection, urls with their queries, every step, every error twice."""
+"""Below these levels they log every connection, URLs with queries, every step, or every error
+twice.
+"""
 
 
 def configure(*, service: bool) -> Settings:
-    """The settings; every problem is told at once and ends the process. What is secret is nowhere
-    else from then on.
+    """The settings. If there are problems, all of them are reported and the process ends. Secrets
+    are then removed from the environment.
     """
     keep_private()
     try:
         settings, warnings = load_settings(environ=os.environ, env_file=ENV_FILE, service=service)
     except ConfigError as error:
         exit_with(error)
-    if settings.tz and hasattr(time, "tzset"):  # .env alone may say it
+    if settings.tz and hasattr(time, "tzset"):  # perhaps only set in .env
         os.environ["TZ"] = settings.tz
         time.tzset()
     for library, level in LIBRARY_LEVELS.items():
@@ -96,7 +96,7 @@ def configure(*, service: bool) -> Settings:
 
 
 def log_to(stream: TextIO, settings: Settings, *, warnings: TextIO | None = None) -> None:
-    """Log as the settings say; `warnings` gets those, and errors, as well."""
+    """Log as the settings say; `warnings` also gets warnings and errors."""
     from adapters.logs.output import set_up_logs
 
     set_up_logs(
@@ -111,8 +111,8 @@ def log_to(stream: TextIO, settings: Settings, *, warnings: TextIO | None = None
 
 @contextlib.contextmanager
 def log_to_file(settings: Settings) -> Iterator[None]:
-    """Keep a chat on a terminal free of log lines other than warnings: while the block runs, all of
-    them go to a file.
+    """Send the log to a file while the block runs, if this is a terminal; only warnings are also
+    shown.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         yield
@@ -129,7 +129,7 @@ def log_to_file(settings: Settings) -> Iterator[None]:
 
 
 def find_store_url() -> str:
-    """STORE_URL, by which a running bot is found, also where the other settings went bad after its
+    """STORE_URL, which leads to a running bot, even if other settings have become invalid since its
     start.
     """
     keep_private()
@@ -140,17 +140,16 @@ def find_store_url() -> str:
 
 
 def language() -> Language:
-    """The language of commands for people at this terminal."""
-    chinese = is_chinese(environ=os.environ, env_file=ENV_FILE)
-    return Language.CHINESE if chinese else Language.ENGLISH
+    """The language of this terminal."""
+    return terminal_language(environ=os.environ, env_file=ENV_FILE)
 
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def described(en: str, zh: str) -> Callable[[Command], Command]:
-    """What a command does, in both languages, as its docstring: `--help` shows the English one,
-    docs/cli.md both.
+    """Give a command its description in both languages as its docstring, for `--help` and
+    docs/cli.md.
     """
 
     def describe(command: Command) -> Command:
@@ -161,19 +160,19 @@ def described(en: str, zh: str) -> Callable[[Command], Command]:
 
 
 def keep_private() -> None:
-    """Nobody else looks into this process, or into the files that it makes."""
+    """Hide this process and the files it creates from other users."""
     os.umask(OWNER_ONLY)
     hide_process()
 
 
 def mask_of(settings: Settings) -> Mask:
-    """The mask that keeps every secret we know of out of the log and of what the owner is told."""
+    """The mask that keeps all known secrets out of the log and of messages to owners."""
     return Mask(all_secrets(settings, os.environ))
 
 
 async def serve(settings: Settings, *, grace: float = GRACE) -> None:
-    """The service, until it is asked to stop; SIGHUP lets it read its files and its journal once
-    more.
+    """Run the service until it is asked to stop; SIGHUP makes it read its files and its journal
+    again.
     """
     if settings.has_broker and settings.bot_role == "gateway":
         await serve_gateway(settings)
@@ -192,7 +191,7 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
     control, since = ControlServer(socket_of(settings.store_url.get_secret_value())), clock.now()
     async with (
         exporting_spans(),
-        control.open(),  # to its very end: whoever asked it to stop waits for that
+        control.open(),  # until the very end: the client that sent `stop` waits for that
         gateway_beside(settings) as held,
         bots_of(settings, grace) as bots,
     ):
@@ -221,8 +220,8 @@ async def serve(settings: Settings, *, grace: float = GRACE) -> None:
 async def reached_by_all(
     settings: Settings, own: Commands, held: RunningGateway | None = None
 ) -> AsyncIterator[Commands]:
-    """The commands of this process while the block runs. In a cluster other parts ask for them,
-    too, and what is asked here reaches those.
+    """The commands of this process while the block runs. In a cluster other parts can call them as
+    well, and those called here reach the other parts.
     """
     if not settings.has_broker:
         yield own
@@ -243,7 +242,7 @@ async def reached_by_all(
 
 @contextlib.asynccontextmanager
 async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
-    """The bots of this process while the block runs: one, or as many as a worker has partitions."""
+    """The bots of this process while the block runs: one, or one for each partition of a worker."""
     mask, doctor = mask_of(settings), partial(check_running_bot, settings)
     if settings.has_broker:
         from bot.worker import open_worker
@@ -260,7 +259,7 @@ async def bots_of(settings: Settings, grace: float) -> AsyncIterator[Bots]:
 async def check_running_bot(
     settings: Settings, charge: Callable[[str, Usage], None]
 ) -> Sequence[Finding]:
-    """The doctor's findings about the bot of this process; its modules are loaded on demand."""
+    """The doctor's findings about the bot of this process. Imports the doctor on demand."""
     from bot.cli.doctor import run
     from frostagent.clock import RandomIds, SystemClock
 
@@ -270,14 +269,16 @@ async def check_running_bot(
 
 
 def state_of(settings: Settings, bots: Sequence[Service]) -> str:
-    """The state it is in: a worker says by itself what it is ready for."""
+    """The state for the log; a worker logs by itself what it is ready for."""
+    from bot.cli.control import where_of
+
     if settings.has_broker:
         return "worker"
     return "ready: " + ", ".join(where_of(settings, bot.port) for bot in bots)
 
 
 async def serve_gateway(settings: Settings) -> None:
-    """A gateway, until it is asked to stop."""
+    """Run a gateway until it is asked to stop."""
     from adapters.control.server import ControlServer
     from bot.cli.control import GatewayCommands, socket_of
     from bot.runtime.version import version
@@ -301,7 +302,7 @@ async def serve_gateway(settings: Settings) -> None:
 
 @contextlib.asynccontextmanager
 async def gateway_beside(settings: Settings) -> AsyncIterator[RunningGateway | None]:
-    """A gateway while the block runs, where this process is to be one; nothing else loads it."""
+    """A gateway while the block runs, if this process should be one."""
     if not settings.has_broker or settings.bot_role == "worker":
         yield None
         return
@@ -312,6 +313,7 @@ async def gateway_beside(settings: Settings) -> AsyncIterator[RunningGateway | N
 @contextlib.asynccontextmanager
 async def open_held(settings: Settings) -> AsyncIterator[RunningGateway]:
     """A gateway while the block runs."""
+    from bot.cli.control import where_of
     from bot.gateway import open_gateway
 
     async with open_gateway(settings) as held:
@@ -319,20 +321,15 @@ async def open_held(settings: Settings) -> AsyncIterator[RunningGateway]:
         yield held
 
 
-def where_of(settings: Settings, port: int) -> str:
-    """Where OneBot servers come in, or which one is dialled; in forward mode there is no port."""
-    return (
-        f"listening on {settings.onebot_host}:{port}" if port else f"dialling {settings.onebot_url}"
-    )
-
-
 def end_as_asked() -> None:
-    """End as SIGTERM ends it."""
+    """End this process as SIGTERM does."""
     signal.raise_signal(signal.SIGTERM)
 
 
 def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
-    """Send spans where OTEL_ variables are set, and the extra `otel` is installed."""
+    """Export spans while the block runs, if OTEL_ variables are set and the extra `otel` is
+    installed.
+    """
     if not any(name.startswith("OTEL_") for name in os.environ):
         return contextlib.nullcontext()
     try:
@@ -347,11 +344,10 @@ def exporting_spans() -> contextlib.AbstractAsyncContextManager[None]:
 
 
 def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run to the end, or until SIGINT or SIGTERM, which end it properly: the work is cancelled,
-    once.
+    """Run to the end, or until SIGINT or SIGTERM, which cancel the work once.
 
-    While it ends, SIGINT leaves at once, as a kill does, and SIGTERM changes nothing. On Windows
-    Ctrl-Break and a closed window do as SIGTERM does.
+    During that, SIGINT exits at once, as a kill does, and SIGTERM has no effect. On Windows,
+    Ctrl-Break and closing the window act as SIGTERM.
     """
     ending = [signal.SIGTERM]
     if sys.platform == "win32":
@@ -385,36 +381,44 @@ def run_until_stopped(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         problems += (error for error in leaf_exceptions(group) if isinstance(error, ConfigError))
     finally:
         impatience.cancel()
-    if problems:  # told out here: what is raised where a group is handled becomes part of one
+    if problems:  # reported out here: raising inside except* would make it part of a group
         exit_with(*problems)
 
 
 def exit_with(*errors: ConfigError) -> NoReturn:
-    """Tell the operator everything that is wrong, and end."""
+    """Report every problem to the operator and end the process."""
     say(UNUSABLE)
     for error in errors:
         for problem in error.problems:
-            tell(f"  - {_shown(problem)}")
+            tell(_shown(problem).each("  - {}".format))
     raise SystemExit(BAD_CONFIGURATION)
 
 
-def _shown(problem: Problem) -> str:
-    return PROBLEM.format(language(), name=problem.name, what=problem.what, mend=problem.mend)
+def _shown(problem: Problem) -> Bilingual:
+    return PROBLEM.fill(name=problem.name, what=problem.what, mend=problem.mend)
 
 
 def say(line: Phrase | Bilingual, **values: object) -> None:
-    """The same as `tell`, in the language of the person at this terminal."""
-    tell(
-        line.format(language(), **values) if isinstance(line, Phrase) else text_in(language(), line)
-    )
+    """The same as `tell`, with a line of the catalogue."""
+    tell(line.fill(**values) if isinstance(line, Phrase) else line)
 
 
 def fail(line: Phrase | Bilingual, **values: object) -> NoReturn:
-    """Say why it cannot be done, and end."""
+    """Say why the command failed and end the process with code 1."""
     say(line, **values)
     raise SystemExit(1)
 
 
+def show(text: str) -> None:
+    """Print what was asked for to standard output, in the language of the terminal."""
+    print(text_in(language(), text), flush=True)
+
+
+def ask_line(question: str) -> str:
+    """The line that is typed as the answer. Raises EOFError at the end of the input."""
+    return input(text_in(language(), question))
+
+
 def tell(text: str) -> None:
-    """A line about the bot itself: standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line about the bot itself to standard error, in the language of the terminal."""
+    print(text_in(language(), text), file=sys.stderr, flush=True)

@@ -1,1 +1,1 @@
-"""Commands in the chat, a file each: answered from the store, without a model or a lane."""
+"""Commands in the chat, one file each: answered without a model or a lane."""

@@ -1,5 +1,5 @@
-"""Alarms found by a periodic check: a disk that fills up, a model that became dearer, a stuck lane;
-and frequent alarms that are gathered into one line.
+"""Alarms of a periodic check: a full disk, a model that became more expensive, a stuck lane; and
+frequent alarms collected into one line.
 """
 
 from __future__ import annotations
@@ -16,31 +16,33 @@ from frostagent.types.ports import Clock
 LOOK = 600.0  # seconds between two checks: longer than any turn lasts
 LITTLE = 2**30  # bytes
 DEARER = 3.0
-ENOUGH = 20  # requests of a day from which its price is known
+ENOUGH = 20  # requests a day that are enough to know its price
 
 DISK = Phrase(
     "磁盘只剩 {free:.0f} MB，写满以后什么都记不住，也就不再回答。",
-    "The disk has {free:.0f} MB left: once it is full nothing is kept, and nobody answered.",
+    "The disk has {free:.0f} MB left. Once it is full, nothing is stored and no question is"
+    " answered.",
 )
 PRICE = Phrase(
     "{model} 今天{of}的花费是昨天的 {times:.1f} 倍，请看看价格、缓存和问题的长短。",
-    "{model} costs {times:.1f} times as much {of} today as yesterday: look at its price, cache "
-    "and how long the questions are.",
+    "{model} costs {times:.1f} times as much {of} today as yesterday: check its price, its"
+    " cache and the length of the questions.",
 )
 STUCK = Phrase(
     "{where} 有一轮对话十多分钟还没有结束，后面的都在等它。在那里发 /stop all 试试，不行就重启。",
-    "A turn in {where} has gone on for more than ten minutes, and all after it wait. Try /stop "
-    "all there, or else a restart.",
+    "A turn in {where} has been running for more than ten minutes, and all later ones wait."
+    " Try /stop all there, then a restart.",
 )
-A_TOKEN, A_REQUEST = Phrase("每个 token ", "a token"), Phrase("每次请求", "a request")
+A_TOKEN, A_REQUEST = Phrase("每个 token ", "per token"), Phrase("每次请求", "per request")
 CATALOGUE.register(__name__, globals())
 
 
 class AlarmMonitor:
-    """Sends each alarm once; for the disk again after there was room, for a model on the next day.
+    """Sends each alarm once; that of the disk again after space was free, that of a model again on
+    the next day.
 
-    `busy` gives the turns in progress and where they are; each of `gather` gives a line about what
-    came since its last call. `tell` takes the kind of an alarm, and its line. Without `books`
+    `busy` gives the turns in progress with their conversations; each of `gather` gives a line about
+    what came since its last call. `tell` takes the kind of an alarm and its line. Without `books`,
     prices are not checked. In a cluster of several machines each names its `host`.
     """
 
@@ -88,7 +90,7 @@ class AlarmMonitor:
 
     def _tell_gathered(self) -> None:
         for line in filter(None, [each() for each in self._gather]):
-            # A kind of its own: the next line is of others, here or told by another bot.
+            # A kind of its own: the next line is about other turns, perhaps of another bot.
             self._tell(text_in(Language.ENGLISH, line), text_in(self._tongue, line))
 
     async def _look_at_disk(self) -> None:
@@ -123,7 +125,7 @@ class AlarmMonitor:
 
 
 def _dearer(used: UsageSum, before: UsageSum) -> Iterator[tuple[float, Phrase]]:
-    """How many times as much each of these costs; 0 if there are too few requests."""
+    """The factor by which each unit became more expensive; 0 if there are too few requests."""
     is_known = all(one.requests >= ENOUGH and not one.unpriced for one in (used, before))
     for of, now, then in (
         (A_REQUEST, used.requests, before.requests),

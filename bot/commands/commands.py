@@ -30,7 +30,7 @@ from frostagent.types.traits import Audience
 
 
 def may_use(asker: Asker, audience: Audience, *, where: Conversation) -> bool:
-    """Whether somebody belongs to this audience there; in private everybody counts as an admin."""
+    """Whether a sender belongs to this audience there; in private each counts as an admin."""
     match audience:
         case Audience.EVERYONE:
             return True
@@ -44,7 +44,7 @@ LONGEST = 1000  # characters of a message that may be a command
 AT_ONCE = 8
 TYPED = re.compile(r"\s*[/／](?P<name>[^\s/／]+)(?P<rest>(?:\s[^\0]*)?)")
 CJK = re.compile(r"[\u3400-\u9fff]")
-SORRY = Phrase("这个命令现在答不上来，稍后再试。", "This cannot be answered now, try again later.")
+SORRY = Phrase("这个命令现在答不上来，稍后再试。", "I cannot answer that now, try again later.")
 CATALOGUE.register(__name__, globals())
 
 logger = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ class Commands:
 
 
 def _may_be_typed(message: MessageReceived) -> bool:
-    """Whether there is a slash in it at all."""
+    """Whether the message has a slash at all."""
     for segment in message.segments:
         if isinstance(segment, Text) and ("/" in segment.text or "／" in segment.text):
             return True
@@ -183,5 +183,5 @@ def _parts(message: MessageReceived) -> tuple[str, str, bool]:
             case Mention(user_id=user_id):
                 text += f" @{user_id} "
             case _:
-                text += "\0"  # a message with other content is no command
+                text += "\0"  # a message with other content is not a command
     return text, quoted, is_to_us

@@ -1,4 +1,4 @@
-"""`/context`: what the next question would carry along, in tokens."""
+"""`/context`: the size of the next prompt, in tokens."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from frostagent.types.messages import ModelRequest, UserMessage
 
 PERSONA_AND_RULES = Phrase("人设和规则", "persona and rules")
 TOOLS = Phrase("工具说明", "tools")
-SERVERS = Phrase("{tools}（其中 MCP {servers}）", "{tools} (of them MCP {servers})")
+SERVERS = Phrase("{tools}（其中 MCP {servers}）", "{tools} (MCP: {servers})")
 SUMMARY = Phrase("摘要", "summary")
 ROUNDS = Phrase("对话 {number} 轮", "{number} rounds")
 OVERHEARD = Phrase("旁听未读 {overheard} 行", "{overheard} lines overheard")
 IN_ALL = Phrase(
     "合计约 {whole} token；对话最多留 {room}",
-    "about {whole} tokens in all; rounds have room for {room}",
+    "about {whole} tokens in all; rounds may take {room}",
 )
 CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSize:
-    """Tokens by our estimate: of the system prompt, the tools, the summary, the rounds that are
-    told (`number` of them), what was `overheard` since (lines); and the `room` rounds may take.
-    `servers` are those for MCP whose tools may be there, with what all of those take.
+    """Estimated tokens of the system prompt, the tools, the summary and the included rounds
+    (`number` of them); the lines `overheard` since; and the `room` that rounds may take. `servers`
+    are the MCP servers whose tools may be included, with the tokens of those tools.
     """
 
     system: float
@@ -54,7 +54,7 @@ async def measure_context(
     room: float,
     servers: tuple[tuple[str, int], ...] = (),
 ) -> ContextSize:
-    """How much the next prompt of a conversation would hold after this `head`."""
+    """The size of the next prompt of a conversation after this `head`."""
     await history.load(where)
     rounds = history.messages(where)
     system = estimate_messages(head.messages)
@@ -71,10 +71,10 @@ async def measure_context(
 
 
 def context_command(measure: Callable[[Conversation], Awaitable[ContextSize]]) -> Command:
-    """By blocks, in the order of the prompt."""
+    """The size by blocks, in the order of the prompt."""
 
     @command(
-        "context", "上下文", about=("下个问题会带上多少", "what the next question carries along")
+        "context", "上下文", about=("下个问题会带上多少", "what the next question will include")
     )
     async def context(asked: Asked) -> str:
         size = await measure(asked.where)

@@ -1,4 +1,4 @@
-"""`/digest`, the day so far beside yesterday, and the daily line to owners about yesterday."""
+"""`/digest`: today compared with yesterday; and the daily message to owners about yesterday."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from frostagent.types.ports import Clock
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
 
-NO_NUMBER = Phrase("群号应当是数字：/日报 群号", "A group is told by its number: /digest 123456")
+NO_NUMBER = Phrase("群号应当是数字：/日报 群号", "Name a group by its number: /digest 123456")
 LONGEST = 900  # characters of a digest
 MODELS = REASONS = 5
 NAME = 10  # characters of a nickname
@@ -63,7 +63,7 @@ Stands: TypeAlias = Callable[[], Awaitable[Standing]]
 
 
 class Days(Struct, frozen=True):
-    """The names of a day and of the one before it; in Chinese and English."""
+    """The names of a day and of the one before it."""
 
     this: Phrase
     before: Phrase
@@ -94,10 +94,10 @@ MODEL = Phrase(
     "{name}：{read} token（缓存 {cached}%），{used}（{that} {was}）",
     "{name}: {read} tokens ({cached}% cached), {used} ({that} {was})",
 )
-WAITS_FOR_OWNER = Phrase("等主人发话的：{told}", "Waits for an owner: {told}")
+WAITS_FOR_OWNER = Phrase("等主人发话的：{told}", "Waiting for an owner: {told}")
 ABSENT = Phrase(
     "集群里有 {absent} 个分区没有回答，那里等着的没算进来",
-    "Parts of the cluster that did not say what waits there: {absent}",
+    "Parts of the cluster that did not report what is waiting: {absent}",
 )
 DISK = Phrase("磁盘还剩 {free}", "Disk: {free} free")
 CATALOGUE.register(__name__, globals())
@@ -109,7 +109,7 @@ def digest_command(books: JournalQueries, stands: Stands) -> Command:
     @command(
         "digest",
         "日报",
-        about=("今天的日报；日报 群号 看一个群", "the day so far; with a number, of that group"),
+        about=("今天的日报；日报 群号 看一个群", "the day so far; with a number, that group"),
         audience=Audience.OWNER,
     )
     async def digest(asked: Asked) -> str:
@@ -139,8 +139,8 @@ def told_of(
     language: Language,
     standing: Standing | None = None,
 ) -> str:
-    """How a day went beside the one before, and how things stand, in under 900 characters; what
-    there is no room for at the end is left out.
+    """A day compared with the one before, and the current status, in under 900 characters; the end
+    is left out if there is no room.
     """
     that = which.before.format(language)
     answered, was = day.of(Stop.ANSWERED), before.of(Stop.ANSWERED)
@@ -187,7 +187,7 @@ def told_of(
 
 
 def _ended(ending: Ending, count: int, language: Language) -> str:
-    """How many questions ended like this; empty for those that the line begins with."""
+    """The number of questions that ended like this; empty for those in the first line."""
     match ending:
         case Stop.ANSWERED:
             return ""
@@ -256,14 +256,13 @@ def _taker(taker: Spender) -> str:
 
 
 SETTING = "digest"
-DAILY_LOOK = 60.0  # seconds between two looks at the clock
+DAILY_LOOK = 60.0  # seconds between two checks of the clock
 
 
 class DailyDigest:
-    """Sends the digest of yesterday once a day, also over restarts; later on the same day if the
-    process was down. A day on which nothing happened is skipped.
-
-    `at` is in seconds after midnight by the wall clock of TZ, None for never.
+    """Sends the digest of yesterday once a day, also over restarts, and later on the same day if
+    the process was down. A day without events is skipped. `at` is in seconds after midnight, local
+    time of TZ, None for never.
     """
 
     def __init__(
@@ -300,8 +299,8 @@ class DailyDigest:
             await self._clock.sleep(min(DAILY_LOOK, wait) if wait > 0 else DAILY_LOOK)
 
     async def _tell(self, now: float, today: str) -> bool:
-        """Send it unless there is no need; False: try again. It is stored as sent before it is
-        sent: sending it twice would be worse than not at all.
+        """Send the digest if needed; False means try again. It is stored as sent before it is sent:
+        twice would be worse than not at all.
         """
         if not self._owner.is_reachable:
             return False

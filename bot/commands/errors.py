@@ -20,7 +20,7 @@ CATALOGUE.register(__name__, globals())
 
 
 class Failures:
-    """Fits `Observer`: keeps the last failed runs in mind. `mask` takes secrets out of errors."""
+    """Fits `Observer`: remembers the last failed runs. `mask` removes secrets from errors."""
 
     notices: Final = frozenset({RunFinished})
 
@@ -39,7 +39,9 @@ class Failures:
 
 
 def errors_command(failures: Failures) -> Command:
-    """With time and run id, the latest first; for owners, in private: errors name services."""
+    """The failures with time and run ID, latest first; for owners, in private: errors name
+    services.
+    """
 
     @command(
         "errors",

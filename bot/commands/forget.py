@@ -1,4 +1,4 @@
-"""`/forget`: everything that is kept of a person, or of this group, is erased for good."""
+"""`/forget`: erases everything stored about a person or this group for good."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ ME = frozenset({"me", "我"})
 GROUP = frozenset({"group", "群"})
 HOW = Phrase(
     "/忘记 我：删掉关于你的一切。主人还可以：/忘记 #2、/忘记 群",
-    "/forget me erases all that is kept of you. Owners also: /forget #2, /forget group",
+    "/forget me erases everything stored about you. Owners also: /forget #2, /forget group",
 )
 NOT_YOURS = Phrase("只有主人能删别人的。", "Only an owner can do that for others.")
 NOBODY = Phrase("这里没有这个编号。", "Nobody here has that number.")
 DONE = Phrase(
     "删好了：{rows} 条记录。以前的备份里可能还有。",
-    "Erased: {rows} records. Backups made before may still have them.",
+    "Erased: {rows} records. Older backups may still have them.",
 )
 FAILED = Phrase("现在删不了，稍后再试。", "It cannot be erased now, try again later.")
 CATALOGUE.register(__name__, globals())
 
-WITHIN = 120.0  # seconds: one that is broken off leaves in memory what the journal has lost
+WITHIN = 120.0  # seconds: if interrupted, memory would still have what the journal has lost
 
 logger = logging.getLogger(__name__)
 
 
 def forget_command(forgetting: Forgetting, members: Members) -> Command:
-    """Of oneself for everybody, of `#2` or of the whole group for owners; with any other words it
-    only says how.
+    """Everyone may erase their own data, owners also that of `#2` or of the whole group; any other
+    words get a hint.
     """
 
     async def erase(asked: Asked, user: int | None) -> str:
@@ -47,11 +47,11 @@ def forget_command(forgetting: Forgetting, members: Members) -> Command:
             return FAILED.format(asked.language)
         return DONE.format(asked.language, rows=rows)
 
-    about = ("我：删掉关于你的一切", "me: erase all about you")
+    about = ("我：删掉关于你的一切", "me: erase everything about you")
 
     @command("forget", "忘记", about=about, within=WITHIN, lasts=True)
     async def forget(asked: Asked) -> str:
-        # What comes behind would narrow it down for whoever wrote it: nothing can be undone here.
+        # More words probably mean something narrower, and this cannot be undone.
         whom = asked.words[0].casefold() if len(asked.words) == 1 else ""
         if whom in ME:
             return await erase(asked, asked.user_id)

@@ -1,4 +1,4 @@
-"""`/groups`: where the bot is in use."""
+"""`/groups`: the conversations of a week; and `/live`, `/shadow`, `/off`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bot.memory.modes import NAMES, Mode, Modes
 from frostagent.types.traits import Audience
 
 WEEK = 7 * 86_400.0
-NOBODY = Phrase("七天里没有人说话。", "Nobody has said anything for seven days.")
+NOBODY = Phrase("七天里没有人说话。", "No messages in the last seven days.")
 
 
 def groups_command(books: JournalQueries, modes: Modes) -> Command:
-    """The conversations of a week, the busiest first; for owners, in private."""
+    """The conversations of the last week, busiest first; for owners, in private."""
 
     def mode(asked: Asked, where: Conversation) -> str:
         how = modes.of(where)
@@ -28,7 +28,7 @@ def groups_command(books: JournalQueries, modes: Modes) -> Command:
     @command(
         "groups",
         "群列表",
-        about=("在哪些地方有人说话（私聊里看）", "where it is in use (in private)"),
+        about=("在哪些地方有人说话（私聊里看）", "where people talk to me (in private)"),
         audience=Audience.OWNER,
     )
     async def groups(asked: Asked) -> str:
@@ -48,35 +48,35 @@ def groups_command(books: JournalQueries, modes: Modes) -> Command:
     return groups
 
 
-LONGEST = 18  # digits of a group's number: more name none
+LONGEST = 18  # digits of a group's number
 WHICH = Phrase(
     "在群里发，或私聊里带上群号：/{name} 4242", "In a group, or with its number: /{name} 4242"
 )
 DONE = {
-    Mode.LIVE: Phrase("好，群 {group} 上线了。", "Fine, I answer in group {group}."),
+    Mode.LIVE: Phrase("好，群 {group} 上线了。", "OK, I answer in group {group}."),
     Mode.SHADOW: Phrase(
         "好，群 {group} 里我的回答先作为草稿给主人看，说发才发。",
-        "Fine, in group {group} what I would say goes to my owners as drafts first.",
+        "OK, in group {group} my answers go to my owners as drafts first.",
     ),
-    Mode.OFF: Phrase("好，群 {group} 里我只看不说。", "Fine, in group {group} I only read."),
+    Mode.OFF: Phrase("好，群 {group} 里我只看不说。", "OK, in group {group} I only read."),
 }
 IN_GROUP, IN_PRIVATE_CHAT = Phrase("群", "group"), Phrase("私聊", "private")
 CATALOGUE.register(__name__, globals())
 
 Lift: TypeAlias = Callable[[], None]
-"""Gives up the drafts that wait where there is no shadow any more."""
+"""Drops the drafts of conversations that are no longer in shadow mode."""
 Change: TypeAlias = Callable[[Asked, Mode], Awaitable[str]]
-"""Sets how the bot is in the group that is meant; the answer."""
+"""Sets the mode of the named group; returns the answer."""
 
 
 def mode_commands(modes: Modes, lift: Lift) -> tuple[Command, ...]:
-    """All three."""
+    """`/live`, `/shadow` and `/off`."""
     change = partial(_set, modes, lift)
     return live_command(change), shadow_command(change), off_command(change)
 
 
 def live_command(change: Change) -> Command:
-    """For owners, in the group or by its number."""
+    """Answer in a group. For owners, in the group or with its number."""
 
     @command("live", "上线", about=("让我在群里回答", "answer in a group"), audience=Audience.OWNER)
     async def live(asked: Asked) -> str:
@@ -86,7 +86,7 @@ def live_command(change: Change) -> Command:
 
 
 def shadow_command(change: Change) -> Command:
-    """The same, for drafts: what it would say goes to the owners first."""
+    """Send answers to the owners as drafts first."""
 
     @command(
         "shadow",
@@ -101,7 +101,7 @@ def shadow_command(change: Change) -> Command:
 
 
 def off_command(change: Change) -> Command:
-    """The same, for silence: it reads on."""
+    """Only read in a group."""
 
     @command(
         "off", "忽略", about=("让我在群里只看不说", "only read in a group"), audience=Audience.OWNER

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def with_help(ours: Sequence[Command], custom: Sequence[Command]) -> tuple[Command, ...]:
-    """`/help`, our commands and the operator's; one of theirs with a name of ours is left out and
+    """`/help`, our commands and the operator's; one of theirs with one of our names is left out and
     logged.
     """
     taken = {name.casefold() for one in (*ours, help_command(())) for name in one.names}
@@ -25,7 +25,7 @@ def with_help(ours: Sequence[Command], custom: Sequence[Command]) -> tuple[Comma
 
 
 def help_command(others: Sequence[Command]) -> Command:
-    """The command that tells of itself and of the others."""
+    """`/help`, which lists itself and the others."""
     listed: list[Command] = []
     made = command("help", "帮助", about=("能用的命令", "the commands you can use"))(
         _telling(listed)
@@ -53,15 +53,17 @@ def _name(one: Command, asked: Asked) -> str:
 
 
 NOTHING = Phrase("我现在没有在忙什么。", "There is nothing to stop.")
-JUST_TALK = Phrase("不带斜杠就是和我聊天。", "Anything without a slash is talk with me.")
+JUST_TALK = Phrase("不带斜杠就是和我聊天。", "Without a slash, you are just talking to me.")
 CATALOGUE.register(__name__, globals())
 
 
-@command("stop", about=("让我停下正在做的事", "end what I am doing"))
+@command("stop", about=("让我停下正在做的事", "stop what I am doing"))
 async def _stop(asked: Asked) -> str:
     return NOTHING.format(asked.language)
 
 
 def stop_command() -> Command:
-    """For everybody: whose question may be ended is decided where it is."""
+    """`/stop` if there is nothing to stop; for everyone. `stop_handler` decides who may stop which
+    question.
+    """
     return _stop

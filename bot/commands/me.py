@@ -1,4 +1,4 @@
-"""`/me`: what is remembered of whoever asks."""
+"""`/me`: what the bot remembers about the asker."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from bot.core.memories import Kind, Memories, StoredFact
 from bot.policy.memory_rules import may_surface
 
 SHOWN = 15
-ELSEWHERE = Phrase("别处记下的，私聊问我。", "What I know from elsewhere, ask me in private.")
+ELSEWHERE = Phrase("别处记下的，私聊问我。", "For what I know from elsewhere, ask me in private.")
 KINDS = {
     Kind.TASTE: Phrase("口味", "taste"),
     Kind.LIFE: Phrase("生活", "life"),
     Kind.NAME: Phrase("称呼", "name"),
     Kind.PLAN: Phrase("计划", "plan"),
 }
-NOTHING = Phrase("我没有特意记下关于你的事。", "I have no facts written down about you.")
+NOTHING = Phrase("我没有特意记下关于你的事。", "I have no facts about you.")
 LAST = Phrase(
     "聊天记录按设置保留。全部删除：/忘记 我",
-    "What was said is kept as the settings say. To erase it all: /forget me",
+    "Messages are kept as the settings say. To erase everything: /forget me",
 )
 GROUP = Phrase("群", "group")
 MORE = Phrase("（另有 {more} 条）", "(and {more} more)")
@@ -26,8 +26,8 @@ CATALOGUE.register(__name__, globals())
 
 
 def me_command(memories: Memories) -> Command:
-    """The facts about whoever asks, the latest first: in a group those that may be told there, in
-    private all, with the groups they are from.
+    """The facts about the asker, latest first: in a group those that may be shown there, in private
+    all of them with their groups.
     """
 
     def line(asked: Asked, one: StoredFact) -> str:

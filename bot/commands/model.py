@@ -1,4 +1,4 @@
-"""`/model`: who is asked for answers, and who is left alone for a while."""
+"""`/model`: the models in the order in which they are asked, and which are paused."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from bot.core.language import CATALOGUE, Phrase
 from frostagent.models.upstreams import Upstream
 from frostagent.types.traits import Audience
 
-RESTS = Phrase("（休息 {seconds:.0f} 秒）", " (rests for {seconds:.0f} s)")
+RESTS = Phrase("（休息 {seconds:.0f} 秒）", " (paused for {seconds:.0f} s)")
 CATALOGUE.register(__name__, globals())
 
 
 def model_command(
     upstreams: Callable[[], Sequence[Upstream]], monotonic: Callable[[], float]
 ) -> Command:
-    """In the order in which they are asked; for owners."""
+    """For owners."""
 
     @command(
         "model",
         "模型",
-        about=("有哪些模型，哪些在休息", "which models there are, and which are resting"),
+        about=("有哪些模型，哪些在休息", "the models, and which are paused"),
         audience=Audience.OWNER,
     )
     async def model(asked: Asked) -> str:

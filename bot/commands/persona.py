@@ -1,4 +1,4 @@
-"""`/persona`: who the bot is here, and who else it may be."""
+"""`/persona`: the persona here, and the ones to choose from."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LISTED = 20  # personas: an answer fits a phone
 
 HOW = Phrase(
     "换人设：/人设 名称；看内容：/人设 看 名称；恢复设置里的：/人设 默认",
-    "/persona NAME changes it, /persona show NAME shows it, /persona usual is as set up",
+    "/persona NAME switches, /persona show NAME shows one, /persona usual goes back to the default",
 )
 NOBODY = Phrase("没有这个人设。", "There is no such persona.")
-DONE = Phrase("好，从下一句起我是 {name}。", "Fine, from the next message on I am {name}.")
+DONE = Phrase("好，从下一句起我是 {name}。", "OK, from the next message on I am {name}.")
 NOW = Phrase("现在", "now")
 USUAL_NAME = Phrase("默认", "usual")
 MORE = Phrase("还有 {more} 个", "{more} more")
@@ -25,9 +25,7 @@ CATALOGUE.register(__name__, globals())
 
 
 def persona_command(personas: Personas) -> Command:
-    """For a group's admins. A persona that names its groups is offered in them alone, but to
-    owners.
-    """
+    """For a group's admins. A persona that names groups is offered only there, except to owners."""
 
     def offered(asked: Asked) -> dict[str, str]:
         claimed = personas.cast.claimed
@@ -56,7 +54,7 @@ def persona_command(personas: Personas) -> Command:
     @command(
         "persona",
         "人设",
-        about=("看有哪些人设，换一个", "which personas there are, and choose one"),
+        about=("看有哪些人设，换一个", "list the personas, or switch"),
         audience=Audience.GROUP_ADMIN,
     )
     async def persona(asked: Asked) -> str:

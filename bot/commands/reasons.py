@@ -1,6 +1,5 @@
-"""Why a message woke the bot or not, how a run ended, and what decides each: settings, commands.
-
-Each reason and end there is stands here, with what decides it.
+"""Why a message woke the bot or not, how a run ended, and which settings and commands decide each.
+Every reason and every ending is here.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ BY_NAME: Final = Phrase(
 
 WORD: Final = Phrase(
     "要人同意才做，{why}；TOOLS_APPROVE 说哪些工具要先问",
-    "somebody was to allow it and {why}; TOOLS_APPROVE says which tools ask first",
+    "it needed an approval, and {why}; TOOLS_APPROVE says which tools ask first",
 )
-BY_WORD: Final = WORD.fill(why=Phrase("没有同意", "did not"))
-IN_TIME: Final = WORD.fill(why=Phrase("没有在时限内办成", "nothing came of that in time"))
+BY_WORD: Final = WORD.fill(why=Phrase("没有同意", "was denied"))
+IN_TIME: Final = WORD.fill(why=Phrase("没有在时限内办成", "got none in time"))
 NO_ONE: Final = WORD.fill(
     why=Phrase("可是没有主人能问（BOT_OWNERS 是空的）", "there is no owner (BOT_OWNERS is empty)")
 )
@@ -52,16 +51,19 @@ DENIED_BY: Final[tuple[tuple[str, str | Phrase | None], ...]] = (
     *((ENGLISH.not_allowed.format(reason=why), None) for why in UNSET),
     (ENGLISH.not_allowed.partition("{reason}")[0], BY_WORD),
 )
-"""How it begins what the model is told of a call that was denied, and what decides that; the first
-that fits counts. Journals hold these sentences: one that is changed stays here as it was, too.
+"""The beginning of the sentence that the model reads about a denied call, and what decides the
+denial; the first match counts. Journals contain these sentences: if one changes, the old one stays
+here as well.
 """
 CHANCE: Final = "BOT_CHANCE, GROUPS_FILE"
 CALLED_BY: Final = f"BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, {CHANCE}"
-"""What would have woken the bot, where nobody mentioned or quoted it."""
+"""What would have woken the bot without a mention or a quote."""
 
 
 class Worded(Struct, frozen=True):
-    """In which words it is told, and what decides it: settings and commands, or NO_SETTING."""
+    """The words for a reason or an ending, and the settings and commands that decide it, or
+    NO_SETTING.
+    """
 
     words: Phrase
     decides: str | Phrase
@@ -94,7 +96,8 @@ SILENCES: Final[Mapping[str, Worded]] = {
         Phrase("对方是机器人", "the sender is a robot"),
         Phrase(
             "BOT_ROBOTS 里写了，QQ 说它是，或者是我自己的账号（后两种没有设置能改）",
-            "BOT_ROBOTS, or QQ says so, or it is an account of mine (no setting undoes those)",
+            "BOT_ROBOTS, or QQ says so, or it is one of my own accounts (no setting changes"
+            " the last two)",
         ),
     ),
     Silence.MUTED: Worded(
@@ -102,23 +105,23 @@ SILENCES: Final[Mapping[str, Worded]] = {
         Phrase("QQ 群管理员的禁言，没有设置决定它", "the group's admins in QQ, no setting"),
     ),
     Silence.CLOSED: Worded(
-        Phrase("QQ 不收我发到这里的消息", "QQ takes no message of mine here"),
+        Phrase("QQ 不收我发到这里的消息", "QQ accepts no message from me here"),
         Phrase(
             "QQ 说的（不在群里、不是好友，或者对方不收），没有设置决定它",
-            "QQ says so (not in the group, no friend, or the person wants none), no setting",
+            "QQ says so (not in the group, not a friend, or messages are refused), no setting",
         ),
     ),
     Silence.LOOP: Worded(
         Phrase(
             "和对方互相回复太多次，先停十分钟",
-            "we answered each other too often: ten minutes of rest",
+            "we answered each other too often: a pause of ten minutes",
         ),
         "BOT_LOOP",
     ),
     Silence.WORDS: Worded(Phrase("用了词表里的词", "its words are on a list"), "WORDS_FILE"),
     Silence.SILENCED: Worded(Phrase("被 /禁声 了", "silenced by /mute"), "/mute, /unmute"),
     Silence.HELD: Worded(
-        Phrase("主人还没让我在这里说话", "no owner lets me speak here"),
+        Phrase("主人还没让我在这里说话", "no owner has let me speak here yet"),
         "BOT_NEW_GROUP, /live, /shadow, /off",
     ),
     Silence.QUIET: Worded(
@@ -133,14 +136,14 @@ SILENCES: Final[Mapping[str, Worded]] = {
     Silence.UNREAD: Worded(Phrase("还没看到就被叫停了", "stopped before I read it"), "/stop"),
     Silence.STOPPED: Worded(Phrase("还没轮到就被叫停了", "stopped before its turn"), "/stop"),
     Silence.NOT_HIS: Worded(
-        Phrase("叫停的人没有权限停下它", "whoever said stop may not stop that"), "BOT_OWNERS"
+        Phrase("叫停的人没有权限停下它", "the person who said stop may not stop that"), "BOT_OWNERS"
     ),
     Silence.FULL: Worded(Phrase("排队的问题太多了", "too many questions were waiting"), "BOT_LANE"),
     Silence.USER: Worded(Phrase("问得太快了", "its sender asks too often"), "BOT_USER_RATE"),
     Silence.GROUP: Worded(
         Phrase("这会儿群里问得太多", "too many questions of that group"), "BOT_GROUP_RATE"
     ),
-    Silence.DAY: Worded(Phrase("今天的额度用完了", "nothing is left for today"), DAY),
+    Silence.DAY: Worded(Phrase("今天的额度用完了", "today's budget is used up"), DAY),
 }
 STOPS: Final[Mapping[Stop, Worded]] = {
     Stop.ANSWERED: Worded(Phrase("回答了", "answered"), NO_SETTING),
@@ -148,12 +151,12 @@ STOPS: Final[Mapping[Stop, Worded]] = {
         Phrase("选择不说话", "chose to stay silent"),
         Phrase(
             "人设（BOT_PERSONA）和模型；TOOLS_DENY=stay_silent 不让它这样选",
-            "the persona (BOT_PERSONA) and the model; TOOLS_DENY=stay_silent takes the choice away",
+            "the persona (BOT_PERSONA) and the model; TOOLS_DENY=stay_silent removes the choice",
         ),
     ),
     Stop.STOPPED: Worded(  # of what its kind does not say, as older journals have it of all
         Phrase("被叫停", "was stopped"),
-        Phrase("/stop，或者它的问题没有了", "/stop, or its question went"),
+        Phrase("/stop，或者它的问题没有了", "/stop, or its question was recalled"),
     ),
     Stop.DENIED: Worded(
         Phrase("没有得到允许", "was not allowed"), f"TOOLS_DENY, TOOLS_APPROVE, {AUDIENCES}"
@@ -168,9 +171,10 @@ UNDELIVERED: Final[Mapping[str, Phrase]] = {
     Undelivered.NOT_DELIVERED: Phrase("没有送到", "not delivered"),
     Undelivered.UNCONFIRMED: Phrase("没有得到 QQ 的确认", "not confirmed by QQ"),
 }
-"""The ends of turns whose answers did not arrive, or perhaps; no setting decides those."""
-GOES_ON: Final = Phrase("还在进行", "goes on")
-WAITS: Final = Phrase("在等主人答复", "waits for an owner's word")
+"""The endings of turns whose answers did not arrive, or perhaps did not; no setting decides those.
+"""
+GOES_ON: Final = Phrase("还在进行", "is running")
+WAITS: Final = Phrase("在等主人答复", "waits for an owner")
 FALLBACKS: Final = "LLM_FALLBACKS"
 FAILURES: Final[Mapping[str, str | Phrase]] = {
     "model": "LLM_MODEL, LLM_FALLBACKS",
@@ -198,22 +202,22 @@ FAILURES: Final[Mapping[str, str | Phrase]] = {
 """What decides a failure, by its kind."""
 NO_OTHER: Final = Phrase(
     "没有设置决定它；设了 LLM_FALLBACKS，就会换一个模型再问",
-    "no setting; with LLM_FALLBACKS another model would be asked",
+    "no setting; with LLM_FALLBACKS, another model would be asked",
 )
-"""What decides a failure for which another model would do, where there is none."""
+"""What decides a failure that another model could have avoided, if there is no other model."""
 BREAKS: Final[Mapping[str, str | Phrase]] = {
     "hook": Phrase("程序自己的钩子，没有设置决定它", "a hook of the program, no setting"),
     "given_up": Phrase(
         "没有设置决定它：问题或读到的话被撤回或忘掉了，另起一轮来答，或者重启后没有再问",
-        "no setting: its question or words it read were recalled or forgotten, "
-        "another turn is for it, or it was not asked again after a restart",
+        "no setting: its question or a message it read was recalled or erased, another turn"
+        " answers it, or it was not asked again after a restart",
     ),
 }
-"""What stopped a run, by its kind, where nobody said /stop."""
+"""What stopped a run other than /stop, by its kind."""
 CATALOGUE.register(__name__, globals())
 
 OPEN: Final = frozenset({"day_spent"})
-"""Kinds that everybody may be told; the others are failures of services."""
+"""Kinds that everyone may see; the others are failures of services."""
 
 REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
 
@@ -229,7 +233,7 @@ def deciding(reason: str) -> Bilingual:
 
 
 def end_of(stop: str) -> Bilingual:
-    """What became of a run (an `Ending`)."""
+    """How a run ended (an `Ending`)."""
     if stop in UNDELIVERED:
         return UNDELIVERED[stop].fill()
     if stop in {*Unfinished}:
@@ -240,9 +244,9 @@ def end_of(stop: str) -> Bilingual:
 def deciding_end(
     stop: str, error: str = "", *, is_owner: bool = True, has_fallbacks: bool = True
 ) -> Bilingual | None:
-    """What decides that a run ended like this, with this error; None where it was answered or goes
-    on, and of a failure whose kind nobody knows, or only an owner may. LLM_FALLBACKS decides
-    nothing unless it is set.
+    """What decides that a run ended like this, with this error. None if it was answered or is
+    running, or if the kind of failure is unknown or for owners only. LLM_FALLBACKS decides nothing
+    unless it is set.
     """
     if stop not in STOPS or stop == Stop.ANSWERED:
         return None
@@ -259,8 +263,8 @@ def deciding_end(
 
 
 def deciding_denial(name: str, denied: str) -> Bilingual | None:
-    """What decides that a call of this tool was denied in these words; None where that is who asks,
-    what was asked before, what it was called with, or what could not be done just then.
+    """What decides that a call of this tool was denied in these words. None if that was the asker,
+    an earlier call, the arguments, or a temporary failure.
     """
     words = denied.removeprefix(ERROR)
     for begins, decides in DENIED_BY:

@@ -1,4 +1,4 @@
-"""`/reset`: the conversation begins anew."""
+"""`/reset`: starts the conversation over."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from frostagent.types.traits import Audience
 
 DONE = Phrase(
     "好，从这里重新开始；之前说的我不再带上。",
-    "Fine, we begin anew here; I carry nothing on from before.",
+    "OK, we start over here; I carry nothing over from before.",
 )
 CATALOGUE.register(__name__, globals())
 
 
 def reset_command(store: Store, history: History) -> Command:
-    """For a group's admins, and for everybody in private with the bot."""
+    """For a group's admins, and for everyone in private."""
 
     @command(
         "reset",
         "重来",
-        about=("重新开始，不再带上之前的对话", "begin anew, without what was said before"),
+        about=("重新开始，不再带上之前的对话", "start over, without what was said before"),
         audience=Audience.GROUP_ADMIN,
     )
     async def reset(asked: Asked) -> str:

@@ -1,4 +1,4 @@
-"""The current status: what waits for an owner's decision, and the free disk space."""
+"""The current status: pending decisions of owners, and the free disk space."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StatusReader:
         return Standing(self._count_pending(), await self._free_space())
 
     async def everywhere(self) -> Standing:
-        """The status of all bots; the disk is that of this one."""
+        """The status of all bots, with this bot's disk."""
         own = BotStatus(self._number, State(), waits=self._count_pending())
         found = await self._others.add_statuses(own)
         return Standing(found.waits, await self._free_space(), absent=found.state.absent)

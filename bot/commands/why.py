@@ -20,33 +20,34 @@ from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
 from frostagent.types.runs import Asker
 
 WAITS = Phrase(
-    "还没轮到，已经等了 {seconds:.0f} 秒", "its turn has not come, it waits for {seconds:.0f} s"
+    "还没轮到，已经等了 {seconds:.0f} 秒", "not its turn yet, waiting for {seconds:.0f} s"
 )
 ASKS = Phrase(
-    "在等主人答复，最多再等 {seconds:.0f} 秒", "waits for an owner's word, {seconds:.0f} s at most"
+    "在等主人答复，最多再等 {seconds:.0f} 秒", "waits for an owner, {seconds:.0f} s at most"
 )
 UNSAID = Phrase(
     "最后的话没有发：前面已经说过，或者用了词表里的词",
-    "its last words were not sent: said before, or on a list",
+    "its last sentences were not sent: said before, or on a list",
 )
 LOSS = Phrase("没发出去：{reason}", "not sent: {reason}")
 UNKNOWN = Phrase(
     "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
     "BOT_ROBOTS），或者已经清掉了。",
-    "I have no record of that message: the answer to a command, said before I came, or by "
-    "somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since.",
+    "I have no record of that message: it answered a command, is from before I joined, is"
+    " from a sender I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or has been"
+    " cleared.",
 )
 NO_TURN = Phrase(
     "这里我还没答过什么。引用一条消息再问，就说它为什么没有回答。",
-    "I have answered nothing here yet. Quote a message to hear why it was not answered.",
+    "I have answered nothing here yet. Quote a message to see why it was not answered.",
 )
 OVERHEARD = Phrase(
     "没有回答：没有人叫我（没有 @、引用我、叫我的名字，也没用前缀）",
-    "not answered: nobody called me (no mention, no quote of mine, not my name, no prefix)",
+    "not answered: I was not called (no mention, no quote of me, no name, no prefix)",
 )
 GONE = Phrase(
     "没有交给模型：是命令、对申请的答复，或者已经撤回",
-    "not for a model: a command, a word on a request, or recalled since",
+    "not for a model: a command, a reply to a request, or recalled since",
 )
 TOOLS = Phrase("工具", "tools")
 TOKENS = Phrase("token", "tokens")
@@ -58,7 +59,7 @@ RUN = Phrase("编号", "run")
 AN_OWNER = Phrase("主人", "an owner")
 CHANGED = Phrase("D{number}：{by} 改了再发的", "D{number}: changed and published by {by}")
 PUBLISHED = Phrase("D{number}：{by} 发的", "D{number}: published by {by}")
-NOT_RECORDED = Phrase("没有记下为什么被唤醒", "what woke me was not written down")
+NOT_RECORDED = Phrase("没有记下为什么被唤醒", "what woke me was not recorded")
 WEAK = Phrase("（不确定是在叫我）", " (perhaps not meant for me)")
 WOKEN = Phrase("唤醒：{reason}{weak}", "woken: {reason}{weak}")
 NOT_ANSWERED = Phrase("没有回答：{reason}", "not answered: {reason}")
@@ -74,9 +75,11 @@ SHOWN = 5  # calls of one answer
 
 
 def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command:
-    """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
+    """About the quoted answer or question; without a quote, about the last answer here."""
 
-    @command("why", "为什么", about=("刚才为什么这么答，或没答", "how the last answer came about"))
+    @command(
+        "why", "为什么", about=("刚才为什么这么答，或没答", "why I answered like that, or did not")
+    )
     async def why(asked: Asked) -> str:
         story = await books.story(asked.where, asked.quoted)
         if story is None:
@@ -89,14 +92,14 @@ def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command
 
 
 class Explanations:
-    """Fits `WakeExplainer`: the same words, for whoever looks in another place."""
+    """Fits `WakeExplainer`: the same words for the console."""
 
     def __init__(self, now: Callable[[], float], *, has_fallbacks: bool = True) -> None:
         self._now = now
         self._has_fallbacks = has_fallbacks
 
     def story(self, story: Story, *, chinese: bool) -> list[str]:
-        """As an owner reads it."""
+        """The story for an owner."""
         return explain_turn(self._asked(chinese=chinese), story, has_fallbacks=self._has_fallbacks)
 
     def reason(self, reason: str, *, chinese: bool) -> str:
@@ -119,7 +122,7 @@ class Explanations:
 
 
 def explain_turn(asked: Asked, story: Story, *, has_fallbacks: bool = True) -> list[str]:
-    """The story in a few lines; failures of services only to owners. `has_fallbacks` says whether
+    """The story in a few lines; failures of services only for owners. `has_fallbacks`:
     LLM_FALLBACKS is set.
     """
     lines = _verdict(asked, story)
@@ -195,7 +198,7 @@ def _verdict(asked: Asked, story: Story) -> list[str]:
 
 
 def _of_end(asked: Asked, story: Story, *, has_fallbacks: bool) -> list[str]:
-    """What decides how the run ended, where that is not told already."""
+    """What decides how the run ended, unless another line already says so."""
     if story.wakes is False:
         return []
     decided = deciding_end(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from bot.budget.limits import AS_USUAL, LimitOverride
 from bot.memory.personas import Cast, House, Persona, Personas
 from bot.quiet.rule import read_change
+from bot.runtime import reloading
 from bot.runtime.reloading import Reload
 from config.persona_files import PersonaFile, by_group, read_personas
 from config.settings import Settings, read_persona
@@ -51,7 +52,7 @@ class PersonaFiles:
         )
 
     def reloads(self, personas: Personas) -> dict[str, Reload]:
-        """Return a reload function for each file or folder that is set."""
+        """For each file or folder that is set, a function that reads it again."""
         kept, _ = read_personas(self.settings.personas_dir)
 
         def usual() -> tuple[Problem, ...]:
@@ -77,9 +78,9 @@ class PersonaFiles:
             return problems
 
         every = {
-            "the persona": (self.settings.bot_persona, usual),
-            "the folder of personas": (self.settings.personas_dir, others),
-            "the file of groups": (self.settings.groups_file, groups),
+            reloading.PERSONA.fill(): (self.settings.bot_persona, usual),
+            reloading.PERSONAS.fill(): (self.settings.personas_dir, others),
+            reloading.GROUPS.fill(): (self.settings.groups_file, groups),
         }
         return {name: reload for name, (file, reload) in every.items() if file is not None}
 

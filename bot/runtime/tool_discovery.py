@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from bot.core.command import Command
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.cancellation import BROKEN, isolate
 from frostagent.types.errors import Problem
 from frostagent.types.tools import Tool
@@ -33,8 +34,34 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 VARIABLE = "TOOLS_DIR"
-MEND = "Correct the file; its tools are left out until then"
-RENAME = "Rename it: letters, digits and underscores"
+MEND = Phrase(
+    "改正这个文件，在那之前不用它的工具", "Correct the file; its tools are left out until then"
+)
+RENAME = Phrase("改名：字母、数字和下划线", "Rename it: letters, digits and underscores")
+SECOND = Phrase(
+    "里面又有一个工具 {tool}，{place} 里已经有了",
+    "has a second tool {tool}, besides that of {place}",
+)
+RENAME_TOOL = Phrase(
+    "改个名字；要代替那一个就声明 replace=True",
+    "Rename it, or declare replace=True if it should replace the other",
+)
+UNREADABLE_FOLDER = Phrase("{folder} 读不了（{why}）", "{folder} cannot be read ({why})")
+NAME_A_FOLDER = Phrase("写一个机器人能读的目录", "Name a folder that the bot may read")
+HAS_DOT = Phrase("名字里有点，不能当模块", "has a dot in its name, so it cannot be a module")
+UNREADABLE = Phrase("读不了（{why}）", "cannot be read ({why})")
+WRITABLE = Phrase(
+    "{path} 谁都能写：能写的人决定机器人执行什么",
+    "{path} can be written by everyone, who then decide what the bot runs",
+)
+CHMOD = Phrase("对它执行 chmod o-w", "chmod o-w it")
+EMPTY = Phrase("里面没有工具，也没有命令", "has no tool and no command")
+DECORATE = Phrase(
+    "给函数加上 @tool 或 @command；只给别的文件用的，名字以 _ 开头",
+    "Put @tool or @command on its function; name helper files with a leading _",
+)
+UNUSABLE = Phrase("不能用（{why}）", "cannot be used ({why})")
+CATALOGUE.register(__name__, globals())
 PACKAGE = "tools_dir_"
 
 
@@ -79,10 +106,8 @@ def discover(*sources: ToolSource) -> Discovered:
             if known is None or tool.replaces:
                 tools[tool.name] = tool, place
             elif known is not tool:
-                mend = "Rename it, or declare replace=True if it is to stand in for the other"
-                problems.append(
-                    Problem(place, f"has a second tool {tool.name}, besides that of {where}", mend)
-                )
+                what = SECOND.fill(tool=tool.name, place=where)
+                problems.append(Problem(place, what, RENAME_TOOL.fill()))
     in_order = tuple(tools[name][0] for name in sorted(tools))
     return Discovered(in_order, tuple(problems), tuple(commands))
 
@@ -126,17 +151,13 @@ class ToolFolder:
                 path for path in self.folder.iterdir() if path.suffix == ".py" or path.is_dir()
             )
         except OSError as error:
-            mend = "Name a folder that the bot may read"
-            return FoundTools(
-                (), (Problem(VARIABLE, f"{self.folder} cannot be read ({error.strerror})", mend),)
-            )
+            what = UNREADABLE_FOLDER.fill(folder=self.folder, why=error.strerror)
+            return FoundTools((), (Problem(VARIABLE, what, NAME_A_FOLDER.fill()),))
         doubtful = [
             problem for path in (self.folder, *inside) if (problem := _doubt(path)) is not None
         ]
         doubtful += [
-            Problem(str(path), "has a dot in its name, so it is no module", RENAME)
-            for path in inside
-            if _is_dotted(path)
+            Problem(str(path), HAS_DOT.fill(), RENAME.fill()) for path in inside if _is_dotted(path)
         ]
         self._enter()
         found = _look_into(
@@ -163,13 +184,13 @@ def _doubt(path: Path) -> Problem | None:
         return (
             None
             if path.name.startswith(".")
-            else Problem(str(path), f"cannot be read ({error.strerror})", MEND)
+            else Problem(str(path), UNREADABLE.fill(why=error.strerror), MEND.fill())
         )
     if mode & stat.S_IWOTH:
         return Problem(
             VARIABLE,
-            f"{path} can be written by everybody: they decide what the bot runs",
-            "chmod o-w it",
+            WRITABLE.fill(path=path),
+            CHMOD.fill(),
         )
     return None
 
@@ -226,8 +247,7 @@ def _look_into(package: str, folders: list[str], *, label: str, empty: bool = Fa
         tools |= {id(tool): (tool, place) for tool in found if id(tool) not in tools}
         commands |= {id(one): one for one in typed}
         if empty and not found and not typed:
-            mend = "Put @tool or @command on its function; what only others use begins with _"
-            problems.append(Problem(place, "has no tool and no command", mend))
+            problems.append(Problem(place, EMPTY.fill(), DECORATE.fill()))
     return FoundTools(tuple(tools.values()), tuple(problems), tuple(commands.values()))
 
 
@@ -250,6 +270,5 @@ def _broken(error: BaseException, place: str, folders: list[str], label: str) ->
         for folder in folders:
             if Path(file).is_relative_to(folder):
                 place = f"{label}/{Path(file).relative_to(folder)}:{line}"
-    return Problem(
-        place, f"cannot be used ({type(error).__name__}{f': {what}' if what else ''})", MEND
-    )
+    why = f"{type(error).__name__}{f': {what}' if what else ''}"
+    return Problem(place, UNUSABLE.fill(why=why), MEND.fill())

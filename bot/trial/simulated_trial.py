@@ -28,6 +28,7 @@ from bot.build import App
 from bot.core.console_views import ConsoleQueries
 from bot.core.conversation import Conversation
 from bot.core.events import Identity
+from bot.core.language import Phrase
 from bot.core.query_results import UsageSum
 from bot.core.trial_group import BOT, Source, TrialLimits, TrialLine, TrialOptions
 from bot.memory.newest import Newest
@@ -42,7 +43,10 @@ FOUND_WITHIN: Final = 30.0
 MAX_LINES: Final = 200
 MAX_PICTURE: Final = 8 * 2**20  # bytes
 MAX_PICTURES: Final = 16 * 2**20  # bytes of all pictures together
-MISSED: Final = "Nobody heard that: the bot is not connected, or its account is offline."
+MISSED: Final = Phrase(
+    "机器人没有收到：没有连上，或者账号离线。",
+    "The bot did not hear that: it is not connected, or its account is offline.",
+).fill()
 FAULTS: Final = ("timeout", "lost", "muted", "slow 3", "offline", "online", "mute", "lift", "off")
 LONGEST_NAME: Final = 40  # characters
 MOST_GUESTS: Final = 8

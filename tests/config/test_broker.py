@@ -34,7 +34,7 @@ def test_without_a_broker_there_is_one_process() -> None:
 @each_case("url", ["http://queue/", "queue", "amqp://", "amqp://[", "amqp:queue"])
 def test_what_is_no_rabbitmq_is_refused_and_not_shown(url: str) -> None:
     told = problems(**MODEL, **SOCKETS, **STORE, BROKER_URL=url)
-    assert told == {"BROKER_URL": "is not the url of a RabbitMQ. Write it as amqp://user:password@host/"}
+    assert told == {"BROKER_URL": "is not the URL of a RabbitMQ. Write it as amqp://user:password@host/"}
 
 
 @each_case("url", ["amqp://queue", "amqps://a:b@queue:5671/house?heartbeat=3"])

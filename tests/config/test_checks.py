@@ -22,9 +22,9 @@ from tests.config.reading import GOOD, load, problems
         ("LLM_API_KEY", "sk-xxxx", "still has the text of an example"),
         ("LLM_API_KEY", "sk-your-key-here", "still has the text of an example"),
         ("LLM_API_KEY", "<key>", "still has the text of an example"),
-        ("LLM_API_KEY", "Bearer sk-abc", "Copy it once more, without “Bearer”"),
+        ("LLM_API_KEY", "Bearer sk-abc", "Copy it again, without “Bearer”"),
         ("LLM_MODEL", "your-model", "still has the text of an example"),
-        ("ONEBOT_MODE", "forwrad", "“forwrad” is none of its choices. Write one of: reverse, forward"),
+        ("ONEBOT_MODE", "forwrad", "“forwrad” is not one of the choices. Write one of: reverse, forward"),
         ("ONEBOT_HOST", "0.0.0.0:6199", "is not an address to listen on"),
         ("ONEBOT_PORT", "65536", "65536 is out of range. Write a number from 0 to 65535"),
         ("ONEBOT_PORT", "tcp://10.0.0.7:6199", "enableServiceLinks"),
@@ -33,13 +33,13 @@ from tests.config.reading import GOOD, load, problems
         ("ONEBOT_ACCESS_TOKEN", "芝麻开门", "a character that is not ASCII"),
         ("ONEBOT_ACCESS_TOKEN", "10001:s3same,10001:sesam3", "has two tokens for account 10001"),
         ("BOT_OWNERS", "10001;me", "“me” is not a QQ number"),
-        ("BOT_OWNERS", "10001:quite", "“10001:quite” is not an owner. Write the numbers, as 10001,10002:quiet"),
+        ("BOT_OWNERS", "10001:quite", "“10001:quite” is not an owner. Write the numbers, e.g. 10001,10002:quiet"),
         ("BOT_GROUPS", "-1", "is not a QQ number"),
         ("BOT_USERS", "[1", "is not good JSON"),
         ("BOT_NAME", "“霜降", "has a “ at one end only"),
         ("LLM_API_KEY", "sk-sesame”", "has a ” at one end only"),
         ("BOT_BLOCK", "1.5", "is not a QQ number"),
-        ("BOT_ALIASES", '["a", null]', "neither a text nor a number"),
+        ("BOT_ALIASES", '["a", null]', "neither text nor a number"),
         ("BOT_DAY_COST_ALL", "much", "Write a number from 0 to 1000000, as 0.5"),
         ("BOT_MAX_STEPS", "0", "Write a number from 1 to 64"),
         ("BOT_MAX_STEPS", "65", "Write a number from 1 to 64"),
@@ -50,13 +50,13 @@ from tests.config.reading import GOOD, load, problems
         ("SUBAGENTS_FILE", "no/such/agents.toml", "no/such/agents.toml cannot be read (No such file or directory)"),
         ("TOOLS_DIR", __file__, "cannot be read as a folder"),
         ("LOG_RUNS", str(Path(__file__).parent), "is a folder"),
-        ("LLM_API_KEY", "sk-a, Bearer sk-b", "Copy it once more, without “Bearer”"),
+        ("LLM_API_KEY", "sk-a, Bearer sk-b", "Copy it again, without “Bearer”"),
         ("LLM_FALLBACKS", "https://b.test/v1", "is not good JSON"),
         ("LLM_FALLBACKS", '[{"base_url": "https://b.test/v1", "api_key": "sk-b"}]', "entry 1 has no model"),
         (
             "LLM_FALLBACKS",
             '[{"base_url": "https://b.test", "model": "b", "dialect": "klingon"}]',
-            "has a dialect there is not",
+            "has an unknown dialect",
         ),
         (
             "LLM_FALLBACKS",
@@ -72,7 +72,7 @@ from tests.config.reading import GOOD, load, problems
         ("TOOLS_CONTACT", "主人", "a character that is not ASCII"),
         ("BOT_PERSONA", "no/such/file.md", "no/such/file.md cannot be read (No such file or directory)"),
         ("CODER_BASE_URL", "coder", "does not begin with"),
-        ("CODER_API_KEY", "你的密钥", "Copy it once more"),
+        ("CODER_API_KEY", "你的密钥", "Copy it again"),
         ("TOOLS_MAX_CALLS", "0", "1"),
         ("TOOLS_MIRRORS", "a=b", "is not good JSON"),
         ("MEDIA_SEND", "url", "Write one of: base64, file"),
@@ -111,7 +111,7 @@ def test_a_host_of_qweather_that_is_not_used_is_told() -> None:
 @each_case("host", ["0.0.0.0", "::", "192.168.1.5", "bot"])
 def test_a_server_others_can_reach_needs_a_token_and_says_how_to_make_one(host: str) -> None:
     [problem] = problems({"ONEBOT_ACCESS_TOKEN": "", "ONEBOT_HOST": host})
-    assert problem.startswith("ONEBOT_ACCESS_TOKEN: is not set, but others than this machine can reach")
+    assert problem.startswith("ONEBOT_ACCESS_TOKEN: is not set, but other machines can reach")
     assert "openssl rand -hex 16" in problem
 
 
@@ -239,11 +239,11 @@ def test_in_a_container_who_reaches_the_web_server_is_said_outside(
 @pytest.mark.parametrize(
     ("place", "mode", "who"),
     [
-        (".", 0o777, "everybody"),
-        (".", 0o1777, "everybody"),
+        (".", 0o777, "everyone"),
+        (".", 0o1777, "everyone"),
         pytest.param(".", 0o775, "the group 4711", marks=pytest.mark.system),
-        ("tool.py", 0o646, "everybody"),
-        ("deep/part.py", 0o666, "everybody"),
+        ("tool.py", 0o646, "everyone"),
+        ("deep/part.py", 0o666, "everyone"),
     ],
 )
 def test_a_folder_of_tools_that_others_can_write_is_refused(tmp_path: Path, place: str, mode: int, who: str) -> None:
@@ -261,7 +261,9 @@ def test_a_folder_of_tools_that_others_can_write_is_refused(tmp_path: Path, plac
         os.chown(folder, -1, 4711)
     (folder / place).chmod(mode)
     (said,) = problems({"TOOLS_DIR": str(folder)})
-    assert f"TOOLS_DIR: {folder / place} can be written by {who}, and whoever can write there is the bot" in said
+    assert (
+        f"TOOLS_DIR: {folder / place} can be written by {who}, and anyone who can write there controls the bot" in said
+    )
 
 
 def test_a_folder_of_tools_that_is_mounted_read_only_may_be_anybodys(
@@ -271,7 +273,7 @@ def test_a_folder_of_tools_that_is_mounted_read_only_may_be_anybodys(
     folder.mkdir()
     folder.chmod(0o777)
     (said,) = problems({"TOOLS_DIR": str(folder)})
-    assert "can be written by everybody" in said
+    assert "can be written by everyone" in said
     here = os.statvfs(folder)
     read_only = os.statvfs_result((*here[:8], here.f_flag | os.ST_RDONLY, *here[9:]))
     monkeypatch.setattr(os, "statvfs", lambda _path: read_only)

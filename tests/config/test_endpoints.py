@@ -85,7 +85,7 @@ def test_fallbacks_are_a_list_of_models() -> None:
         (MODEL, "is not a JSON list"),
         ([MODEL, "sk-b"], "entry 2 is not a JSON object"),
         ([MODEL | {"modle": "b"}], "Did you mean model?"),
-        ([MODEL | {"zzz": "b"}], "which is no such name"),
+        ([MODEL | {"zzz": "b"}], "which is not a known name"),
         ([MODEL | {"model": 1}], "entry 1: model is not a text"),
         ([MODEL | {"model": ""}], "entry 1 has no model"),
         ([MODEL | {"base_url": ""}], "entry 1 has no base_url"),

@@ -55,16 +55,16 @@ def test_a_row_says_what_is_otherwise_in_a_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[group]]\nnumber = '4242'", ["groups.toml row 1: number: Input should be a valid integer"]),
+        ("[[group]]\nnumber = '4242'", ["groups.toml row 1: number: must be a whole number"]),
         (
             "[[group]]\nnumber = 1\nchance = 2.0\nlimit = 3",
             [
-                "groups.toml row 1: chance: Input should be less than or equal to 1",
-                "groups.toml row 1: limit: Extra inputs are not permitted",
+                "groups.toml row 1: chance: must be at most 1",
+                "groups.toml row 1: limit: is not a known field",
             ],
         ),
-        ("[group]\nnumber = 1", ["groups.toml has a [group]: each stands under [[group]]"]),
-        ("[[groups]]\nnumber = 1", ["groups.toml has groups, which is no [[group]]"]),
+        ("[group]\nnumber = 1", ["groups.toml has [group]: write each row under [[group]]"]),
+        ("[[groups]]\nnumber = 1", ["groups.toml has groups, but may only have [[group]]"]),
         ("[[group]]\nnumber = 1\npersona = 'owl'", ["groups.toml row 1: persona: there are only fox.zh, tutor.zh"]),
     ],
 )

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from config.loading import is_configured, load_settings
+from bot.core.language import Language, text_in
+from config.loading import is_configured, load_settings, terminal_language
 from config.secrets import secrets_of
 from config.settings import Settings, read_persona
 from frostagent.types.errors import ConfigError
+from tests.cases import each_case
 from tests.config.reading import GOOD, TOKEN, load, problems
 
 
@@ -147,3 +149,35 @@ def test_a_name_in_the_file_that_looks_like_one_of_ours_is_refused(tmp_path: Pat
 def test_a_prompt_may_begin_or_end_with_any_quote() -> None:
     settings, _ = load({**GOOD, "SYSTEM_PROMPT": "“霜降，你好"})
     assert settings.system_prompt == "“霜降，你好"
+
+
+@each_case(
+    ("environ", "file", "language"),
+    [
+        ({}, "", Language.ENGLISH),
+        ({"LANG": "zh_CN.UTF-8"}, "", Language.CHINESE),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C.UTF-8"}, "", Language.ENGLISH),
+        ({"LANG": "C.UTF-8", "LC_MESSAGES": "zh_TW.UTF-8"}, "", Language.CHINESE),
+        ({"LANG": "zh_CN.UTF-8", "BOT_LANGUAGE": "en"}, "", Language.ENGLISH),
+        ({"LANG": "en_GB.UTF-8", "BOT_LANGUAGE": "ZH"}, "", Language.CHINESE),
+        ({"LANG": "en_GB.UTF-8"}, "BOT_LANGUAGE=zh\n", Language.CHINESE),
+        ({"BOT_LANGUAGE": "en"}, "BOT_LANGUAGE=zh\n", Language.ENGLISH),
+        ({"LANG": "zh_CN.UTF-8", "BOT_LANGUAGE": "fr"}, "", Language.CHINESE),
+        ({"LANG": "de_DE.UTF-8", "BOT_LANGUAGE": "zh_CN"}, "", Language.ENGLISH),
+    ],
+)
+def test_bot_language_decides_what_commands_speak_and_else_the_system(
+    tmp_path: Path, environ: dict[str, str], file: str, language: Language
+) -> None:
+    env = tmp_path / ".env"
+    env.write_text(file, "utf-8")
+    assert terminal_language(environ=environ, env_file=env) is language
+
+
+def test_a_language_that_there_is_not_is_an_error_that_names_those_there_are() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(environ=GOOD | {"BOT_LANGUAGE": "fr"}, env_file=None)
+    (problem,) = caught.value.problems
+    assert problem.name == "BOT_LANGUAGE"
+    assert text_in(Language.ENGLISH, problem.mend).endswith("zh, en")
+    assert text_in(Language.CHINESE, problem.mend).endswith("zh, en")

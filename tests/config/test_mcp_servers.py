@@ -54,7 +54,7 @@ def test_the_usual_json_is_read_with_what_we_add(tmp_path: Path) -> None:
         ({"a": {"command": "x", "headers": {"b": "c"}}}, "a: headers go with a url"),
         ({"a": {"url": "http://b", "env": {"b": "c"}}}, "a: args, env and cwd go with a command"),
         ({"a": {"url": "ftp://b"}}, "a: url: must begin with http:// or https://"),
-        ({"a": {"type": "sse", "url": "http://b"}}, "a: type: sse is no longer spoken"),
+        ({"a": {"type": "sse", "url": "http://b"}}, "a: type: sse is no longer supported"),
         ({"a": {"command": "x", "trust": "yes"}}, "a: trust: "),
         ({"a": {"command": "x", "groups": [0]}}, "a: groups.0: must be the number of a group"),
         ({"a": {"command": "x", "timeout": 0}}, "a: timeout: "),

@@ -44,16 +44,18 @@ def test_each_machine_can_have_the_same_line(monkeypatch: pytest.MonkeyPatch) ->
         ("http://bot:8080/media?x=1", "has a ?, a # or an @ in it"),
         ("http://bot:8080/media#x", "has a ?, a # or an @ in it"),
         ("http://me:secret@bot:8080/media", "has a name or password before the host"),
-        ("http://bot:99999/media", "has an address or port that cannot be"),
-        ("http://bot:8080/a%2Fb/media", "has a path that no address of ours can begin with"),
-        ("http://{host}:8080/media", "has a name that no host can have"),
+        ("http://bot:99999/media", "has an impossible address or port"),
+        ("http://bot:8080/a%2Fb/media", "has a path that cannot begin our addresses"),
+        ("http://{host}:8080/media", "has an impossible host name"),
         ("fetch", "does not begin with"),
     ],
 )
 def test_any_other_is_one_problem_that_says_how_to_write_it(typed: str, said: str) -> None:
     [problem] = problems({"MEDIA_URL": typed})
     assert problem.startswith(f"MEDIA_URL: {said}")
-    assert problem.endswith("Write it as http://bot:8080/media: how OneBot servers reach /media of WEB_PORT")
+    assert problem.endswith(
+        "Write it as http://bot:8080/media: the address at which OneBot servers reach /media of WEB_PORT"
+    )
     assert "secret" not in problem
 
 

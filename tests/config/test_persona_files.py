@@ -67,12 +67,12 @@ def test_a_file_without_front_matter_is_a_prompt(tmp_path: Path) -> None:
         ("x" * (MAX_PROMPT + 1), [f"line 1: the prompt has more than {MAX_PROMPT} characters"]),
         (
             "+++\nname = 'x'\ntemperature = 3.0\n+++\nhi",
-            ["line 3: temperature: Input should be less than or equal to 2"],
+            ["line 3: temperature: must be at most 2"],
         ),
-        ("+++\n\nnmae = 'x'\n+++\nhi", ["line 3: nmae: Extra inputs are not permitted"]),
+        ("+++\n\nnmae = 'x'\n+++\nhi", ["line 3: nmae: is not a known field"]),
         (
             "+++\n[[examples]]\nuser = 'a'\nbot = 'b'\n[[examples]]\nuser = 'a'\n+++\nhi",
-            ["line 5: examples.1.bot: Field required"],
+            ["line 5: examples.1.bot: is missing"],
         ),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     before = {"fox": read_persona_file(write(tmp_path, "fox", FOX))}
     personas, problems = read_personas(tmp_path / "gone", before=before)
     assert set(personas) >= {"default", "fox"}
-    assert [problem.what for problem in problems] == [f"{tmp_path / 'gone'} is no folder"]
+    assert [problem.what for problem in problems] == [f"{tmp_path / 'gone'} is not a folder"]
 
 
 def test_the_built_in_personas_are_whole_and_each_manner_speaks_both_languages() -> None:

@@ -43,9 +43,9 @@ def test_a_list_is_one_where_an_account_stands_before_a_token(typed: str, read: 
     [
         ("10001:abcdefgh,10001:ijklmnop", "has two tokens for account 10001"),
         ("10001:,10002:ijklmnop", "has no token for account 10001"),
-        ("10001:abcdefgh,ijklmnop,qrstuvwx", "has two tokens that belong to no account"),
-        ("10001:abcdefgh,10002:abcdefgh", "has one token twice"),
-        ("10001:abcdefgh,abcdefgh", "has one token twice"),
+        ("10001:abcdefgh,ijklmnop,qrstuvwx", "has two tokens without an account"),
+        ("10001:abcdefgh,10002:abcdefgh", "has the same token twice"),
+        ("10001:abcdefgh,abcdefgh", "has the same token twice"),
         ("10001:芝麻开门", "a character that is not ASCII"),
         ("abc def", "a space"),
         ("10001:change-me", "still has the text of an example"),

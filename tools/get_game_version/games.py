@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cachetools import LRUCache, TTLCache
 
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.types.errors import Problem
 from frostagent.types.ports import Clock
 from tools.get_game_version.names import (
@@ -29,6 +30,12 @@ from tools.get_game_version.releases import Release
 from tools.get_game_version.rows import MEND, SETTING, Game, Source, known_games, read_rows
 
 SUGGESTED = 3
+
+
+UNREADABLE = Phrase("{file} 读不了（{why}）", "{file} cannot be read ({why})")
+NOT_UTF8 = Phrase("{file} 不是 UTF-8 文本", "{file} is not UTF-8 text")
+NOT_TOML = Phrase("{file} 不是正确的 TOML：{why}", "{file} is not TOML: {why}")
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +200,11 @@ class Games:
         try:
             return read_rows(self._file.read_text("utf-8-sig"), file=self._file.name)
         except OSError as error:
-            what = f"{self._file} cannot be read ({error.strerror})"
+            what = UNREADABLE.fill(file=self._file, why=error.strerror)
         except UnicodeDecodeError:
-            what = f"{self._file} is not UTF-8 text"
+            what = NOT_UTF8.fill(file=self._file)
         except tomllib.TOMLDecodeError as error:
-            what = f"{self._file} is not TOML: {error}"
+            what = NOT_TOML.fill(file=self._file, why=error)
         return None, (Problem(SETTING, what, MEND),)
 
 

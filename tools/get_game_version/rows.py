@@ -12,13 +12,29 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, assert_never
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
+from bot.core.language import CATALOGUE, Phrase
 from frostagent.types.errors import Problem
 from tools.get_game_version.names import fold
 from tools.get_game_version.releases import pick
 from tools.get_game_version.versions import Form
 
 SETTING = "GAMES_FILE"
-MEND = "Correct it as docs/games.md says; until then it is left out"
+MEND = Phrase(
+    "按 docs/zh/games.md 改正，在那之前不用它",
+    "Correct it as docs/games.md says; until then it is left out",
+).fill()
+STRANGE = Phrase(
+    "{file} 里有 {name}，只能写 [[game]]", "{file} has {name}, but may only have [[game]]"
+)
+ONE_TABLE = Phrase(
+    "{file} 里写了 [game]：每一项都要写在 [[game]] 下面",
+    "{file} has [game]: write each row under [[game]]",
+)
+AT_ROW = Phrase("{file} 第 {row} 项{name}：{what}", "{file} row {row}{name}: {what}")
+EARLIER = Phrase("前面已经有同样的 key", "an earlier row has the same key")
+
+
+CATALOGUE.register(__name__, globals())
 
 
 def _check_path(path: str) -> str:
@@ -203,23 +219,26 @@ def read_rows(text: str, *, file: str) -> tuple[tuple[Game, ...], tuple[Problem,
     """The valid rows, and a problem for each other one. Raises tomllib.TOMLDecodeError."""
     data = tomllib.loads(text)
     rows = data.pop("game", [])
-    problems = [Problem(SETTING, f"{file} has {name}, which is no [[game]]", MEND) for name in data]
+    problems = [Problem(SETTING, STRANGE.fill(file=file, name=name), MEND) for name in data]
     if not isinstance(rows, list):
         return (), (
             *problems,
-            Problem(SETTING, f"{file} has a [game]: each stands under [[game]]", MEND),
+            Problem(SETTING, ONE_TABLE.fill(file=file), MEND),
         )
     games: dict[str, Game] = {}
     for number, row in enumerate(rows, 1):
         key = row.get("key") if isinstance(row, dict) else None
-        place = f"{file} row {number}" + (f" ({key[:40]})" if isinstance(key, str) and key else "")
+        name = f" ({key[:40]})" if isinstance(key, str) and key else ""
         try:
             game = GAME.validate_python(row)
         except ValidationError as error:
-            problems.append(Problem(SETTING, f"{place}: {'; '.join(_complaints(error))}", MEND))
+            wrong = "; ".join(_complaints(error))
+            what = AT_ROW.fill(file=file, row=number, name=name, what=wrong)
+            problems.append(Problem(SETTING, what, MEND))
             continue
         if game.key in games:
-            problems.append(Problem(SETTING, f"{place}: an earlier row has the same key", MEND))
+            what = AT_ROW.fill(file=file, row=number, name=name, what=EARLIER)
+            problems.append(Problem(SETTING, what, MEND))
         games.setdefault(game.key, game)
     return tuple(games.values()), tuple(problems)
 

@@ -1,3 +1,3 @@
-"""`frostagent doctor`: looks at all that the service needs, side by side; says what is wrong and
-how to mend it.
+"""`frostagent doctor`: checks everything the service needs, concurrently, and says how to fix each
+problem.
 """

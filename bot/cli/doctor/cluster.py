@@ -1,5 +1,5 @@
-"""A cluster: the broker can be reached and has our partitions, workers hold their leases and take
-from them, gateways are there.
+"""Checks of a cluster: the broker is reachable and has our partitions, workers hold leases and read
+their partitions, gateways are running.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from config.settings import Settings
 from frostagent.types.errors import ConfigError
 from frostagent.types.ports import Clock
 
-if TYPE_CHECKING:  # an extra's library: not for everybody
+if TYPE_CHECKING:  # a library of an extra
     from adapters.broker.status import PartitionStatus
 
 OLDEST = (3, 10)
-"""The first RabbitMQ whose quorum queues do what is asked of them."""
+"""The first RabbitMQ whose quorum queues can do what we need."""
 
 START = Phrase(
     "启动它，或者改正 BROKER_URL 里的地址、用户名、密码",
@@ -31,7 +31,7 @@ START = Phrase(
 )
 LOOK = Phrase(
     "worker 的日志里写着原因；解决以后执行 rabbitmqctl purge_queue frost.dead",
-    "The log of the workers says why; once that is mended: rabbitmqctl purge_queue frost.dead",
+    "The workers' log says why; once that is fixed: rabbitmqctl purge_queue frost.dead",
 )
 
 
@@ -48,31 +48,31 @@ EVENTS_WAIT: Final = Phrase(
 )
 SET_ASIDE: Final = Phrase("有 {count} 个事件被放到一边", "{count} events were set aside")
 EVERY_PARTITION_HELD: Final = Phrase("每个分区都有", "every partition has one")
-NO_WORKERS: Final = Phrase("还没有启动的", "none is at work yet")
+NO_WORKERS: Final = Phrase("还没有启动的", "none is running yet")
 START_WORKER: Final = Phrase(
     "启动一个 worker（BOT_ROLE=worker）；它的日志里写着在等什么",
-    "Start a worker (BOT_ROLE=worker); its log says what it waits for",
+    "Start a worker (BOT_ROLE=worker); its log says what it is waiting for",
 )
 NOT_CONSUMED: Final = Phrase(
-    "分区 {partitions} 没有 worker 在取", "nobody takes from partition {partitions}"
+    "分区 {partitions} 没有 worker 在取", "no worker reads partition {partitions}"
 )
 CHECK_WORKER: Final = Phrase(
     "如果一直这样：看看这个 worker 连不连得上 PostgreSQL、有没有卡死，各处的 "
     "STORE_URL 是不是同一个；然后重启它",
-    "If that lasts: see that its worker reaches PostgreSQL and is not frozen, and "
-    "that STORE_URL is the same everywhere; restart that worker",
+    "If this lasts: check that its worker reaches PostgreSQL and is not frozen, and that"
+    " STORE_URL is the same everywhere; restart that worker",
 )
 HOLDS_NO_LEASE: Final = Phrase(
     "在取分区 {partitions} 的 worker 没有租约，答复不了",
-    "who takes from partition {partitions} holds no lease, and cannot answer",
+    "the worker that reads partition {partitions} has no lease and cannot answer",
 )
 CHECK_RABBITMQ: Final = Phrase(
     "如果一直这样：从日志看这个 worker 连不连得上 RabbitMQ，然后重启它",
-    "If that lasts: see that this worker reaches RabbitMQ, by its log, and restart it",
+    "If this lasts: check in its log that this worker reaches RabbitMQ, and restart it",
 )
 TAKES_NOTHING: Final = Phrase(
     "持有租约的 worker 没有在取分区 {partitions}",
-    "who holds the lease takes nothing from partition {partitions}",
+    "the worker with the lease reads nothing from partition {partitions}",
 )
 NO_ACCOUNT: Final = Phrase("没有", "no account")
 GATEWAYS_FOUND: Final = Phrase("{count} 个，账号：{accounts}", "{count}, with {accounts}")
@@ -80,13 +80,13 @@ START_GATEWAY: Final = Phrase(
     "启动一个 gateway（BOT_ROLE=gateway）；它的日志里写着为什么连不上 RabbitMQ",
     "Start a gateway (BOT_ROLE=gateway); its log says why it does not reach the broker",
 )
-NO_GATEWAY: Final = Phrase("一个也没有：谁说话都听不到", "none is there: nobody is heard")
-NO_GATEWAY_YET: Final = Phrase("还没有", "none is there yet")
+NO_GATEWAY: Final = Phrase("一个也没有：谁说话都听不到", "none is running: no message arrives")
+NO_GATEWAY_YET: Final = Phrase("还没有", "none is running yet")
 CATALOGUE.register(__name__, globals())
 
 
 async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
-    """Check the broker and who is there."""
+    """Check the broker, the workers and the gateways."""
     from adapters.broker.status import BrokerUnreachable, read_status
 
     url, partitions = settings.broker_url.get_secret_value(), settings.broker_partitions
@@ -155,8 +155,8 @@ async def check_cluster(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 async def online_anywhere(settings: Settings, *, clock: Clock) -> frozenset[int]:
-    """The accounts that are connected to any gateway and not said to be offline; none where the
-    broker cannot be asked, of which `check_cluster` tells.
+    """The accounts connected to any gateway and not reported offline; none if the broker is
+    unreachable, which `check_cluster` reports.
     """
     from adapters.broker.status import BrokerUnreachable, read_status
 
@@ -170,8 +170,8 @@ async def online_anywhere(settings: Settings, *, clock: Clock) -> frozenset[int]
 
 
 def _leases(settings: Settings) -> Mapping[str, str] | None:
-    """Who has which lease, by its name; None where nobody can say: a gateway knows no journal, and
-    of one that does not open `check_store` tells. Blocks.
+    """The holder of each lease by its name; None if unknown: a gateway has no journal, and
+    `check_store` reports one that does not open. Blocks.
     """
     if settings.bot_role == "gateway":
         return None
@@ -189,7 +189,7 @@ def _leases(settings: Settings) -> Mapping[str, str] | None:
 def _of_workers(
     partitions: tuple[PartitionStatus, ...], leases: Mapping[str, str] | None
 ) -> Iterator[Check]:
-    """Where nobody can say who has the `leases`, who takes from a partition is believed to."""
+    """If the `leases` are unknown, a worker that reads a partition is assumed to hold its lease."""
     everything = set(range(len(partitions)))
     taken = {number for number in everything if partitions[number].is_worked}
     held = {number for number in everything if leases and name_of(number) in leases}
@@ -246,6 +246,6 @@ def _of_gateways(number: int, accounts: list[str], *, is_worked: bool) -> Iterat
 
 
 def _parts(version: str) -> tuple[int, ...]:
-    """The numbers of a version; one that says none counts as new enough."""
+    """The numbers of a version; one without numbers counts as new enough."""
     told = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     return told or OLDEST

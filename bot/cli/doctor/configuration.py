@@ -1,6 +1,6 @@
-"""The settings: every problem and doubt that loading them finds, whether the token can be guessed,
-which proxy is believed, and what strangers may cost: a group of many that nothing limits, and
-limits in money that do not count every model.
+"""Checks of the settings: problems and warnings of loading them, weak tokens, the trusted proxy,
+and what strangers may cost (a large group without limits, limits in money that do not count every
+model).
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ from frostagent.types.errors import ConfigError
 
 TOKEN = "ONEBOT_ACCESS_TOKEN"  # noqa: S105  # its name
 FEW_CHARACTERS = 5
-"""Different ones; a random token of 8 letters and digits practically never has fewer."""
+"""The least number of different characters; a random token of 8 letters and digits practically
+never has fewer.
+"""
 
 
 USABLE: Final = Phrase("可以用", "can be used")
 NO_TOKEN: Final = Phrase(
     "没设 {setting}：分不清连上来的是 OneBot 服务还是陌生人",
-    "{setting} is not set: nothing tells the OneBot server from a stranger",
+    "{setting} is not set: anyone can pass for the OneBot server",
 )
 EASY_TO_GUESS: Final = Phrase("{setting} 太容易猜到", "{setting} is easy to guess")
 TOKEN_LENGTH: Final = Phrase("有 {count} 位", "has {count} characters")
 TOKEN_LENGTHS: Final = Phrase(
     "有 {count} 位；单独设了令牌的账号：{accounts}",
-    "has {count} characters; tokens of their own have {accounts}",
+    "has {count} characters; accounts with their own token: {accounts}",
 )
 LARGE_GROUP: Final = Phrase(
     "群 {group} 有 {people} 人，他们能花多少还没有都设上限",
-    "group {group} has {people} people, and not all that they may cost is limited",
+    "group {group} has {people} members, and not all of their cost is limited",
 )
 SET_LIMITS: Final = Phrase(
     "设置 {settings}（docs/zh/limits.md）", "Set {settings} (docs/limits.md)"
@@ -61,15 +63,16 @@ PRICES_OR_TOKENS: Final = Phrase(
 )
 UNKNOWN_PRICES: Final = Phrase(
     "不知道 {models} 的价格，{limits} 没把它算进去",
-    "nobody knows the price of {models}: {limits} counts nothing of it",
+    "the price of {models} is unknown, so {limits} cannot count it",
 )
 PROXY_BELIEVED: Final = Phrase(
     "采信 {proxy} 说的来访地址：它必须自己写 X-Forwarded-For，否则谁都能冒填",
-    "{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody forges it",
+    "{proxy} is trusted to name the visitor: it must set X-Forwarded-For itself, or anyone"
+    " can forge it",
 )
 LOCAL_PROXY_BELIEVED: Final = Phrase(
     "{said}；本机的任何进程和隧道也都能冒填",
-    "{said}, as any process of this machine or tunnel to it can",
+    "{said}, and so can any process on this machine or tunnel to it",
 )
 CATALOGUE.register(__name__, globals())
 
@@ -77,9 +80,7 @@ CATALOGUE.register(__name__, globals())
 def check_settings(
     *, environ: Mapping[str, str], env_file: Path | None
 ) -> tuple[Settings | None, list[Check]]:
-    """The settings of the service, None where they cannot be used, and what there is to say of
-    them.
-    """
+    """The settings of the service, None if they are unusable, and the checks of them."""
     try:
         settings, warnings = load_settings(environ=environ, env_file=env_file)
     except ConfigError as error:
@@ -96,7 +97,9 @@ def check_settings(
 
 
 def check_trust(settings: Settings) -> list[Check]:
-    """By what others are known: the token of OneBot servers, and the proxy before the console."""
+    """Checks of how others are identified: the token of OneBot servers, and the proxy in front of
+    the console.
+    """
     proxy = settings.console_proxy
     if not proxy:
         return [check_token(settings)]
@@ -107,7 +110,7 @@ def check_trust(settings: Settings) -> list[Check]:
 
 
 def check_token(settings: Settings) -> Check:
-    """Whether somebody could guess a token that OneBot servers and the bot know each other by."""
+    """Whether a token shared with OneBot servers is easy to guess."""
     tokens = settings.access_tokens.all
     if not tokens:
         return warning(
@@ -144,8 +147,8 @@ RATE_SETTINGS = ("bot_user_rate", "bot_group_rate")
 
 
 def check_limits(settings: Settings) -> list[Check]:
-    """Whether limits in money count every model; and, if no OneBot server can be asked for groups,
-    whether one of those in the journal has many people. Blocks.
+    """Whether limits in money count every model; and, if no OneBot server can list the groups,
+    whether one in the journal has many members. Blocks.
     """
     told = list(_uncounted(settings))
     if settings.onebot_mode == "reverse":
@@ -154,8 +157,8 @@ def check_limits(settings: Settings) -> list[Check]:
 
 
 def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[Check]:
-    """Warn of what is not limited in the largest of these groups (number, people), where it has
-    more than MANY, and a model that is paid for, or may be.
+    """Warn about missing limits in the largest of these groups (number, members), if it has more
+    than MANY members and a model is or may be paid for.
     """
     group, people = max(groups, key=lambda one: one[1], default=(0, 0))
     if people <= MANY_MEMBERS or not (lacking := list(_lacking(settings))):
@@ -173,7 +176,7 @@ def check_groups(settings: Settings, groups: Iterable[tuple[int, int]]) -> list[
 
 
 def _lacking(settings: Settings) -> Iterator[str]:
-    """The settings that would limit what is not limited: one of those of a person and of all."""
+    """The settings that would add the missing limits, one for a person and one for all."""
     prices = [price for _, price in _prices(settings)]
     if not any(price is None or price.prompt or price.completion for price in prices):
         return
@@ -188,9 +191,7 @@ def _lacking(settings: Settings) -> Iterator[str]:
 
 
 def _prices(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
-    """Of all that is asked: also of personas and subagents with a model of their own, and of who
-    makes text of speech.
-    """
+    """All models in use, including those of personas, subagents and transcription."""
     rows, _ = read_subagents(settings.subagents_file, settings.subagent_keys)
     personas, _ = read_personas(settings.personas_dir)
     heads = [file.head for file in personas.values()]
@@ -202,7 +203,7 @@ def _prices(settings: Settings) -> tuple[tuple[str, Price | None], ...]:
 
 
 def _uncounted(settings: Settings) -> Iterator[Check]:
-    """Limits in money, and models of whose requests they count nothing."""
+    """The limits in money, and the models whose requests they do not count."""
     unknown = dict.fromkeys(model for model, price in _prices(settings) if price is None)
     limits = [who for who in LIMITED if getattr(settings, f"bot_day_cost_{who}")]
     if not (unknown and limits):
@@ -221,8 +222,8 @@ def _uncounted(settings: Settings) -> Iterator[Check]:
 
 
 def _heard_in(settings: Settings) -> list[tuple[int, int]]:
-    """The groups in the journal, and how many people were ever heard there; none where it does not
-    open, which `check_store` tells.
+    """The groups in the journal with the number of people ever seen there; empty if it does not
+    open, which `check_store` reports.
     """
     try:
         database = Database(settings.store_url.get_secret_value(), migrate=lambda _: None)

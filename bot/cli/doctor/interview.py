@@ -1,5 +1,5 @@
-"""Asks a connected OneBot server what it is and whether QQ is logged in, and, on demand, to send a
-picture: base64 is how pictures travel to a server that sees no file of the bot.
+"""Asks a connected OneBot server what it is, whether QQ is logged in and, on demand, to send a
+picture as base64, which is how pictures reach a server that cannot see the bot's files.
 """
 
 from __future__ import annotations
@@ -18,45 +18,43 @@ from bot.core.language import CATALOGUE, Bilingual, Phrase
 from config.settings import Settings
 
 Ask: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[ActionReply]]
-"""Asks the server something, by the action's name on the wire. Raises TransportError."""
+"""Calls an action of the server by its name on the wire. Raises TransportError."""
 
 PICTURE = (
     "iVBORw0KGgoAAAANSUhEUgAAADAAAAAwAQMAAABtzGvEAAAABlBMVEXq9P8vb7UbdkDxAAAAc0lEQVR42o3Pyw2A"
     "IBAE0EESuBhsgCI8crQUSqAESqMUSrADhXX83djLSwj7GWC8JmBrWKA2NFA6WXVU0fkF1UpHNEJywjoLwQs+fHFJ"
     "MFGwVdB98nK02m/4+HxhA9v/M7mIa3kET7oO/F/NKAzGmAw9WidN/SCJkVpb7QAAAABJRU5ErkJggg=="
 )
-"""A snowflake of 48 x 48 dots, PNG, 190 bytes."""
+"""A snowflake: PNG, 48 x 48 pixels, 190 bytes."""
 
 WORDS = "FrostAgent doctor: 测试图片 a test picture"
 
 STRANGER = ("无法获取用户信息", "好友", "friend")
-"""What servers say if the account may not write to a person."""
+"""Parts of the errors of servers when the account may not write to a person."""
 
 NOT_KEPT = ("识别URL失败", "文件下载失败", "ENOSPC", "EACCES", "EROFS", "ENOENT")
-"""What NapCat says if it could not take a file (onebot.md 2)."""
+"""Parts of NapCat's errors when it could not read a file (onebot.md 2)."""
 
 BEFRIEND = Phrase(
     "让双方在 QQ 上加为好友，或者在 BOT_OWNERS 里写一个已是好友的主人",
-    "Let them be friends on QQ, or name an owner in BOT_OWNERS who is one",
+    "Make them friends on QQ, or name an owner in BOT_OWNERS who is one",
 )
 MAKE_ROOM = Phrase(
     "看看 OneBot 服务的磁盘有没有空间、挂载能不能写，并把它升级；"
     "如果它在另一台机器上，请保持 MEDIA_SEND=base64：它看不到机器人的文件",
-    "See that the OneBot server's disk has room and its volumes can be written, "
-    "and update it; where it runs on another machine, leave MEDIA_SEND=base64: it "
-    "sees no file of the bot",
+    "Check that the OneBot server's disk has space and its volumes can be written, and update"
+    " it; if it runs on another machine, keep MEDIA_SEND=base64: it cannot see the bot's"
+    " files",
 )
 LOOK = Phrase(
     "到那个聊天里看一眼。如果没有收到，就是风控拦下了图片："
     "让真人在常用的地方用这个账号几天，并调低 BOT_SEND_RATE",
-    "Look into that chat. If nothing is there, risk control holds pictures back: "
-    "let a person use the account for some days, from a place QQ knows, and lower "
-    "BOT_SEND_RATE",
+    "Look at that chat. If nothing arrived, risk control holds pictures back: use the account"
+    " by hand for some days, from a place QQ knows, and lower BOT_SEND_RATE",
 )
 READ_ITS_LOG = Phrase(
     "看看 OneBot 服务的日志，以及它支不支持 base64 图片（新版都支持）",
-    "See what the OneBot server's log says, and whether it takes base64 pictures "
-    "at all: newer ones do",
+    "Check the OneBot server's log, and whether it accepts base64 pictures at all: newer ones do",
 )
 
 
@@ -64,17 +62,17 @@ REFUSED: Final = Phrase(
     "没能发给 {whom}（{code}：{why}）", "could not be sent to {whom} ({code}: {why})"
 )
 HUNG_UP: Final = Phrase(
-    "发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server hung up"
+    "发不出去：OneBot 服务挂断了", "could not be sent: the OneBot server closed the connection"
 )
 UNCONFIRMED: Final = Phrase(
     "发给了 {whom}，但 OneBot 服务没说到没到",
     "was sent to {whom}, but the OneBot server does not say whether it arrived",
 )
 TAKEN_AS_BASE64: Final = Phrase(
-    "以 base64 交给 OneBot 服务，发给了 {whom}", "was taken as base64 and sent to {whom}"
+    "以 base64 交给 OneBot 服务，发给了 {whom}", "was accepted as base64 and sent to {whom}"
 )
 PICTURE_DROPPED: Final = Phrase(
-    "图片丢了：{whom} 只收到旁边的文字", "was dropped: only the words beside it were sent to {whom}"
+    "图片丢了：{whom} 只收到旁边的文字", "was dropped: only the text beside it was sent to {whom}"
 )
 FOUND_AGAIN: Final = Phrase("{sent}；get_image 找得到", "{sent}; get_image finds it")
 NO_REASON: Final = Phrase("没说原因", "no reason given")
@@ -82,25 +80,25 @@ SENT_UNCONFIRMED: Final = Phrase(
     "发给了 {whom}，但 QQ 没有及时确认", "was sent to {whom}, but QQ did not confirm it in time"
 )
 SILENT_AT_PLACE: Final = Phrase(
-    "{place} 接受了连接，但什么也不答复", "{place} takes the connection but answers nothing"
+    "{place} 接受了连接，但什么也不答复", "{place} accepts the connection but answers nothing"
 )
 TAKES_TOKEN: Final = Phrase(
-    "{server}（{place}）认我们的令牌", "{server} at {place} takes our token"
+    "{server}（{place}）认我们的令牌", "{server} at {place} accepts our token"
 )
 ACCOUNT_ONLINE: Final = Phrase("账号 {account} 在线", "account {account} is online")
 ACCOUNT_OFFLINE: Final = Phrase("账号 {account} 不在线", "account {account} is offline")
 OFFLINE: Final = Phrase("账号不在线", "the account is offline")
 NO_LOGIN_INFO: Final = Phrase(
     "{place} 没说登录的是谁、在不在线",
-    "{place} does not say who is logged in, and whether it is online",
+    "{place} does not say which account is logged in, or whether it is online",
 )
 UNSENT_OFFLINE: Final = Phrase("没有发送：账号不在线", "was not sent: the account is offline")
-UNSENT_NO_OWNER: Final = Phrase("没有发送：不知道发给谁", "was not sent: nobody knows to whom")
+UNSENT_NO_OWNER: Final = Phrase("没有发送：不知道发给谁", "was not sent: there is no recipient")
 NAME_OWNER: Final = Phrase("在 BOT_OWNERS 里写上主人的 QQ 号", "Name an owner in BOT_OWNERS")
 
 
 async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> Check:
-    """Send a picture to an owner, else to the account itself; whether it was taken."""
+    """Send a picture to an owner, or to the account itself, and check whether it was accepted."""
     to = min(owners, default=account)
     whom = Bilingual("the account itself", "账号自己") if to == account else str(to)
     message = [
@@ -128,7 +126,7 @@ async def check_picture(ask: Ask, *, account: int, owners: Collection[int]) -> C
 
 
 async def _find(ask: Ask, message_id: str, whom: str) -> Check:
-    """Whether the picture is in the message, and whether the server still has it."""
+    """Whether the picture is in the message and the server still has it."""
     sent = ok(
         "picture",
         TAKEN_AS_BASE64,
@@ -189,13 +187,13 @@ CATALOGUE.register(__name__, globals())
 
 
 class Interview:
-    """One conversation with one server. Its results are in `told`, even if the server hangs up in
-    the middle.
+    """One interview of one server. Its results are in `told`, even if the server disconnects
+    half-way.
     """
 
     def __init__(self, peer: Peer, calls: OneBotCalls, *, place: str) -> None:
-        """`place` is where the server is, for the words; the deadline of `calls` must be
-        SENT_WITHIN or more.
+        """`place` is the server's address for messages; the deadline of `calls` must be SENT_WITHIN
+        or more.
         """
         self._peer = peer
         self._calls = calls
@@ -203,9 +201,7 @@ class Interview:
         self.told: list[Check] = []
 
     async def hold(self, settings: Settings, *, send_image: bool = False) -> None:
-        """Ask everything at once, so that all of it takes one deadline; then send the picture,
-        where it can be.
-        """
+        """Ask everything concurrently, within one deadline; then send the picture if possible."""
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(self._fields(question)) for question in QUESTIONS]
             groups = group.create_task(self._groups())
@@ -302,7 +298,7 @@ class Interview:
             raise ActionUnanswered(f"{action} was not answered in {seconds:.0f} s") from None
 
     async def _groups(self) -> list[tuple[int, int]]:
-        """The groups the account is in, and how many people are there; none without an answer."""
+        """The account's groups with their number of members; empty without an answer."""
         try:
             reply = await self._ask("get_group_list", {})
         except TransportError:
@@ -311,7 +307,7 @@ class Interview:
         return [(group.conversation.session_id, group.people) for group in groups]
 
     async def _fields(self, question: str) -> dict[str, Any] | None:
-        """The fields of an answer, none where it is a refusal; None where there is no answer."""
+        """The fields of an answer, empty for a refusal; None without an answer."""
         try:
             reply = await self._ask(question, {})
         except TransportError:

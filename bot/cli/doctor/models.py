@@ -1,5 +1,5 @@
-"""The models, for `doctor` and `setup`: the main one answers, streams, calls a tool; the Coder's,
-where it is another; whether pictures are seen; and the clock, by that of the main one's server.
+"""Checks of the models, for `doctor` and `setup`: whether the main one answers, streams and calls a
+tool; the Coder's, if it is another; vision; and the clock, compared with the main model's server.
 """
 
 from __future__ import annotations
@@ -38,19 +38,17 @@ from frostagent.types.ports import ChatModel, Clock
 
 QUESTION = ModelRequest((UserMessage("Answer with one word: are you there?"),))
 LOADING = Timeouts(connect=10.0, first_token=60.0, idle=30.0, total=90.0)
-"""Seconds of one request of `setup`; a local server may load its model first."""
+"""Seconds for one request of `setup`; a local server may have to load its model first."""
 
 LOADED = Timeouts(connect=6.0, first_token=14.0, idle=14.0, total=14.0)
-"""Seconds of one request of `doctor`."""
+"""Seconds for one request of `doctor`."""
 
-LISTED_WITHIN = 8.0  # seconds; who waits longer can type the name meanwhile
+LISTED_WITHIN = 8.0  # seconds; a person can type the name instead of waiting longer
 HEADERS_WITHIN = 8.0  # seconds
-SKEW = 60.0  # seconds; vendors and certificates take more, QQ and people do not
+SKEW = 60.0  # seconds; vendors and certificates tolerate more, QQ and people do not
 
 VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
-"""A base url that ends as they are documented: https://host/v1, .../api/paas/v4,
-.../v1beta/openai.
-"""
+"""A base URL with a documented ending: https://host/v1, .../api/paas/v4, .../v1beta/openai."""
 
 
 # --- one small request ----------------------------------------------------------------------------
@@ -59,38 +57,35 @@ VERSIONED = re.compile(r"/v\d+\w*(/|$)|/openai(/|$)")
 TOOK: Final = Phrase("{seconds} 秒", "{seconds} s")
 COPY_KEY: Final = Phrase(
     "请重新复制密钥，并确认它属于这家服务",
-    "Copy the key once more, and see that it belongs to this service",
+    "Copy the key again, and check that it belongs to this service",
 )
 TOP_UP: Final = Phrase(
-    "请给账号充值，或换一个可用的模型", "Top up the account, or take a model it may use"
+    "请给账号充值，或换一个可用的模型", "Top up the account, or choose a model it may use"
 )
 TAKE_LISTED_NAME: Final = Phrase(
     "请按服务的模型列表填写名称，并核对接口地址的结尾（多为 /v1）",
-    "Take the name of the model from the service's list, and see that the base url "
-    "ends as documented",
+    "Take the model's name from the service's list, and check that the base URL ends as documented",
 )
 TRY_LATER: Final = Phrase("服务正忙，请过一分钟再试", "The service is busy: try again in a minute")
 CHECK_BASE_URL: Final = Phrase(
     "请确认接口地址无误，并且本机能访问",
-    "See that the base url is right and can be reached from here",
+    "Check that the base URL is right and can be reached from here",
 )
 NAME_VISION_MODEL: Final = Phrase(
     "请在 LLM_VISION_MODEL 里填写同一地址下能看图的模型",
-    "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+    "Name a model with vision in LLM_VISION_MODEL, at the same base URL",
 )
-TAKE_TOOL_MODEL: Final = Phrase("请换一个支持工具调用的模型", "Take a model that can call tools")
+TAKE_TOOL_MODEL: Final = Phrase("请换一个支持工具调用的模型", "Choose a model that can call tools")
 ASK_SUPPORT: Final = Phrase(
     "连普通问题都被拒绝，请联系服务商或换一个模型",
-    "The service refuses even a harmless question: ask its support, or take another model",
+    "The service refuses even a harmless question: ask its support, or choose another model",
 )
-READ_DOCUMENTATION: Final = Phrase(
-    "请查阅服务的文档", "See what the service's documentation says to this"
-)
+READ_DOCUMENTATION: Final = Phrase("请查阅服务的文档", "See the service's documentation on this")
 IS_MAIN_MODEL: Final = Phrase("就是主模型", "is the main model")
 NOT_COMPARED: Final = Phrase(
     "没法对时：模型的服务器没有答复", "could not be compared: the model's server does not answer"
 )
-SEE_MODEL: Final = Phrase("看“模型”那一行", "See what `model` says")
+SEE_MODEL: Final = Phrase("看“模型”那一行", "See the result of `model`")
 NO_TIME: Final = Phrase(
     "模型的服务器没有说现在几点", "the model's server does not say what time it is"
 )
@@ -106,10 +101,10 @@ SET_CLOCK: Final = Phrase(
     "Let this machine set its clock by NTP, as with `timedatectl set-ntp true`",
 )
 CANNOT_SEE: Final = Phrase(
-    "不能给 {model} 看图片：{why}", "{model} cannot be shown pictures: {why}"
+    "不能给 {model} 看图片：{why}", "{model} does not accept pictures: {why}"
 )
 SAW_NOT_RED: Final = Phrase(
-    "给 {model} 看一张红色的图，它说：{said}", "{model} was shown a red picture and says: {said}"
+    "给 {model} 看一张红色的图，它说：{said}", "{model} was shown a red picture and said: {said}"
 )
 SEES_PICTURES: Final = Phrase(
     "{model} 能看图片，用了 {seconds} 秒", "{model} sees pictures, in {seconds} s"
@@ -120,13 +115,13 @@ TOOL_REQUEST_FAILS: Final = Phrase(
 NO_TOOL_CALL: Final = Phrase(
     "模型没有调用工具，而是直接说话", "the model answered in words instead of calling a tool"
 )
-TAKE_ONE_WITH_TOOLS: Final = Phrase("换一个会调用工具的模型", "Take one that calls tools")
+TAKE_ONE_WITH_TOOLS: Final = Phrase("换一个会调用工具的模型", "Choose one that calls tools")
 CALLS_TOOL: Final = Phrase("会调用工具，用了 {seconds} 秒", "calls a tool in {seconds} s")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTrial:
-    """One small request: the seconds it took, and the answer or the error."""
+    """One small request: its duration in seconds, and the answer or the error."""
 
     seconds: float
     answer: Completion | None = None
@@ -139,13 +134,13 @@ class ModelTrial:
 
     @property
     def fix(self) -> Bilingual:
-        """What to do about it; empty if there is an answer."""
+        """How to fix that; empty if there is an answer."""
         return NOTHING if self.error is None else bilingual(fix_of(self.error)[0])
 
 
 async def models_at(endpoint: Endpoint) -> tuple[str, ...]:
-    """The names of the models that the service of an endpoint lists, also if /v1 is missing in its
-    base url; none if it lists none.
+    """The models that an endpoint's service lists, even if its base URL lacks /v1; empty if it
+    lists none.
     """
     async with make_session() as session:
         for url in filter(None, (endpoint.base_url, with_version(endpoint.base_url))):
@@ -163,7 +158,7 @@ async def try_endpoint(
     request: ModelRequest = QUESTION,
     timeouts: Timeouts = LOADING,
 ) -> ModelTrial:
-    """Ask the model behind an endpoint something small, by its first key."""
+    """Send a small request to the model of an endpoint, with its first key."""
     async with make_session() as session:
         model = OpenAIModel(
             session=session,
@@ -180,7 +175,7 @@ async def try_endpoint(
 async def try_model(
     model: ChatModel, *, clock: Clock, request: ModelRequest = QUESTION
 ) -> ModelTrial:
-    """Ask a model something small."""
+    """Send a small request to a model."""
     begun = clock.monotonic()
     try:
         answer = await model.complete(request)
@@ -190,26 +185,26 @@ async def try_model(
 
 
 async def check_endpoint(endpoint: Endpoint, *, clock: Clock) -> Check:
-    """Whether the model behind an endpoint answers, for `setup`, which names it itself."""
+    """Whether an endpoint's model answers. For `setup`, which names the model itself."""
     return check_trial(await try_endpoint(endpoint, clock=clock))
 
 
 def check_trial(trial: ModelTrial) -> Check:
-    """How long the answer took; or why there is none, and which setting to change."""
+    """The duration of the answer; or why there is none, and which setting to change."""
     if trial.error is None:
         return ok("model", TOOK, seconds=f"{trial.seconds:.1f}")
     return replace(failure("model", trial.why, trial.fix), setting=fix_of(trial.error)[1])
 
 
 def with_version(base_url: str) -> str:
-    """The base url with the /v1 that most services want and many people leave out; empty where it
-    has its version.
+    """The base URL with /v1, which most services need and many people leave out; empty if the URL
+    already has a version.
     """
     return "" if VERSIONED.search(base_url) else f"{base_url.rstrip('/')}/v1"
 
 
 def fix_of(error: ModelError) -> tuple[Phrase, str]:
-    """What to do about an error of the model, and the setting to change, empty if there is none."""
+    """How to fix an error of the model, and the setting to change, empty if none."""
     match error:
         case ModelAuth():
             fix = COPY_KEY
@@ -243,7 +238,7 @@ def fix_of(error: ModelError) -> tuple[Phrase, str]:
 NO_ANSWER: Final = Phrase("{model} 没有答复：{why}", "{model} does not answer: {why}")
 NAME_ONE_THAT_SEES: Final = Phrase(
     "在 LLM_VISION_MODEL 里写一个能看图、接口地址相同的模型",
-    "Name a model that sees in LLM_VISION_MODEL, one at the same base url",
+    "Name a model with vision in LLM_VISION_MODEL, at the same base URL",
 )
 IN_ONE_PIECE: Final = Phrase(
     "{model} 用 {seconds} 秒答复，一次发完，不是流式",
@@ -275,7 +270,7 @@ RED_SQUARE = (
     "iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQMAAACQp+OdAAAABlBMVEXcFB7cFB61D1IXAAAAD0lEQVR42mNg"
     "GAWjgHwAAAJAAAHgTR1EAAAAAElFTkSuQmCC"
 )
-"""64 x 64 dots, PNG: some services refuse smaller pictures."""
+"""PNG, 64 x 64 pixels: some services refuse smaller pictures."""
 
 PICTURE_QUESTION = ModelRequest(
     (UserMessage("What colour is this picture? Answer with one word.", images=(RED_SQUARE,)),),
@@ -284,24 +279,24 @@ RED = ("red", "红", "紅", "crimson", "scarlet")
 
 Try = Callable[[ModelRequest], Coroutine[None, None, ModelTrial]]
 Charge = Callable[[Endpoint, Usage], None]
-"""Is told what a request took."""
+"""Receives the usage of a request."""
 
 
 def free(_endpoint: Endpoint, _usage: Usage) -> None:
-    """Nobody counts what requests take."""
+    """Ignores the usage."""
 
 
 async def check_main_model(
     settings: Settings, *, clock: Clock, charge: Charge = free
 ) -> list[Check]:
-    """Whether the main model answers in words; if so, whether it calls a tool."""
+    """Whether the main model answers and, if so, whether it calls a tool."""
     ask = _asking(settings.main_model, clock, charge)
     answered = _judge_answer("model", settings.main_model, await ask(QUESTION))
     return [answered] if answered.fix else [answered, _judge_call(await ask(TOOL_QUESTION))]
 
 
 async def check_coder(settings: Settings, *, clock: Clock, charge: Charge = free) -> list[Check]:
-    """Whether the Coder's model answers, where it is not the main one."""
+    """Whether the Coder's model answers, if it is not the main one."""
     endpoint = settings.coder_endpoint
     if endpoint == settings.main_model:
         return [ok("coder", IS_MAIN_MODEL)]
@@ -312,9 +307,7 @@ async def check_coder(settings: Settings, *, clock: Clock, charge: Charge = free
 async def check_fallbacks(
     settings: Settings, *, clock: Clock, charge: Charge = free
 ) -> list[Check]:
-    """Whether those that stand in for the main model answer, by their first keys; asked side by
-    side.
-    """
+    """Whether each fallback model answers, with its first key; asked concurrently."""
     async with asyncio.TaskGroup() as group:
         asked = [
             (one, group.create_task(_asking(one, clock, charge)(QUESTION)))
@@ -324,7 +317,7 @@ async def check_fallbacks(
 
 
 async def check_vision(settings: Settings, *, clock: Clock, charge: Charge = free) -> list[Check]:
-    """Whether the model that is shown pictures sees one; nothing to say where none is shown any."""
+    """Whether the model for pictures sees one; no check if there is no such model."""
     if not (settings.llm_vision_model or read_known(settings.llm_prices).sees(settings.llm_model)):
         return []
     endpoint = (*settings.vision_models, settings.main_model)[0]
@@ -333,8 +326,8 @@ async def check_vision(settings: Settings, *, clock: Clock, charge: Charge = fre
 
 
 async def check_clock(settings: Settings, *, clock: Clock) -> list[Check]:
-    """How far this machine's clock is from the Date that the model's server sends with any answer,
-    a refusal too.
+    """The difference between this machine's clock and the Date header that the model's server sends
+    with any response, even a refusal.
     """
     url = join_url(settings.main_model.base_url).with_user(None)
     timeout = aiohttp.ClientTimeout(total=HEADERS_WITHIN)
@@ -404,13 +397,13 @@ def _judge_answer(check: str, endpoint: Endpoint, trial: ModelTrial) -> Check:
 
 
 def _judge_fallback(endpoint: Endpoint, trial: ModelTrial) -> Check:
-    """The bot can do without it, so it is no more than a warning."""
+    """The check as a warning at most, since the bot works without it."""
     check = _judge_answer("fallback", endpoint, trial)
     return replace(check, outcome=Outcome.WARNING) if trial.answer is None else check
 
 
 def _judge_sight(endpoint: Endpoint, trial: ModelTrial) -> Check:
-    """The bot can do without: it answers as if it had not been shown the picture."""
+    """A warning: the bot then answers as if there were no picture."""
     if trial.answer is None:
         return warning(
             "vision",

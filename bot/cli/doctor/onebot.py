@@ -1,7 +1,6 @@
-"""The way to the OneBot server: the ports the bot listens on, the server that dials or is dialled,
-and the page at which it fetches large files.
-
-A port is free, or taken by the bot that runs, which is asked how it is, or by something else.
+"""Checks of the connection to OneBot: the ports the bot listens on, the OneBot server, and the page
+from which it fetches large files. A port is free, used by the running bot, which is then asked for
+its status, or used by another program.
 """
 
 from __future__ import annotations
@@ -40,24 +39,23 @@ from frostagent.types.ports import Clock, Ids
 
 ASKED_WITHIN = 4.0  # seconds
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # nothing listens there: a key
-"""What is listened on -> where it is asked."""
+"""The address listened on -> the address to ask."""
 
 CONNECT = Phrase(
     "看看 OneBot 服务开着没有，它的 WebSocket 客户端里机器人的地址和 "
     "ONEBOT_ACCESS_TOKEN 的令牌对不对；它的日志里写着为什么连不上",
-    "See that the OneBot server runs, and that its websocket client has the bot's "
-    "address and the token in ONEBOT_ACCESS_TOKEN; its log says why it does not "
-    "connect",
+    "Check that the OneBot server runs, and that its websocket client has the bot's address"
+    " and the token from ONEBOT_ACCESS_TOKEN; its log says why it does not connect",
 )
 
 
-WEB_IN_USE: Final = Phrase("{place} 由正在运行的机器人占用", "{place} is used by the bot that runs")
+WEB_IN_USE: Final = Phrase("{place} 由正在运行的机器人占用", "{place} is used by the running bot")
 WEB_FREE: Final = Phrase("{place} 空着", "{place} is free")
 FREE_WEB_PORT: Final = Phrase(
     "停掉占用它的程序，或者换一个 WEB_PORT（0 表示不要）",
     "Stop what uses it, or choose another WEB_PORT (0: none)",
 )
-WEB_UNUSABLE: Final = Phrase("{place} 监听不了（{why}）", "{place} cannot be listened on ({why})")
+WEB_UNUSABLE: Final = Phrase("{place} 监听不了（{why}）", "cannot listen on {place} ({why})")
 ONEBOT_FREE: Final = Phrase(
     "{place} 空着：没有机器人在运行", "{place} is free: no bot is running there"
 )
@@ -66,40 +64,41 @@ FREE_ONEBOT_PORT: Final = Phrase(
 )
 ELSEWHERE: Final = Phrase(
     "这个网关上没有账号，账号 {accounts} 在别的网关上",
-    "none is at this gateway, account {accounts} is at another one",
+    "none at this gateway; account {accounts} is at another one",
 )
 BOT_RUNS_BUT: Final = Phrase("机器人在运行，但是：{why}", "the bot is running, but {why}")
 ACCOUNT_UNKNOWN: Final = Phrase(
     "机器人在运行，但不知道账号 {accounts} 在不在线",
-    "the bot is running, but nobody says whether account {accounts} is online",
+    "the bot is running, but it is unknown whether account {accounts} is online",
 )
 ACCOUNTS_ONLINE: Final = Phrase(
     "机器人在运行，账号 {accounts} 在线", "the bot is running, account {accounts} online"
 )
 PORT_OF_BOT: Final = Phrase(
     "没有发送：OneBot 服务连着的是正占用端口的程序",
-    "was not sent: the OneBot server talks with whatever has the port now",
+    "was not sent: the OneBot server is connected to the process that has the port now",
 )
 NONE_CAME: Final = Phrase(
     "没有 OneBot 服务连到 {host}:{port}，等了 {seconds} 秒",
-    "none came to {host}:{port} within {seconds} s",
+    "none connected to {host}:{port} within {seconds} s",
 )
 TOKEN_REFUSED: Final = Phrase(
-    "{place} 不认我们的令牌（HTTP {status}）", "{place} does not take our token (HTTP {status})"
+    "{place} 不认我们的令牌（HTTP {status}）", "{place} does not accept our token (HTTP {status})"
 )
 NO_WEBSOCKET: Final = Phrase(
     "{place} 不是 WebSocket 服务端（HTTP {status}）",
-    "{place} is no websocket server (HTTP {status})",
+    "{place} is not a websocket server (HTTP {status})",
 )
 UNREACHABLE: Final = Phrase("连不上 {place}（{why}）", "{place} cannot be reached ({why})")
-UNKNOWN_HOST: Final = Phrase("这里不认识 {host} 这个名字", "{host} is no name that is known here")
+UNKNOWN_HOST: Final = Phrase("这里不认识 {host} 这个名字", "{host} is not a name known here")
 RESOLVED: Final = Phrase("{host} 的地址是 {address}", "the address of {host} is {address}")
-TOKEN_NOT_TAKEN: Final = Phrase("{place} 不认我们的令牌", "{place} does not take our token")
+TOKEN_NOT_TAKEN: Final = Phrase("{place} 不认我们的令牌", "{place} does not accept our token")
 HANGS_UP: Final = Phrase(
-    "{place} 一连上就挂断：令牌可能不对", "{place} hangs up at once: our token may be wrong"
+    "{place} 一连上就挂断：令牌可能不对",
+    "{place} closes the connection at once: our token may be wrong",
 )
 SILENT: Final = Phrase(
-    "{place} 接受了连接，但什么也不答复", "{place} takes the connection but answers nothing"
+    "{place} 接受了连接，但什么也不答复", "{place} accepts the connection but answers nothing"
 )
 LEADS_TO_BOT: Final = Phrase("{url} 通到机器人", "{url} leads to the bot")
 LEADS_ELSEWHERE: Final = Phrase(
@@ -109,7 +108,7 @@ LEADS_ELSEWHERE: Final = Phrase(
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """The state of a running bot, as it says it; `reason` is why it is not ready."""
+    """The state that a running bot reports; `reason` is why it is not ready."""
 
     ready: bool
     reason: str
@@ -117,15 +116,15 @@ class RunningBot:
 
 
 async def no_accounts() -> frozenset[int]:
-    """The accounts of other gateways where this process is the only one: none."""
+    """The accounts at other gateways without a cluster: none."""
     return frozenset()
 
 
 async def check_ports(
     settings: Settings, *, elsewhere: Callable[[], Awaitable[frozenset[int]]] = no_accounts
 ) -> list[Check]:
-    """The port of the web server, and in reverse mode that of the OneBot servers and who is
-    connected there. `elsewhere` says which accounts are online at other gateways of a cluster.
+    """Check the port of the web server and, in reverse mode, that of the OneBot servers and the
+    connected accounts. `elsewhere` gives the accounts online at other gateways of a cluster.
     """
     running = await find_running(settings)
     checks = [] if settings.web_port == 0 else [await _check_web(settings, running)]
@@ -139,9 +138,8 @@ async def check_ports(
 
 
 async def find_running(settings: Settings) -> RunningBot | None:
-    """The bot that runs with these settings; None where none does.
-
-    It is asked at /healthz and /readyz, over its control socket where it has no web port.
+    """The bot running with these settings, None if there is none. It is asked at /healthz and
+    /readyz, or over its control socket if it has no web port.
     """
     if settings.web_port == 0:
         return await asyncio.to_thread(_ask_control, settings)
@@ -157,7 +155,7 @@ async def find_running(settings: Settings) -> RunningBot | None:
 
 
 async def why_taken(host: str, port: int) -> str:
-    """Why nobody can listen there now; empty where somebody can."""
+    """Why the port cannot be listened on; empty if it can."""
     try:
         server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
     except OSError as error:
@@ -180,7 +178,7 @@ async def _check_web(settings: Settings, running: RunningBot | None) -> Check:
     if not trouble:
         return ok("web port", WEB_FREE, place=place)
     fix = FREE_WEB_PORT
-    # As at start: a default that is taken costs only /metrics.
+    # As at start: if the default port is taken, only /metrics is missing.
     judge = failure if "web_port" in settings.model_fields_set else warning
     return judge(
         "web port",
@@ -216,8 +214,8 @@ async def _check_onebot(settings: Settings, running: RunningBot | None) -> Check
 
 
 def _judge(running: RunningBot, elsewhere: frozenset[int]) -> Iterator[Check]:
-    """Which servers brought which accounts, and whether these are online. A gateway without one is
-    well as long as those that left it, or any at all, are `elsewhere`.
+    """The connected accounts with their servers, and whether they are online. A gateway without
+    accounts is fine as long as those that left it, or any at all, are `elsewhere`.
     """
     there = [seen for seen in running.accounts if seen.state != "missing"]
     gone = {seen.account for seen in running.accounts} - {seen.account for seen in there}
@@ -290,7 +288,7 @@ def _read(body: Any) -> RunningBot | None:
 
 
 COMES_WITHIN = 35.0
-"""Seconds; NapCat dials every 5 with our settings, every 30 with its own."""
+"""Seconds. NapCat dials every 5 s with our settings, every 30 s with its own."""
 
 STOP_THE_BOT = Phrase(
     "先停下机器人再查；用 docker：先 `docker compose stop bot`，再 `docker compose "
@@ -301,8 +299,8 @@ STOP_THE_BOT = Phrase(
 
 
 async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[Check]:
-    """The ports; and, if the port is free, the first OneBot server that comes and a picture sent
-    through it.
+    """Check the ports and, if the port is free, the first OneBot server that connects and a picture
+    sent through it.
     """
     checks = await check_ports(settings)
     if await why_taken(settings.onebot_host, settings.onebot_port):
@@ -314,7 +312,7 @@ async def check_reverse(settings: Settings, *, clock: Clock, ids: Ids) -> list[C
 async def listen(
     settings: Settings, *, clock: Clock, ids: Ids, within: float = COMES_WITHIN
 ) -> list[Check]:
-    """Wait so many seconds for a OneBot server, and ask it everything, a picture included."""
+    """Wait this many seconds for a OneBot server and interview it, with a picture."""
     calls, peers, door = (
         OneBotCalls(boot=ids.trace(), deadline=SENT_WITHIN),
         PeerRegistry(),
@@ -358,13 +356,15 @@ async def listen(
 
 
 class _FirstEvent:
-    """An `EventSink` that notes the account of the first event: every server greets with one."""
+    """An `EventSink` that records the account of the first event: every server sends one on
+    connecting.
+    """
 
     def __init__(self) -> None:
         self.account: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def handle(self, event: Event) -> None:
-        """Note its account."""
+        """Fits `EventSink`."""
         if not self.account.done():
             self.account.set_result(event.self_id)
 
@@ -372,7 +372,7 @@ class _FirstEvent:
 # --- forward mode: the server is dialled ----------------------------------------------------------
 
 
-# Seconds; with the goodbye they stay within one check's deadline.
+# Seconds; with the disconnect they stay within the deadline of one check.
 RESOLVED_WITHIN = 3.0
 DIALLED_WITHIN = 5.0
 
@@ -382,8 +382,8 @@ BE_LET_IN = Phrase(
 )
 START_SERVER = Phrase(
     "启动 OneBot 服务，打开它的 WebSocket 服务端，并核对 ONEBOT_URL 的地址和端口",
-    "Start the OneBot server, switch its websocket server on, and see that "
-    "ONEBOT_URL has its host and port",
+    "Start the OneBot server, enable its websocket server, and check that ONEBOT_URL has its"
+    " host and port",
 )
 NAME_IN_CONTAINERS = Phrase(
     "在容器里填服务名，要在同一个网络；在同一台机器上填 127.0.0.1",
@@ -394,7 +394,7 @@ NAME_IN_CONTAINERS = Phrase(
 async def check_forward(
     settings: Settings, *, clock: Clock, ids: Ids, send_image: bool = False
 ) -> list[Check]:
-    """Resolve, dial, ask, and hang up; the first step that fails is the last one reported."""
+    """Resolve, dial, ask and disconnect; a failing step is the last one reported."""
     named = await check_name(settings.onebot_url)
     if named.fix:
         return [named]
@@ -426,7 +426,7 @@ async def check_forward(
             ),
         ]
     except (OSError, WebSocketException, ValueError) as error:
-        # Only the kind: the text of some holds the url, and with it the token.
+        # Only the kind: the text of some errors has the URL with the token.
         reason = (error.strerror if isinstance(error, OSError) else "") or type(error).__name__
         return [
             named,
@@ -445,7 +445,7 @@ async def check_forward(
 
 
 async def check_name(url: str) -> Check:
-    """Whether the host of a url is known here."""
+    """Whether the host of a URL resolves here."""
     host = urlsplit(url).hostname or ""
     try:
         async with asyncio.timeout(RESOLVED_WITHIN):
@@ -466,10 +466,10 @@ async def check_name(url: str) -> Check:
 
 
 class _NoEvents:
-    """An `EventSink` that drops all events: the doctor answers no message."""
+    """An `EventSink` that drops all events: the doctor answers no messages."""
 
     async def handle(self, event: Event) -> None:
-        """Drop it."""
+        """Fits `EventSink`."""
 
 
 async def _converse(
@@ -490,7 +490,7 @@ async def _converse(
         reading = group.create_task(connection.run())
         asking = group.create_task(interview.hold(settings, send_image=send_image))
         await asyncio.wait((reading, asking), return_when=asyncio.FIRST_COMPLETED)
-        asking.cancel()  # where the server hung up, no answer will come
+        asking.cancel()  # if the server disconnected, no answer will come
         await connection.close("goodbye")
     if connection.bad_token or socket.close_code == CloseCode.POLICY_VIOLATION:
         return [
@@ -526,16 +526,16 @@ async def _converse(
 MEND_MEDIA_URL = Phrase(
     "看看 MEDIA_URL 写的是不是这台机器和 WEB_PORT（docs/zh/cluster.md），"
     "然后重启机器人；不然大文件发不出去",
-    "See that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and "
-    "start the bot anew; large files are not sent otherwise",
+    "Check that MEDIA_URL names this machine and WEB_PORT (docs/cluster.md), and restart the"
+    " bot; otherwise large files are not sent",
 )
 BROUGHT: Final = Phrase("{server} 登录的是账号 {account}", "{server} has account {account}")
 CATALOGUE.register(__name__, globals())
 
 
 async def check_media_url(settings: Settings) -> list[Check]:
-    """Ask MEDIA_URL for a file that does not exist. OneBot servers may reach another machine under
-    that url. Empty while no bot runs.
+    """Request a file that does not exist from MEDIA_URL, under which OneBot servers may reach
+    another machine. Empty if no bot is running.
     """
     if await find_running(settings) is None:
         return []

@@ -1,5 +1,5 @@
-"""All checks at once, as the command or within a running bot. One that hangs or breaks is a problem
-of its own and spoils no other.
+"""Runs all checks concurrently, for the command or within a running bot. A check that hangs or
+fails is a problem of its own and does not affect the others.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ WITH_IMAGE = 5  # checks' time: until a OneBot server comes, and until QQ confir
 TOO_SLOW: Final = Phrase("过了 {seconds} 秒还没查完", "was not finished after {seconds} s")
 SEE_WHAT_IT_WAITS_FOR: Final = Phrase(
     "看看它在等什么：磁盘、域名解析，还是网络",
-    "See what it waits for: the disk, a name, or the network",
+    "Find out what it waits for: the disk, a name, or the network",
 )
 CHECK_BROKE: Final = Phrase(
-    "检查本身出错了（{kind}：{why}）", "the check itself broke ({kind}: {why})"
+    "检查本身出错了（{kind}：{why}）", "the check itself failed ({kind}: {why})"
 )
 REPORT_THIS: Final = Phrase("请反馈给开发者", "Please report this")
 CATALOGUE.register(__name__, globals())
@@ -65,9 +65,7 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Something to look at; it makes so many `checks`, one after the other, each with its
-    deadline.
-    """
+    """A probe that makes this many `checks` one after the other, each with its deadline."""
 
     name: str
     look: Callable[[], Awaitable[Iterable[Check]]]
@@ -82,11 +80,8 @@ async def diagnose(
     ids: Ids,
     send_image: bool = False,
 ) -> list[Check]:
-    """Everything there is to say, in a fixed order; where the settings cannot be used, only what is
-    wrong with them.
-
-    `send_image` lets a picture be sent on QQ; in reverse mode it waits for the OneBot server to
-    come.
+    """All checks in a fixed order; with unusable settings, only their problems. `send_image` also
+    sends a picture on QQ; in reverse mode this waits for the OneBot server to connect.
     """
     settings, told = check_settings(environ=environ, env_file=env_file)
     if settings is None:
@@ -116,7 +111,7 @@ def probes(
     send_image: bool = False,
     charge: Charge = free,
 ) -> list[Probe]:
-    """The checks that apply with these settings; `charge` is told what models took."""
+    """The probes that apply with these settings; `charge` receives the usage of models."""
     if settings.has_broker and settings.bot_role == "gateway":
         return [
             Probe("broker", partial(check_cluster, settings, clock=clock)),
@@ -151,7 +146,7 @@ def probes(
 
 
 def _of_sockets(settings: Settings, clock: Clock, ids: Ids, *, send_image: bool) -> list[Probe]:
-    """Those of who talks with OneBot servers."""
+    """The probes of a process that talks to OneBot servers."""
     found = list[Probe]()
     match settings.onebot_mode:
         case "forward":
@@ -177,8 +172,8 @@ def _of_sockets(settings: Settings, clock: Clock, ids: Ids, *, send_image: bool)
 
 
 async def run_probes(things: Iterable[Probe], *, deadline: float = DEADLINE) -> list[Check]:
-    """Run the probes side by side; their checks in the order of the probes. `deadline` is in
-    seconds.
+    """Run the probes concurrently; returns their checks in the order of the probes. `deadline` is
+    in seconds.
     """
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_look(probe, deadline * probe.checks)) for probe in things]
@@ -215,7 +210,9 @@ async def _look(probe: Probe, seconds: float) -> list[Check]:
 
 
 NOT_INSIDE = frozenset({"ports", "tools"})
-"""The bot holds its ports itself, and importing its tools again would have effects."""
+"""Checks that a running bot leaves out: it holds its ports itself, and importing its tools again
+would have side effects.
+"""
 
 
 async def check_running_bot(
@@ -226,7 +223,7 @@ async def check_running_bot(
     ids: Ids,
     charge: Callable[[str, Usage], None],
 ) -> tuple[Finding, ...]:
-    """The findings by the bot's own settings, in the order of the command, within half a
+    """The findings with the bot's own settings, in the order of the command, within half a
     minute.
     """
     known, told = _prices(settings)
@@ -260,7 +257,7 @@ async def check_running_bot(
 
 
 def _prices(settings: Settings) -> tuple[KnownModels, list[Check]]:
-    """The prices of requests, and what is wrong with the operator's file if it changed since."""
+    """The prices of requests, and the problems of the operator's file if it has changed since."""
     try:
         return read_known(settings.llm_prices), []
     except ConfigError as error:

@@ -1,5 +1,5 @@
-"""Where data is kept: the folders can be written and have room, the journal opens and its schema is
-ours, and no one else on this machine reads the secrets or writes into the folders.
+"""Checks of storage: the folders can be written and have space, the journal opens with our schema,
+and no one else on this machine can read the secrets or write into the folders.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ WRITABLE: Final = Phrase(
     "{folder} 可以写，还剩 {free} MiB", "{folder} can be written, {free} MiB free"
 )
 CAN_BE_MADE: Final = Phrase(
-    "{folder} 可以建，还剩 {free} MiB", "{folder} can be made, {free} MiB free"
+    "{folder} 可以建，还剩 {free} MiB", "{folder} can be created, {free} MiB free"
 )
-MAKE_ROOM: Final = Phrase("磁盘快满了，清理一下", "Make room on the disk")
-MAKE_ROOM_SOON: Final = Phrase("磁盘空间不多了，尽快清理", "Make room on the disk soon")
+MAKE_ROOM: Final = Phrase("磁盘快满了，清理一下", "Free some disk space")
+MAKE_ROOM_SOON: Final = Phrase("磁盘空间不多了，尽快清理", "Free some disk space soon")
 NO_JOURNAL_YET: Final = Phrase(
-    "{place} 还没有数据库，机器人启动时会建", "no journal yet at {place}: the bot makes it"
+    "{place} 还没有数据库，机器人启动时会建", "no journal yet at {place}: the bot will create it"
 )
 SEE_THAT_IT_RUNS: Final = Phrase(
     "看看数据库开着没有、STORE_URL 对不对；文件坏了的话，机器人启动时会挪到一边",
-    "See that the database runs and STORE_URL names it; a damaged file is put "
-    "aside when the bot starts",
+    "Check that the database runs and STORE_URL names it; a damaged file is set aside when"
+    " the bot starts",
 )
 DOES_NOT_OPEN: Final = Phrase("数据库打不开（{why}）", "the journal does not open ({why})")
 ANSWER_FROM_PRIVATE: Final = Phrase(
@@ -64,14 +64,14 @@ NAME_OWNER: Final = Phrase(
 )
 UNREAD_DRAFTS: Final = Phrase(
     "影子模式的群有草稿，但没有主人能看：{groups}",
-    "no owner can read the drafts of the groups in a shadow: {groups}",
+    "no owner can read the drafts of the groups in shadow mode: {groups}",
 )
 UNANSWERED_REQUESTS: Final = Phrase(
     "有好友申请或入群邀请在等，但没有主人能答复：{count}",
     "no owner can answer the friend requests and invites that wait: {count}",
 )
 EMPTY_DATABASE: Final = Phrase(
-    "{place} 是空的，机器人启动时会建表", "{place} is empty: the bot makes its tables"
+    "{place} 是空的，机器人启动时会建表", "{place} is empty: the bot will create its tables"
 )
 SCHEMA_CURRENT: Final = Phrase(
     "{place} 打得开，表结构是最新的（{revision}）",
@@ -81,14 +81,14 @@ SCHEMA_OLDER: Final = Phrase(
     "{place} 的表结构是 {revision}，还不是 {current}",
     "{place} has schema {revision}, not yet {current}",
 )
-START_BOT: Final = Phrase("启动机器人就会升级", "Start the bot: it migrates it")
+START_BOT: Final = Phrase("启动机器人就会升级", "Start the bot: it will migrate it")
 START_NEWER: Final = Phrase(
     "启动那个版本，或者在 STORE_URL 里换一个数据库",
     "Start that version, or name another database in STORE_URL",
 )
 SCHEMA_NEWER: Final = Phrase(
     "{place} 是更新版本的机器人用的（表结构 {revision}）",
-    "{place} is of a newer version of the bot (schema {revision})",
+    "{place} was written by a newer version of the bot (schema {revision})",
 )
 ALL_PRIVATE: Final = Phrase(
     "这台机器上的其他人读不到密钥，也改不了机器人的目录", "nothing is open to others"
@@ -102,11 +102,11 @@ WRITABLE_BY_OTHERS: Final = Phrase(
     "{folder} 可以被 {writers} 改写", "{folder} can be written by {writers}"
 )
 PROTECT_FOLDER: Final = Phrase(
-    "先看看是谁的，再执行 chmod go-w {folder}", "See whose it is, and chmod go-w {folder}"
+    "先看看是谁的，再执行 chmod go-w {folder}", "Check who owns it, and chmod go-w {folder}"
 )
 UNHEARD_GROUPS: Final = Phrase(
     "有 {count} 个新群还没能告诉主人：{groups}",
-    "no line about {count} new groups reached an owner: {groups}",
+    "no owner was told about {count} new groups: {groups}",
 )
 CATALOGUE.register(__name__, globals())
 
@@ -117,8 +117,8 @@ def check_folders(settings: Settings) -> list[Check]:
 
 
 def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LITTLE) -> Check:
-    """Whether a file can be made there, or the folder itself where it is missing; and whether there
-    is room (bytes).
+    """Whether a file can be created there, or the folder itself if it is missing, and whether there
+    is space (bytes).
     """
     there = folder.absolute()
     while not os.path.lexists(there) and there != there.parent:
@@ -148,7 +148,7 @@ def check_folder(folder: Path, *, little: int = LITTLE, too_little: int = TOO_LI
 
 
 def check_store(settings: Settings) -> list[Check]:
-    """Whether the journal opens; nothing is made and nothing migrated. Blocks."""
+    """Whether the journal opens; creates and migrates nothing. Blocks."""
     database = None
     try:
         database = Database(settings.store_url.get_secret_value(), migrate=_leave)
@@ -184,22 +184,22 @@ def check_store(settings: Settings) -> list[Check]:
 
 
 def folders_of(settings: Settings) -> Iterator[Path]:
-    """Where the bot keeps what it has: the folder of an SQLite journal, and that of the media."""
+    """The bot's data folders: that of an SQLite journal, and that of the media."""
     try:
         file = file_of(read_url(settings.store_url.get_secret_value()))
     except ConfigError:
-        file = None  # `check_store` tells
+        file = None  # `check_store` reports it
     if file is not None:
         yield file.parent
     yield settings.media_dir
 
 
 def _leave(_connection: Connection) -> None:
-    """Looking at a journal does not migrate it."""
+    """Does nothing: looking at a journal must not migrate it."""
 
 
 def _unheard(connection: Connection) -> list[Check]:
-    """The new groups of which no owner has heard."""
+    """The new groups that no owner has been told about."""
     modes = place_settings(connection, MODE.name)
     groups = sorted(where.session_id for where, mode in modes.items() if mode == Mode.ASKING)
     if not groups:

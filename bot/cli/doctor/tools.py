@@ -1,5 +1,5 @@
-"""The tools: which cannot be used, which files of the operator's folder are broken, and whether
-the hosts that weather and game versions come from answer. Imports the tools.
+"""Checks of the tools: unusable tools, broken files in the operator's folder, and whether the hosts
+for weather and game versions answer. Imports the tools.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_SUCH_TOOL: Final = Phrase(
 CORRECT_NAME: Final = Phrase("请改正名称", "Correct its name")
 SEE_ITS_DOCUMENTATION: Final = Phrase(
     "在那之前模型不知道有它；请看它自己的文档",
-    "The model is not told of it meanwhile; see its own documentation",
+    "Until then the model does not see it; see its own documentation",
 )
 UNUSABLE: Final = Phrase("{tool} 用不了：{why}", "{tool} cannot be used: it {why}")
 ALL_USABLE: Final = Phrase("{count} 个都可以用", "all {count} can be used")
@@ -42,13 +42,13 @@ SOURCE_ANSWERS: Final = Phrase("{source} 有答复", "{source} answers")
 GAMES_USABLE: Final = Phrase("{file} 可以用", "{file} can be used")
 REACHABLE: Final = Phrase("连得上", "can be reached")
 NO_HOSTS: Final = Phrase(
-    "{count} 个地址都用不了，比如：{first}", "none of its {count} hosts can be used, as {first}"
+    "{count} 个地址都用不了，比如：{first}", "none of its {count} hosts can be used: {first}"
 )
 AND_MORE: Final = Phrase("{first}；还有 {more} 个", "{first}; and {more} more")
 
 
 def check_tools(settings: Settings) -> list[Check]:
-    """One line if all is well, else one for each thing to fix. Blocks."""
+    """One check if all is well, else one for each problem. Blocks."""
     found = find_tools(settings)
     checks = [
         warning("tools", BROKEN, problem.mend, file=problem.name, what=problem.what)
@@ -95,8 +95,8 @@ NAMED = 3  # troubles in one line
 ANSWERED: Final = Phrase("{host} 答复了 {status}", "{host} answered {status}")
 MEND_NETWORK = Phrase(
     "看看这台机器连不连得上；有防火墙就设 HTTPS_PROXY，或者在 TOOLS_MIRRORS 里设镜像",
-    "See that this machine reaches it; behind a firewall set HTTPS_PROXY, or a "
-    "mirror in TOOLS_MIRRORS",
+    "Check that this machine reaches it; behind a firewall, set HTTPS_PROXY or a mirror in"
+    " TOOLS_MIRRORS",
 )
 MEND_KEY = Phrase(
     "见 docs/zh/weather.md：检查 .env 里的密钥、地址或 TOOLS_CONTACT；在那之前会用下一个来源",
@@ -107,10 +107,8 @@ CATALOGUE.register(__name__, globals())
 
 
 async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0.0) -> list[Check]:
-    """The geocoder and the forecast; and each source that is asked because of a key or a contact,
-    with it.
-
-    `now` in seconds since 1970 dates QWeather's token.
+    """Check the geocoder, the forecast, and each source that a key or a contact enables. `now`
+    (seconds since 1970) dates QWeather's token.
     """
     keyed = [
         row for row in SOURCES if row.serves(BEIJING, keys) and not row.serves(BEIJING, NO_KEYS)
@@ -127,7 +125,7 @@ async def check_weather(web: Web, *, keys: WeatherKeys = NO_KEYS, now: float = 0
 
 
 async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Check:
-    """A whole answer: a refused key may come in a 200."""
+    """Whether the body is a real answer: a refused key may come with status 200."""
     try:
         await source.fetch(question)
     except SourceFailed as error:
@@ -136,13 +134,13 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
 
 
 async def check_versions(web: Web) -> list[Check]:
-    """Every host in the table of games, each asked as for one of its games."""
+    """Check every host in the table of games with a request for one of its games."""
     asked = {host_of(source): source for game in known_games() for source in game.sources}
     return [await check_urls("versions", [urls_of(source)[0] for source in asked.values()], web)]
 
 
 def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
-    """The rows of GAMES_FILE; nothing where it is not set."""
+    """Check the rows of GAMES_FILE, if it is set."""
     problems = Games(clock=clock, file=settings.games_file).check()
     if settings.games_file is None or problems:
         return [
@@ -153,9 +151,7 @@ def check_games(settings: Settings, *, clock: Clock) -> list[Check]:
 
 
 async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
-    """Ask each, side by side; whatever does not answer well is a warning: the bot talks without
-    it.
-    """
+    """Ask each source concurrently. A bad answer is only a warning: the bot can talk without it."""
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_ask(url, web)) for url in urls]
     troubles = [trouble for task in asked if (trouble := task.result())]
@@ -183,7 +179,7 @@ async def check_urls(check: str, urls: Iterable[str], web: Web) -> Check:
 
 
 async def _ask(url: str, web: Web) -> Bilingual | None:
-    """Ask a source; what is wrong with it, None if nothing is."""
+    """Ask a source; returns what is wrong with it, None if nothing."""
     try:
         response = await web.get(url)
     except ToolFailed as error:

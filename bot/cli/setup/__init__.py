@@ -1,3 +1,3 @@
-"""The first evening: asks what the service needs, and writes `.env` and what the OneBot server
-reads.
+"""`frostagent setup` and `init`: ask for what the service needs, and write `.env` and the OneBot
+server's files.
 """

@@ -1,5 +1,5 @@
-"""The files that `setup` and `init` write, all together or not at all: values in the text of a
-`.env`, whose comments stay as they are, and the settings that NapCat and LLBot read at their start.
+"""The files that `setup` and `init` write, all or none: a `.env`, whose comments stay, and the
+settings that NapCat and LLBot read at their start.
 """
 
 from __future__ import annotations
@@ -19,37 +19,53 @@ from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
 
+from bot.core.language import CATALOGUE, Phrase
 from config.settings import Mode, Settings
-from config.values import qq_numbers
+from config.values import qq_numbers, why_of
 from frostagent.types.errors import ConfigError, Problem
 
 PRIVATE = 0o600
+UNREADABLE = Phrase("读不了（{why}）", "cannot be read ({why})")
+UNWRITABLE = Phrase("写不了（{why}）", "cannot be written ({why})")
+NOT_UTF8 = Phrase("不是 UTF-8 文本", "not UTF-8 text")
+PERMIT = Phrase(
+    "给这个账号相应的权限，或者把它移走", "Give this account permission, or move it away"
+)
+OUTSIDE = Phrase(
+    "在容器外运行 setup（make run ARGS=setup），或者手动改 .env",
+    "Run setup outside the container (make run ARGS=setup), or edit .env by hand",
+)
+NOT_FOR_ENV = Phrase(
+    "有引号、反斜杠或换行，各种程序读 .env 时理解不同",
+    "has a quote, a backslash or a line break, which programs read from .env in different ways",
+)
+CHOOSE_ANOTHER = Phrase("换一个值", "Choose another value")
+CATALOGUE.register(__name__, globals())
 
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file to be: its whole text. It holds secrets, so only its owner may read it."""
+    """A file to write, with its whole text. It has secrets, so only its owner may read it."""
 
     path: Path
     text: str
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, None where there is none. Raises ConfigError where it cannot be read."""
+    """The text of a file, None if it does not exist. Raises ConfigError if it cannot be read."""
     try:
         return path.read_text("utf-8-sig")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(_problem(path, "read", error)) from None
+        raise ConfigError(_problem(path, UNREADABLE, error)) from None
 
 
 def write_files(files: Iterable[NewFile]) -> None:
-    """Write them, making folders where they are missing; what stops it half-way leaves every old
-    file as it was.
+    """Write the files, creating missing folders. A failure while preparing them leaves every
+    existing file unchanged.
 
-    A symbolic link stays one: what it points to is replaced. Raises ConfigError where one cannot be
-    written.
+    A symbolic link is kept: its target is replaced. Raises ConfigError if a file cannot be written.
     """
     ready: list[tuple[Path, Path]] = []
     try:
@@ -59,12 +75,12 @@ def write_files(files: Iterable[NewFile]) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 ready.append((_write_beside(path, file.text), path))
             except OSError as error:
-                raise ConfigError(_problem(file.path, "written", error)) from None
+                raise ConfigError(_problem(file.path, UNWRITABLE, error)) from None
         for temporary, path in ready:
             try:
                 temporary.replace(path)
             except OSError as error:
-                raise ConfigError(_problem(path, "written", error)) from None
+                raise ConfigError(_problem(path, UNWRITABLE, error)) from None
     finally:
         for temporary, _ in ready:
             with suppress(OSError):
@@ -72,7 +88,7 @@ def write_files(files: Iterable[NewFile]) -> None:
 
 
 def _write_beside(path: Path, text: str) -> Path:
-    """A private file in the same folder, on the disk before it gets its name."""
+    """A private temporary file in the same folder, synced to disk."""
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -87,12 +103,11 @@ def _write_beside(path: Path, text: str) -> Path:
     return temporary
 
 
-def _problem(path: Path, verb: str, error: OSError | UnicodeDecodeError) -> Problem:
-    reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-    mend = "Give this account the right to, or move it away"
-    if isinstance(error, OSError) and error.errno == errno.EROFS:  # as the bot's own container
-        mend = "Run setup outside of the container (make run ARGS=setup), or edit .env by hand"
-    return Problem(str(path), f"cannot be {verb} ({reason})", mend)
+def _problem(path: Path, what: Phrase, error: OSError | UnicodeDecodeError) -> Problem:
+    why = why_of(error) if isinstance(error, OSError) else NOT_UTF8.fill()
+    is_read_only = isinstance(error, OSError) and error.errno == errno.EROFS  # a container's
+    mend = OUTSIDE if is_read_only else PERMIT
+    return Problem(str(path), what.fill(why=why), mend.fill())
 
 
 # --- the text of a .env ---------------------------------------------------------------------------
@@ -107,11 +122,11 @@ REMARK = re.compile(r"[^\S\r\n]+#[^\r\n'\"]*$")
 
 
 def fill_env(text: str, values: Mapping[str, str]) -> str:
-    """The text with these values, each at the line that sets its name, else at the one that has it
+    """The text with these values, each in the line that sets its name, else in the one that has it
     commented out, else at the end.
 
-    An empty value stays out unless the name is set already. Raises ConfigError for a value no
-    `.env` can hold.
+    An empty value is left out unless the name is already set. Raises ConfigError for a value that a
+    `.env` cannot hold.
     """
     left = dict(values)
     text = _fill_set(text, left)
@@ -159,11 +174,7 @@ def _line(name: str, value: str) -> str:
     if UNQUOTED.fullmatch(value):
         return f"{name}={value}"
     if not can_be_in_env(value):
-        what = (
-            "has a quote, a backslash or a line break, which no .env holds the same way for "
-            "everybody"
-        )
-        raise ConfigError(Problem(name, what, "Choose another value"))
+        raise ConfigError(Problem(name, NOT_FOR_ENV.fill(), CHOOSE_ANOTHER.fill()))
     return f"{name}='{value}'"
 
 
@@ -177,7 +188,7 @@ def _line(name: str, value: str) -> str:
 Server = Literal["napcat", "llbot"]
 
 BOT_URL = "ws://bot:6199/"
-"""Where docker-compose.yml has the bot; any path is accepted."""
+"""The bot's address in docker-compose.yml; any path is accepted."""
 
 HEARTBEAT = 30_000  # ms
 RECONNECT = 5_000  # ms
@@ -186,10 +197,9 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  # inside a container
 
 @dataclass(frozen=True, slots=True)
 class ServerLink:
-    """How a server and the bot find each other: `url` is where the one that dials (`mode`) finds
-    the other.
+    """How a server and the bot connect: `url` is the address that the dialling side (`mode`) dials.
 
-    `token` is the one to write down; a server that has one of the `others` comes in, too.
+    `token` is the one to write into files; a server with one of the `others` is accepted, too.
     """
 
     mode: Mode
@@ -199,19 +209,20 @@ class ServerLink:
 
     @property
     def accepted(self) -> frozenset[str]:
-        """Every token by which it is made."""
+        """Every token that is accepted."""
         return self.others | {self.token}
 
     @property
     def place(self) -> tuple[str | None, int | None]:
-        """Host and port of the url. Raises ValueError where it has none that could be."""
+        """Host and port of the URL. Raises ValueError for an impossible one."""
         return _place(self.url)
 
 
 def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> ServerLink:
-    """The link that these settings want; `bot_url` is where the bot is for a server that dials.
+    """The link that these settings describe; `bot_url` is the bot's address for a server that
+    dials.
 
-    It is that of the server of `account`; 0 where it is not known before somebody logs in.
+    It is that of `account`'s server; 0 if the account is unknown before the first login.
     """
     url = settings.onebot_url if settings.onebot_mode == "forward" else bot_url
     tokens = settings.access_tokens
@@ -220,7 +231,7 @@ def link_of(settings: Settings, *, bot_url: str = BOT_URL, account: int = 0) -> 
 
 
 def account_in(text: str) -> int:
-    """The account that a variable names; 0 where it names none, or several."""
+    """The account that a variable names; 0 if it names none or several."""
     try:
         (number,) = qq_numbers(text)
     except ValueError:
@@ -229,9 +240,7 @@ def account_in(text: str) -> int:
 
 
 def write_onebot(link: ServerLink) -> str:
-    """NapCat's `onebot11.json`: dial the bot, or listen for it on every address of the
-    container.
-    """
+    """NapCat's `onebot11.json`: it dials the bot, or listens on all addresses of its container."""
     match link.mode:
         case "reverse":
             client = {**_connection(link.token), "url": link.url, "reconnectInterval": RECONNECT}
@@ -277,14 +286,12 @@ def _onebot(**connections: list[dict[str, Any]]) -> str:
 
 
 def write_webui(*, token: str) -> str:
-    """NapCat's `webui.json`; inside its container it must listen on every address to be published
-    at all.
-    """
+    """NapCat's `webui.json`; in its container it must listen on all addresses to be published."""
     return _text({"host": EVERYWHERE, "port": 6099, "prefix": "", "token": token, "loginRate": 3})
 
 
 def webui_token(text: str) -> str:
-    """The password in a `webui.json`, or in a file that is nothing but one."""
+    """The password in a `webui.json`, or in a file that has only a password."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -293,7 +300,7 @@ def webui_token(text: str) -> str:
 
 
 def write_llbot(link: ServerLink) -> str:
-    """LLBot's `config_<qq>.json`, with the same meaning; to it no host is every address."""
+    """LLBot's `config_<qq>.json`, with the same meaning; an empty host means all addresses."""
     match link.mode:
         case "reverse":
             kind: dict[str, Any] = {"type": "ws-reverse", "url": link.url}
@@ -320,11 +327,10 @@ def write_llbot(link: ServerLink) -> str:
 
 
 def tokens_for(text: str, link: ServerLink) -> set[str]:
-    """The tokens by which such a file would make this link, whatever the token of it; none of what
-    is switched off.
+    """The tokens with which such a file would make this link, whatever the link's own token;
+    disabled connections do not count.
 
-    A file that cannot be read as one of these holds none: its server will say so better than we
-    can.
+    Empty for a file in another format: its server reports that better than we can.
     """
     try:
         found = _connections(json.loads(text))
@@ -351,8 +357,8 @@ def _connections(found: object) -> Iterator[dict[str, Any]]:
 
 
 def _makes(connection: dict[str, Any], link: ServerLink) -> bool:
-    """Whether a connection is that of a link; only LLBot's have a type. The path does not matter to
-    the bot.
+    """Whether a connection is that of a link. Only LLBot's connections have a type; the path does
+    not matter.
     """
     kind = connection.get("type")
     match link.mode:

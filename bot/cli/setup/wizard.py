@@ -1,4 +1,6 @@
-"""`frostagent setup`: from what is known, asked and tried to `.env` and NapCat's settings."""
+"""`frostagent setup`: asks for settings, tests the model, and writes `.env` and NapCat's
+settings.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from urllib.parse import urlsplit
 
 from bot.cli.checks import Check, Outcome
 from bot.cli.doctor.models import with_version
+from bot.cli.layout import joined
 from bot.cli.setup.answers import (
     ACCOUNT,
     MODEL,
@@ -42,6 +45,7 @@ from bot.cli.setup.files import (
     write_files,
     write_onebot,
 )
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from config import sources, values
 from config.endpoints import Endpoint
 from config.secrets import proxy_secrets
@@ -53,55 +57,93 @@ ENV = Path(".env")
 NAPCAT = Path("napcat", "config")
 COMPOSE = Path("docker-compose.yml")
 
-WITH_DOCKER = """\
-下一步（用 Docker） Next, with Docker:
-  1. docker compose up -d            启动机器人和 NapCat  start the bot and NapCat
-  2. docker compose logs -f napcat   用机器人账号扫码  scan the QR code with the bot's account
+WITH_DOCKER = Phrase(
+    """\
+下一步（用 Docker）：
+  1. docker compose up -d            启动机器人和 NapCat
+  2. docker compose logs -f napcat   用机器人账号扫码
 {mention}
-"""
-
-WITHOUT_DOCKER = """\
-下一步（不用 Docker） Next, without Docker:
-  1. 在这个目录里启动机器人 Start the bot, in this folder:
+""",
+    """\
+Next, with Docker:
+  1. docker compose up -d            starts the bot and NapCat
+  2. docker compose logs -f napcat   scan the QR code with the bot's account
+{mention}
+""",
+)
+WITHOUT_DOCKER = Phrase(
+    """\
+下一步（不用 Docker）：
+  1. 在这个目录里启动机器人：
        {run}
-  2. 在 NapCat 的网页界面：网络配置 → 新建 → {kind_zh}（LLBot 里是 {llbot}），填上并启用
-     In NapCat's WebUI: Network → New → {kind_en} ({llbot} in LLBot), and enable it:
+  2. 在 NapCat 的网页界面：网络配置 → 新建 → {kind}（LLBot 里是 {llbot}），填上并启用：
 {fields}
 {mention}
-  没有反应 If nothing happens:
+  没有反应时：
        {doctor}
-"""
-
-MENTION = "  3. 在群里 @ 机器人 Mention the bot in a group"
-MENTION_AS_OWNER = """\
-  3. 用主人的账号在群里 @ 机器人。别人先 @ 的话，它会私聊问主人，主人回复“上线”
-     Mention the bot in a group from an owner's account. If somebody else does so first, it asks the
-     owners in private: the answer is “live”"""
-
-ELSEWHERE = """\
-     NapCat 在容器里或别的电脑上时，把 127.0.0.1 换成这台电脑的地址
-     If NapCat runs in a container or on another computer: this computer's address, not 127.0.0.1"""
-
-CONSOLE = """\
-  控制台 The console, with a link that logs in:
-       {console}
-"""
-
-NEAR = """\
-模型在本机：容器里的 127.0.0.1 是容器自己，用 Docker 时请先在 .env 里改成
-The model is on this computer. In a container 127.0.0.1 is the container itself: with Docker write
-into .env
-  LLM_BASE_URL={base_url}"""
-
-UNTRIED = """\
-没有写入任何文件。加 --no-test 可不经测试直接写入
-Nothing was written. --no-test writes it all the same."""
-
-DIFFERS = """\
-注意：{file} 里的令牌和 .env 不同，而这个账号用的是那个文件：
-请在 NapCat 网页界面（网络配置）里改令牌，或删掉它
-Note: {file} has another token than .env, and NapCat reads that file for this account. Set the token
-there (NapCat's WebUI, Network), or remove the file."""
+{console}""",
+    """\
+Next, without Docker:
+  1. Start the bot, in this folder:
+       {run}
+  2. In NapCat's WebUI: Network → New → {kind} ({llbot} in LLBot). Fill it in and enable it:
+{fields}
+{mention}
+  If nothing happens:
+       {doctor}
+{console}""",
+)
+CLIENT = Phrase("Websocket 客户端", "Websocket client")
+SERVER = Phrase("Websocket 服务器", "Websocket server")
+URL_FIELD = Phrase("       地址       {value}", "       URL      {value}")
+PORT_FIELD = Phrase("       端口       {value}", "       Port     {value}")
+TOKEN_FIELD = Phrase("       令牌       {value}", "       Token    {value}")
+FORMAT_FIELD = Phrase("       消息格式   array", "       Format   array")
+MENTION = Phrase("  3. 在群里 @ 机器人", "  3. Mention the bot in a group")
+MENTION_AS_OWNER = Phrase(
+    "  3. 用主人的账号在群里 @ 机器人。别人先 @ 的话，它会私聊问主人，主人回复“上线”",
+    "  3. Mention the bot in a group from an owner's account. If others do so first, it asks the\n"
+    "     owners in private: reply “live”",
+)
+ELSEWHERE = Phrase(
+    "     NapCat 在容器里或别的电脑上时，把 127.0.0.1 换成这台电脑的地址",
+    "     If NapCat runs in a container or on another computer, write this computer's address in\n"
+    "     place of 127.0.0.1",
+)
+CONSOLE = Phrase(
+    "  控制台（显示一个登录链接）：\n       {command}\n",
+    "  The console (prints a link that logs in):\n       {command}\n",
+)
+NEAR = Phrase(
+    "模型在本机：容器里的 127.0.0.1 是容器自己，用 Docker 时请先在 .env 里改成\n"
+    "  LLM_BASE_URL={base_url}",
+    "The model runs on this computer. In a container 127.0.0.1 is the container itself: with\n"
+    "Docker, write into .env\n"
+    "  LLM_BASE_URL={base_url}",
+)
+UNTRIED = Phrase(
+    "没有写入任何文件。加 --no-test 可不经测试直接写入",
+    "Nothing was written. Add --no-test to write without a test.",
+)
+DIFFERS = Phrase(
+    "注意：{file} 里的令牌和 .env 不同，而这个账号用的是那个文件：\n"
+    "请在 NapCat 网页界面（网络配置）里改令牌，或删掉它",
+    "Note: the token in {file} is not the one in .env, and NapCat reads that file for this\n"
+    "account. Change the token in NapCat's WebUI (Network), or delete the file.",
+)
+TRYING = Phrase("正在测试模型 {model}……", "Trying {model} ...")
+V1_ADDED = Phrase("  地址补上了 /v1：{url}", "  added the missing /v1: {url}")
+ANSWERS = Phrase("  正常，{said}", "  ok, {said}")
+NO_ANSWER = Phrase("  没有回答：{said}\n  {fix}。", "  no answer: {said}\n  {fix}.")
+MAY_OVERWRITE = Phrase("覆盖 {files}？", "Overwrite {files}?")
+NOTHING_WRITTEN = Phrase("没有写入任何文件。", "Nothing was written.")
+WRITTEN = Phrase("已写入 {files}", "Wrote {files}")
+UNCHANGED = Phrase("没有变化", "Nothing has changed")
+EXISTS = Phrase("已经有了", "exists already")
+USE_FORCE = Phrase("加 --force 覆盖它", "Add --force to overwrite it")
+EMPTY = Phrase("是空的", "is empty")
+WRITE_AS = Phrase("写成 {example}", "Write it as {example}")
+CATALOGUE.register(__name__, globals())
 
 EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104  # ONEBOT_HOST may be one of them
 FROM_A_CONTAINER = "host.docker.internal"
@@ -109,20 +151,18 @@ FROM_A_CONTAINER = "host.docker.internal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupOptions:
-    """The options typed after `setup`: answers by their names in `.env`, and how to go about it."""
+    """The options of `setup`: answers by their names in `.env`, and how to proceed."""
 
     typed: Mapping[str, str] = field(default_factory=dict)
     napcat_url: str = BOT_URL
-    docker: bool | None = None  # whether it will run in Docker; None: ask, or tell of both
+    docker: bool | None = None  # whether it will run in Docker; None: ask, or describe both
     force: bool = False
     test: bool = True
     interactive: bool = True
 
 
 class Wizard:
-    """One setup in one folder. Nothing is written before everything is known, tried and agreed
-    to.
-    """
+    """One setup in one folder. Nothing is written before everything is known, tested and agreed."""
 
     def __init__(
         self,
@@ -134,7 +174,7 @@ class Wizard:
         list_models: ListModels,
         make_token: Callable[[], str],
     ) -> None:
-        """`folder` is where everything is, and where everything is written."""
+        """Everything is read from and written to `folder`."""
         self._folder = folder
         self._environ = environ
         self._terminal = terminal
@@ -144,8 +184,8 @@ class Wizard:
         self._mask = Mask(proxy_secrets(environ))
 
     def run(self, wishes: SetupOptions) -> bool:
-        """Whether everything is written. Raises ConfigError for what is wrong, typer.Abort where
-        somebody leaves.
+        """Whether everything was written. Raises ConfigError for problems, typer.Abort if the
+        person leaves.
         """
         _check_url(wishes.napcat_url)
         lines = sources.read_env_file(self._folder / ENV)
@@ -158,15 +198,15 @@ class Wizard:
         elif wishes.test:
             answers, check = self._try(answers)
             if check.outcome is not Outcome.OK:
-                self._terminal.tell(UNTRIED)
+                self._terminal.tell(UNTRIED.fill())
                 return False
         docker = self._will_use_docker(wishes)
         if wishes.interactive and not docker:
             answers = ask_console(self._terminal, answers)
         complete = with_tokens(answers, self._make_token)
         settings = check_answers(complete)
-        # What init made is not for this account to read: a new token would not be the one the
-        # OneBot server has.
+        # This account may not read what init made: a new token would differ from the OneBot
+        # server's.
         answers = {**dict.fromkeys(TOKENS, ""), **answers} if hidden else complete
         answers["LLM_BASE_URL"] = settings.llm_base_url
         account = account_in(answers.get(ACCOUNT, ""))
@@ -182,14 +222,14 @@ class Wizard:
         write_files(files)
         self._report(files, for_container)
         if docker is not False and (near := _near(settings)):
-            self._terminal.tell(NEAR.format(base_url=near))
-        ways = [WITH_DOCKER.format(mention=_mention(settings))] if docker is not False else []
+            self._terminal.tell(NEAR.fill(base_url=near))
+        ways = [WITH_DOCKER.fill(mention=_mention(settings))] if docker is not False else []
         ways += [self._by_hand(settings, answers, wishes)] if not docker else []
-        self._terminal.tell("".join(ways).rstrip())
+        self._terminal.tell(joined(ways, "").each(str.rstrip))
         return True
 
     def _will_use_docker(self, wishes: SetupOptions) -> bool | None:
-        """Whether the bot will run in Docker; None if nobody says so and it could."""
+        """Whether the bot will run in Docker; None if that is undecided."""
         if wishes.docker is not None:
             return wishes.docker
         if not (self._folder / COMPOSE).exists():
@@ -199,9 +239,11 @@ class Wizard:
         likely = shutil.which("docker", path=self._environ.get("PATH", "")) is not None
         return ask_docker(self._terminal, likely=likely)
 
-    def _by_hand(self, settings: Settings, answers: Mapping[str, str], wishes: SetupOptions) -> str:
-        """What to do without Docker. The token is shown to the person who answered here; what a
-        script's log may keep says only where it stands.
+    def _by_hand(
+        self, settings: Settings, answers: Mapping[str, str], wishes: SetupOptions
+    ) -> Bilingual:
+        """The next steps without Docker. The token is shown to a person at the terminal; output
+        that a script may log only names the file that has it.
         """
         url = _own_url(settings) if wishes.napcat_url == BOT_URL else wishes.napcat_url
         link = link_of(settings, bot_url=url, account=account_in(answers.get(ACCOUNT, "")))
@@ -209,34 +251,28 @@ class Wizard:
         shown = link.token if wishes.interactive and answers[ONEBOT] else stands
         match link.mode:
             case "reverse":
-                kinds = ("Websocket 客户端", "Websocket client", "ws-reverse")
-                place = f"       地址 URL             {link.url}"
+                kind, llbot = CLIENT, "ws-reverse"
+                place = URL_FIELD.fill(value=link.url)
             case "forward":
-                kinds = ("Websocket 服务器", "Websocket server", "ws")
-                place = f"       端口 Port            {link.place[1]}"
+                kind, llbot = SERVER, "ws"
+                place = PORT_FIELD.fill(value=link.place[1])
             case _:
                 assert_never(link.mode)
-        fields = [
-            place,
-            f"       令牌 Token           {shown}",
-            "       消息格式 Format      array",
-        ]
+        fields = [place, TOKEN_FIELD.fill(value=shown), FORMAT_FIELD.fill()]
         if link.url == _own_url(settings) and settings.onebot_host in EVERYWHERE:
-            fields.append(ELSEWHERE)
-        text = WITHOUT_DOCKER.format(
+            fields.append(ELSEWHERE.fill())
+        return WITHOUT_DOCKER.fill(
             run=self._command("run"),
             doctor=self._command("doctor"),
-            kind_zh=kinds[0],
-            kind_en=kinds[1],
-            llbot=kinds[2],
-            fields="\n".join(fields),
+            kind=kind,
+            llbot=llbot,
+            fields=joined(fields),
             mention=_mention(settings),
+            console=CONSOLE.fill(command=self._command("console")) if settings.console_port else "",
         )
-        console = CONSOLE.format(console=self._command("console"))
-        return text + (console if settings.console_port else "")
 
     def _command(self, word: str) -> str:
-        """How one of our commands is typed in this folder: with make in a checkout."""
+        """How to type one of our commands in this folder: with make in a checkout."""
         path = self._environ.get("PATH", "")
         if (self._folder / "Makefile").exists() and shutil.which("make", path=path):
             return "make run" if word == "run" else f"make run ARGS={word}"
@@ -249,8 +285,8 @@ class Wizard:
     def _of_another_service(
         self, answers: Mapping[str, str], wishes: SetupOptions, lines: Iterable[sources.EnvLine]
     ) -> dict[str, str]:
-        """Empty in place of a key and a model of before, where the base url is another now: no key
-        goes elsewhere.
+        """Empties the earlier key and model if the base URL has changed: a key must not go to
+        another service.
         """
         before = known_answers({}, {}, lines)
         if before["LLM_BASE_URL"] in {"", answers["LLM_BASE_URL"]}:
@@ -276,23 +312,23 @@ class Wizard:
         return ask_people(self._terminal, ask_character(self._terminal, answers))
 
     def _try(self, answers: dict[str, str]) -> tuple[dict[str, str], Check]:
-        """How the model answers, told; the answers with /v1 at the end of the base url where that
-        was missing.
+        """Test the model and report the result. Returns the answers, with /v1 appended to the base
+        URL if it was missing, and the check.
         """
         endpoint = check_answers(with_tokens(answers, self._make_token)).main_model
-        self._terminal.tell(f"正在测试模型 Trying {endpoint.model} ...")
+        self._terminal.tell(TRYING.fill(model=endpoint.model))
         check = self._check_endpoint(endpoint)
         longer = "" if _is_a_service(check) else with_version(endpoint.base_url)
         if longer and _is_a_service(
             second := self._check_endpoint(replace(endpoint, base_url=longer))
         ):
-            self._terminal.tell(f"  地址补上了 /v1  /v1 was missing: {longer}")
+            self._terminal.tell(V1_ADDED.fill(url=longer))
             answers, check = {**answers, "LLM_BASE_URL": longer}, second
         if check.outcome is Outcome.OK:
-            self._terminal.tell(f"  ok, {check.said}")
+            self._terminal.tell(ANSWERS.fill(said=check.said))
         else:
-            self._terminal.tell(f"  没有回答 It does not answer: {self._mask(check.said)}")
-            self._terminal.tell(f"  {check.fix.zh}。\n  {check.fix}.")
+            said = check.said.each(self._mask)
+            self._terminal.tell(NO_ANSWER.fill(said=said, fix=check.fix))
         return answers, check
 
     # --- what is to be written --------------------------------------------------------------------
@@ -314,57 +350,55 @@ class Wizard:
         if not there or wishes.force:
             return True
         if wishes.interactive:
-            agreed = self._terminal.confirm(f"覆盖 Overwrite {', '.join(there)}?", default=False)
+            agreed = self._terminal.confirm(MAY_OVERWRITE.fill(files=", ".join(there)))
             if not agreed:
-                self._terminal.tell("没有写入任何文件 Nothing was written.")
+                self._terminal.tell(NOTHING_WRITTEN.fill())
             return agreed
-        raise ConfigError(
-            *(Problem(name, "is there already", "Add --force to overwrite it") for name in there)
-        )
+        raise ConfigError(*(Problem(name, EXISTS.fill(), USE_FORCE.fill()) for name in there))
 
     def _report(self, files: Iterable[NewFile], link: ServerLink | None) -> None:
         names = [self._shown(file) for file in files]
-        self._terminal.tell(
-            f"已写入 Wrote {', '.join(names)}" if names else "没有变化 Nothing has changed"
-        )
+        self._terminal.tell(WRITTEN.fill(files=", ".join(names)) if names else UNCHANGED.fill())
         for path in sorted((self._folder / NAPCAT).glob("onebot11_*.json")):
             if link is not None and tokens_for(read_text(path) or "", link) - link.accepted:
-                self._terminal.tell(DIFFERS.format(file=path.relative_to(self._folder)))
+                self._terminal.tell(DIFFERS.fill(file=path.relative_to(self._folder)))
 
     def _shown(self, file: NewFile) -> str:
         return str(file.path.relative_to(self._folder))
 
 
 def _check_url(url: str) -> None:
-    what = "is empty"
+    what: str = EMPTY.fill()
     try:
         if values.socket_url(url):
             return
     except values.Wrong as wrong:
         what = wrong.what
-    raise ConfigError(Problem("--napcat-url", what, f"Write it as {BOT_URL}"))
+    raise ConfigError(Problem("--napcat-url", what, WRITE_AS.fill(example=BOT_URL)))
 
 
 def _is_a_service(check: Check) -> bool:
-    """Whether the base url is right: nobody else refuses a key."""
+    """Whether the base URL is right: only a model service refuses a key."""
     return check.outcome is Outcome.OK or check.setting == "LLM_API_KEY"
 
 
-def _mention(settings: Settings) -> str:
-    """The last step: in a new group only an owner's word lets the bot speak."""
+def _mention(settings: Settings) -> Bilingual:
+    """The last step: in a new group an owner must allow the bot to speak."""
     asks = settings.bot_owners and not settings.bot_groups and settings.bot_new_group == "ask"
-    return MENTION_AS_OWNER if asks else MENTION
+    return (MENTION_AS_OWNER if asks else MENTION).fill()
 
 
 def _own_url(settings: Settings) -> str:
-    """Where a server on this computer finds the bot."""
+    """The bot's address for a server on this computer."""
     host = settings.onebot_host
     host = "127.0.0.1" if host in EVERYWHERE else host
     return f"ws://{f'[{host}]' if ':' in host else host}:{settings.onebot_port}/"
 
 
 def _near(settings: Settings) -> str:
-    """Where a container finds the model that is on this computer; empty where it is elsewhere."""
+    """The address of a model on this computer as seen from a container; empty if the model is
+    elsewhere.
+    """
     url = urlsplit(settings.llm_base_url)
     if not values.is_loopback(url.hostname or ""):
         return ""

@@ -276,7 +276,7 @@ async def test_a_row_that_goes_on_says_so() -> None:
     async with visiting() as place:
         await place.log_in()
         place.journal.silent.append(row("t2", outcome="running"))
-        assert "goes on" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]
+        assert "is running" in (await place.ask("GET", "/turns", headers=ENGLISH))[1]
 
 
 async def test_a_failed_row_says_the_status_and_its_chat_by_a_name_that_people_use() -> None:

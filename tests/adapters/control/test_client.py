@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from adapters.control.client import NoAnswer, NotRunning, ask_bot
+from adapters.control.wire import decode, encode
+from bot.core.language import Bilingual
 
 
 class Talk:
@@ -62,7 +65,7 @@ def test_where_nobody_listens_no_bot_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(b"", "ended"), (b"not json\n", "ended"), (b'{"half": ', "ended"), (b"[]\n", "something else")],
+    [(b"", "ended"), (b"not json\n", "ended"), (b'{"half": ', "ended"), (b"[]\n", "cannot be read")],
 )
 def test_an_answer_that_is_none_is_told(tmp_path: Path, words: bytes, told: str) -> None:
     with (
@@ -89,3 +92,12 @@ def test_the_end_of_a_bot_is_heard(tmp_path: Path) -> None:
         assert not question.wait_for_end(0.05)
         talk.leave.set()
         assert question.wait_for_end(10)
+
+
+def test_a_text_in_both_languages_comes_over_in_both() -> None:
+    both, answer = Bilingual("it stands by", "待命"), {"ok": False, "told": ["plain"], "n": 1}
+    read = decode(encode({**answer, "error": both, "told": ["plain", both]}))
+    assert read == {**answer, "error": "it stands by", "told": ["plain", "it stands by"]}
+    assert isinstance(read, dict)
+    assert (read["error"].zh, read["told"][1].zh) == ("待命", "待命")
+    assert json.loads(encode(answer)) == answer

@@ -101,7 +101,7 @@ def test_the_usual_words_are_not_read_out() -> None:
 
 def test_a_number_is_not_negative_and_has_an_end() -> None:
     assert parse_number(" 1e1 ") == 10
-    with pytest.raises(NoFault, match="'-1' is no number"):
+    with pytest.raises(NoFault, match="-1 is not a number"):
         parse_number("-1")
 
 

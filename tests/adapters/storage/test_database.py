@@ -187,7 +187,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(url: str) -> Non
         database.file.parent.mkdir()
     with database._writing.begin() as connection:
         connection.execute(text("CREATE TABLE messages (mine TEXT)"))
-    with pytest.raises(ConfigError, match="has a table messages that is not ours"):
+    with pytest.raises(ConfigError, match="its table messages is not ours"):
         database.connect()
     with database.reading() as connection:
         assert inspect(connection).get_table_names() == ["messages"]

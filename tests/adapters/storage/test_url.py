@@ -50,8 +50,8 @@ def test_a_server_without_a_host_or_a_database_is_named_as_well_as_can_be() -> N
 @each_case(
     ("text", "what"),
     [
-        ("data/frost.db", "is not the url of a database"),
-        ("postgresql://db:port/frost", "is not the url of a database"),
+        ("data/frost.db", "is not the URL of a database"),
+        ("postgresql://db:port/frost", "is not the URL of a database"),
         ("mysql://u:sesame@db/frost", "names mysql, which is not supported"),
         ("sqlite://data/frost.db", "has two slashes"),
         ("sqlite://", "names no file"),

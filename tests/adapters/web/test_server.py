@@ -103,7 +103,7 @@ async def test_a_taken_port_that_nobody_asked_for_is_a_warning(caplog: pytest.Lo
 
 
 async def test_an_address_of_another_machine_is_a_problem_of_the_host() -> None:
-    with pytest.raises(ConfigError, match=r"^WEB_HOST: 192\.0\.2\.1 is no address of this machine"):
+    with pytest.raises(ConfigError, match=r"^WEB_HOST: 192\.0\.2\.1 is not an address of this machine"):
         async with server(host="192.0.2.1"):
             pass
 

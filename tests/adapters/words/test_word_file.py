@@ -102,8 +102,8 @@ def test_an_expression_is_looked_for_in_any_width(line: str, text: str) -> None:
 def test_what_no_text_has_is_refused_in_an_expression() -> None:
     _rules, wrong = read_rules("/㍿+/\n/加\u200b微/")
     assert wrong == [
-        "line 1: '㍿' is '株式会社' in what is looked at: write that",
-        r"line 2: '\u200b' is in no text that is looked at: leave it out",
+        "line 1: '㍿' is '株式会社' in searched text: write that",
+        r"line 2: '\u200b' is in no searched text: leave it out",
     ]
 
 
@@ -112,14 +112,14 @@ def test_what_is_wrong_is_told_by_its_line() -> None:
     assert [rule.line for rule in rules] == [1, 10]
     assert [line.partition(":")[0] for line in wrong] == [f"line {line}" for line in range(2, 10)]
     assert [line.partition(": ")[2][:14] for line in wrong] == [
-        "is no regular ",
-        "nothing of it ",
-        "nothing of it ",
-        "a blank is in ",
-        "fits an empty ",
-        "is no regular ",
+        "is not a regul",
+        "has no visible",
+        "has no visible",
+        "searched text ",
+        "matches an emp",
+        "is not a regul",
         "has more than ",
-        "is no regular ",
+        "is not a regul",
     ]
 
 

@@ -46,7 +46,7 @@ def test_a_backup_has_the_journal_and_what_settings_name_beside_it_and_comes_bac
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "Backed up to data/b.tgz: " in done.stderr
     assert "accounts 10001, 5 more files" in done.stderr
-    assert "Not in it, keep them beside it: .env, napcat/ (llbot/)\n" in done.stderr
+    assert "Not included, save these yourself: .env, napcat/ (llbot/)\n" in done.stderr
     with tarfile.open(tmp_path / "data" / "b.tgz") as archive:
         names = archive.getnames()
     assert names == [
@@ -154,7 +154,7 @@ def test_of_postgresql_its_own_tools_are_named_without_the_password(tmp_path: Pa
     assert done.returncode == 1
     url = "--dbname=postgresql://frost@db.test:5433/frost"
     assert f"pg_dump --format=custom --file=b.dump {url}\n" in done.stderr
-    assert "Keep beside it: .env, napcat/ (llbot/), data/" in done.stderr
+    assert "Save these as well: .env, napcat/ (llbot/), data/" in done.stderr
     done = run(tmp_path, "restore", "b.dump", **settings)
     assert done.returncode == 1
     assert f"--single-transaction {url} b.dump" in done.stderr

@@ -54,7 +54,7 @@ async def test_the_answers_to_one_line_stand_before_those_to_the_next() -> None:
 
 async def test_a_command_in_the_last_line_is_answered() -> None:
     (answer,) = await chat("@bot /help")
-    assert "/stop end what I am doing" in answer
+    assert "/stop stop what I am doing" in answer
 
 
 async def test_a_persona_is_tried_by_its_own_names_and_those_of_groups_are_left_out(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_nobody_hears_what_is_said_to_an_account_that_is_offline() -> None
         Settings(bot_debounce=0.0), io.StringIO("!offline\n@bot hello\n!online\n@bot again\n"), said.append, told.append
     )
     assert len(said) == 1
-    assert [line for line in told if line.startswith("Nobody heard that")]
+    assert [line for line in told if line.startswith("The bot did not hear that")]
 
 
 async def test_lines_come_without_their_ends() -> None:

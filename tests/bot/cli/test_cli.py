@@ -159,7 +159,7 @@ def test_the_version_is_told(tmp_path: Path, words: tuple[str, ...]) -> None:
 def test_help_is_wrapped_at_the_terminal_and_nowhere_else(tmp_path: Path) -> None:
     wide = run(tmp_path, "-h", COLUMNS="200").stdout
     assert (
-        "Ask for what the service needs, and write .env and NapCat's settings; a second run offers the present values."
+        "Ask for what the service needs, and write .env and NapCat's settings. Run again, it offers the present values."
     ) in wide
     narrow = run(tmp_path, "tools", "call", "-h", COLUMNS="60").stdout
     assert "tools call [OPTIONS]" in narrow

@@ -35,7 +35,7 @@ def test_a_running_bot_says_how_it_is_reads_again_and_stops(tmp_path: Path) -> N
         assert again.stderr == "the persona was read again\nthe journal is read again as it is needed\n"
         stopped = run(tmp_path, "stop")
         assert stopped.returncode == 0, stopped.stderr
-        assert stopped.stderr == f"The bot (pid {process.pid}) ends what it is doing ...\nIt has stopped.\n"
+        assert stopped.stderr == f"The bot (pid {process.pid}) is finishing its work ...\nIt has stopped.\n"
         assert process.wait(timeout=10) == 0
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["fox.db"]
 
@@ -79,7 +79,7 @@ def test_the_commands_to_a_running_bot_speak_the_language_of_the_operator(tmp_pa
 def test_where_no_bot_runs_each_says_so(tmp_path: Path, command: str) -> None:
     told = run(tmp_path, command)
     assert (told.returncode, told.stdout) == (1, "")
-    assert told.stderr == f"No bot runs here (nobody listens at {tmp_path}/data/frostagent.db-control).\n"
+    assert told.stderr == f"No bot is running here (no process listens at {tmp_path}/data/frostagent.db-control).\n"
 
 
 def test_a_bot_that_was_killed_does_not_run_and_the_next_one_is_asked_at_the_same_place(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_running_bot_is_who_forgets_and_one_that_cannot_be_asked_is_told_of(tm
         told = run(tmp_path, "forget", "--user", "5")
         assert told.stderr.startswith("Forgotten: nothing was there\nNo bot answers here, but a process")
         assert f"(pid {process.pid}) has the journal" in told.stderr
-        assert told.stderr.endswith("give this command where it runs.\n")
+        assert told.stderr.endswith("run this command where it runs.\n")
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=10)
     assert run(tmp_path, "forget", "--user", "5").stderr == "Forgotten: nothing was there\n"

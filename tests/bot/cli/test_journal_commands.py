@@ -50,7 +50,7 @@ def test_a_person_is_forgotten_in_the_file_and_older_copies_are_named(tmp_path: 
     assert done.returncode == 0, done.stderr
     assert not draft.exists()
     assert "Forgotten: 1 messages" in done.stderr
-    assert "frost.db.bak-0000 was put aside earlier and still has it" in done.stderr
+    assert "frost.db.bak-0000 was set aside earlier and still contains it" in done.stderr
     content = (tmp_path / "frost.db").read_bytes()
     assert "词111".encode() not in content
     assert "词222".encode() in content
@@ -60,7 +60,7 @@ def test_a_person_is_forgotten_in_the_file_and_older_copies_are_named(tmp_path: 
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("export", "--conversation", "4242"), 2, "is not platform_id:message_type:session_id"),
+        (("export", "--conversation", "4242"), 2, "--conversation must be like 10001:group:4242"),
         (("forget", "--user", "1", "--group", "2"), 2, "--user or --group"),
         (("forget", "--user", "1"), 1, "There is no journal at data/frostagent.db"),
     ],

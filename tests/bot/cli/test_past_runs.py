@@ -18,7 +18,7 @@ from adapters.storage.claim import FileClaim
 from adapters.storage.database import Database
 from adapters.storage.migrations import migrate
 from adapters.traces.run_log import RunSummary, delivery_line
-from bot.cli.past_runs import chain_to_text, columns, latest_runs, lines_of, runs_to_text
+from bot.cli.past_runs import chain_to_text, latest_runs, lines_of, runs_to_text
 from bot.core.journal import Entry
 from config.settings import Settings
 from frostagent.tracing import line_of
@@ -130,10 +130,6 @@ def test_the_journal_is_asked_where_no_file_is_named(tmp_path: Path) -> None:
         assert "你好" not in chain_to_text(lines_of(Settings(), journal, "t1"))
         assert "你好" in chain_to_text(lines_of(Settings(log_content=True), journal, "t1"))
         assert lines_of(Settings(), journal, "t9") == []
-
-
-def test_columns_are_as_wide_as_their_widest() -> None:
-    assert columns([("a", "bb", "c"), ("long", "b", "\n")]) == "a     bb  c\nlong  b   \\n"
 
 
 async def test_what_still_runs_is_interrupted_where_no_process_has_the_journal(tmp_path: Path) -> None:

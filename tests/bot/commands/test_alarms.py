@@ -93,14 +93,14 @@ async def test_all_of_it_is_told_in_english_where_the_owners_read_that() -> None
     was, dear = UsageSum(ENOUGH, 900, 0, 100, 1.0), UsageSum(ENOUGH, 900, 0, 100, 3.0)
     tower = Tower(LITTLE - 1, LITTLE, days=(day(a=dear), day(a=was)), busy=("b", "b"), tongue=Language.ENGLISH)
     assert [line.partition(": ")[2] for line in await tower.look(2)] == [
-        "The disk has 1024 MB left: once it is full nothing is kept, and nobody answered.",
+        "The disk has 1024 MB left. Once it is full, nothing is stored and no question is answered.",
         (
-            "a costs 3.0 times as much a token today as yesterday: look at its price, cache and how long the "
-            "questions are."
+            "a costs 3.0 times as much per token today as yesterday: check its price, its cache and the "
+            "length of the questions."
         ),
         (
-            f"A turn in {GROUP} has gone on for more than ten minutes, and all after it wait. Try /stop all "
-            "there, or else a restart."
+            f"A turn in {GROUP} has been running for more than ten minutes, and all later ones wait. "
+            "Try /stop all there, then a restart."
         ),
     ]
 

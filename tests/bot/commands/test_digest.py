@@ -92,8 +92,8 @@ def test_parts_of_a_cluster_that_said_nothing_are_told() -> None:
     assert both(2) == [
         "等主人发话的：调用 1",
         "集群里有 2 个分区没有回答，那里等着的没算进来",
-        "Waits for an owner: calls 1",
-        "Parts of the cluster that did not say what waits there: 2",
+        "Waiting for an owner: calls 1",
+        "Parts of the cluster that did not report what is waiting: 2",
     ]
     assert "集群" not in "".join(both(0))
 

@@ -84,11 +84,11 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
 async def test_of_what_waits_is_told_for_what_and_how_long() -> None:
     why = why_command(PaperBooks(("5", Story(asker=MING, wakes=True, reason="mention", taken=NOW - 12, waits=True))))
     assert await lines(why, quoted="5") == ["唤醒：被 @", "还没轮到，已经等了 12 秒"]
-    assert (await lines(why, quoted="5", chinese=False))[1] == "its turn has not come, it waits for 12 s"
+    assert (await lines(why, quoted="5", chinese=False))[1] == "not its turn yet, waiting for 12 s"
     suspended = replace(ANSWERED, closed=0.0, stop="", expires=NOW + 90)
     why = why_command(PaperBooks(("5", suspended)))
     assert (await lines(why, quoted="5"))[1] == "等了 0.8 秒，用了 9.2 秒，2 步，在等主人答复，最多再等 90 秒"
-    assert (await lines(why, quoted="5", chinese=False))[1].endswith("waits for an owner's word, 90 s at most")
+    assert (await lines(why, quoted="5", chinese=False))[1].endswith("waits for an owner, 90 s at most")
 
 
 async def test_of_a_question_that_was_recalled_in_time_is_told_that_it_is_gone() -> None:
@@ -99,7 +99,7 @@ async def test_of_a_question_that_was_recalled_in_time_is_told_that_it_is_gone()
 async def test_last_words_that_were_not_sent_are_told() -> None:
     why = why_command(PaperBooks(("5", replace(ANSWERED, unsaid=True))))
     assert "最后的话没有发：前面已经说过，或者用了词表里的词" in await lines(why, quoted="5")
-    assert "its last words were not sent: said before, or on a list" in await lines(why, quoted="5", chinese=False)
+    assert "its last sentences were not sent: said before, or on a list" in await lines(why, quoted="5", chinese=False)
 
 
 async def test_an_answer_that_did_not_arrive_is_none_and_owners_read_the_servers_words() -> None:
@@ -201,14 +201,14 @@ async def test_of_what_nobody_stopped_by_a_word_is_told_what_did() -> None:
     given_up = replace(stopped, error="given_up: its question is gone")
     why = why_command(PaperBooks(("5", stopped), ("6", given_up)))
     assert "由此决定：/stop，或者它的问题没有了" in await lines(why, quoted="5")
-    assert "decided by: /stop, or its question went" in await lines(why, quoted="5", chinese=False)
+    assert "decided by: /stop, or its question was recalled" in await lines(why, quoted="5", chinese=False)
     told = [line for line in await lines(why, quoted="6") if line.startswith("由此决定")]
     assert told == ["由此决定：没有设置决定它：问题或读到的话被撤回或忘掉了，另起一轮来答，或者重启后没有再问"]
     told = [line for line in await lines(why, quoted="6", chinese=False) if line.startswith("decided by")]
     assert told == [
         (
-            "decided by: no setting: its question or words it read were recalled or forgotten, "
-            "another turn is for it, or it was not asked again after a restart"
+            "decided by: no setting: its question or a message it read was recalled or erased, "
+            "another turn answers it, or it was not asked again after a restart"
         )
     ]
 

@@ -247,7 +247,7 @@ async def test_who_is_forgotten_at_one_worker_is_forgotten_by_the_others(town: T
         if by_command:
             (folder, *_) = cluster.folder.glob("*/data/run/frostagent-control")
             told = await forget(folder.parents[2], 20001, STORE_URL=cluster.store_url, BROKER_URL=cluster.rabbit.url)
-            assert "rows, by the bot that runs here\n" in told
+            assert "rows, by the bot that is running here\n" in told
             await town.servers[first].say("@bot plain#between")
         else:
             await town.servers[first].say("@bot /forget me")

@@ -166,13 +166,13 @@ def test_on_a_terminal_everything_is_asked_and_the_key_is_not_shown(folder: Path
     with on_a_terminal(words, folder=folder, environment=ENVIRONMENT) as screen:
         answers = ("deepseek", "sk-very-secret", "deepseek-chat", "", "", "10001", "", "10000", "1")
         questions = (
-            *("base url [deepseek]: ", "(不显示 not shown): ", "Model: ", "What it is called [FrostAgent]: "),
+            *("base URL [deepseek]: ", "(not shown): ", "Model name: ", "called by it [FrostAgent]: "),
             *(
-                "a sentence or a file, may be empty: ",
+                "may be empty: ",
                 "(owner): ",
                 "for all: ",
-                "QQ number, may be empty: ",
-                "Docker without [",
+                "QQ number; may be empty: ",
+                "2 without [",
             ),
         )
         for question, answer in zip(questions, answers, strict=True):
@@ -189,9 +189,9 @@ def test_on_a_terminal_everything_is_asked_and_the_key_is_not_shown(folder: Path
 def test_ctrl_c_in_the_middle_leaves_nothing_behind(folder: Path) -> None:
     words = [sys.executable, "-m", "bot", "setup"]
     with on_a_terminal(words, folder=folder, environment=ENVIRONMENT) as screen:
-        screen.wait_for("base url [deepseek]: ")
+        screen.wait_for("base URL [deepseek]: ")
         screen.type("\n")
-        screen.wait_for("(不显示 not shown): ")
+        screen.wait_for("(not shown): ")
         screen.type("\x03")
         screen.wait_for("Nothing was written.")
         assert screen.wait() == 130
@@ -201,11 +201,11 @@ def test_ctrl_c_in_the_middle_leaves_nothing_behind(folder: Path) -> None:
 def test_the_log_of_a_chat_on_a_terminal_lies_in_a_file_until_its_end(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "bot", "chat"]
     with on_a_terminal(words, folder=tmp_path, environment=ENVIRONMENT) as screen:
-        screen.wait_for("Here only warnings are shown.")
+        screen.wait_for("Only warnings are shown here.")
         screen.wait_for("`!help` lists")
         screen.type("@bot hello\n")
         screen.wait_for("bot: ")
-        (name,) = re.findall(r"The log, until the chat ends: (\S+chat\.log)\.", screen.shown)
+        (name,) = re.findall(r"The log is in (\S+chat\.log) until the chat ends", screen.shown)
         assert "[info]" in Path(name).read_text("utf-8")
         screen.type("\x04")
         assert screen.wait() == 0

@@ -344,7 +344,7 @@ async def test_after_forget_a_running_bot_knows_no_more_of_a_person_and_answers_
         await until(lambda: len(model.asked) == 3, seconds=PATIENCE)
         await simulator.say("@bot plain#waits", user_id=20002)
         await bot.until_figure("frostagent_queued", 1)
-        assert "rows, by the bot that runs here\n" in await forget(house.folder, 20002)
+        assert "rows, by the bot that is running here\n" in await forget(house.folder, 20002)
         house.gate.opened.set()
         await simulator.say("@bot plain#q4")
         await simulator.wait_delivered(4, timeout=PATIENCE)

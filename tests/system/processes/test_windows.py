@@ -209,4 +209,4 @@ async def test_commands_reach_a_running_bot_by_a_token_that_only_its_file_has(tm
         await end_of(process)
     assert not file.exists()
     gone = await asyncio.to_thread(run, tmp_path, "-m", "bot", "status")
-    assert "No bot runs here" in gone.stderr
+    assert "No bot is running here" in gone.stderr

@@ -92,7 +92,7 @@ def test_an_empty_file_has_no_games_and_no_problem() -> None:
         (with_source('{ kind = "hoyoplay", game = "1Z8W5NHUQb", region = "us" }'), "sources.0.hoyoplay.region: "),
         (with_source(""), "sources: "),
         (GOOD.replace('"Mine"', '"!"'), "en: Value error, must have a letter"),
-        ("[game]\nkey = 1\n", "games.toml has a [game]"),
+        ("[game]\nkey = 1\n", "games.toml has [game]"),
         ("game = [1]\n", "games.toml row 1: "),
     ],
 )  # fmt: skip
@@ -105,7 +105,7 @@ def test_a_broken_row_spoils_no_other() -> None:
     games, problems = read_rows(broken + GOOD + GOOD + "\n[more]\n", file="games.toml")
     assert [game.key for game in games] == ["mine"]
     assert [problem.what.partition(":")[0] for problem in problems] == [
-        "games.toml has more, which is no [[game]]",
+        "games.toml has more, but may only have [[game]]",
         "games.toml row 1 (broken)",
         "games.toml row 3 (mine)",
     ]

@@ -94,13 +94,13 @@ async def test_before_anything_was_started_it_is_well_too(monkeypatch: pytest.Mo
         (BrokerStatus("3.9.27", partitions(0, 0, 0)), ("broker", "RabbitMQ 3.9.27 is too old")),
         (
             BrokerStatus("4.1", partitions(0, 5, 0, worked=(0,)), gateways=GATEWAYS),
-            ("workers", "nobody takes from partition 1, 2"),
+            ("workers", "no worker reads partition 1, 2"),
         ),
         (
             BrokerStatus("4.1", partitions(0, 5, 0, worked=()), gateways=GATEWAYS),
-            ("workers", "nobody takes from partition 0, 1, 2"),
+            ("workers", "no worker reads partition 0, 1, 2"),
         ),
-        (BrokerStatus("4.1", partitions(0, 0, 0)), ("gateways", "none is there: nobody is heard")),
+        (BrokerStatus("4.1", partitions(0, 0, 0)), ("gateways", "none is running: no message arrives")),
     ],
 )
 async def test_what_is_wrong_is_one_line(
@@ -143,13 +143,13 @@ async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
 ) -> None:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS)))
-        unheld = "who takes from partition 0 holds no lease, and cannot answer"
-        idle = Outcome.PROBLEM, "workers", "nobody takes from partition 1, 2"
+        unheld = "the worker that reads partition 0 has no lease and cannot answer"
+        idle = Outcome.PROBLEM, "workers", "no worker reads partition 1, 2"
         assert await found_in(broker, postgres) == [idle, (Outcome.WARNING, "leases", unheld)]
         leased(leasing, 1)
-        silent = "who holds the lease takes nothing from partition 1 (7.1@host)"
+        silent = "the worker with the lease reads nothing from partition 1 (7.1@host)"
         assert await found_in(broker, postgres) == [
-            (Outcome.PROBLEM, "workers", "nobody takes from partition 2"),
+            (Outcome.PROBLEM, "workers", "no worker reads partition 2"),
             (Outcome.WARNING, "leases", unheld),
             (Outcome.WARNING, "leases", silent),
         ]
@@ -168,11 +168,11 @@ async def test_a_partition_is_worked_by_who_holds_its_lease_and_takes_from_it(
 async def test_a_lease_without_anybody_at_work_is_told(broker: str, postgres: str, leasing: Connection) -> None:
     async with worker_of(broker, Desk(), share=ClusterPartition(0, PARTITIONS)):
         pass  # it made its queue
-    assert await found_in(broker, postgres) == [(Outcome.OK, "workers", "none is at work yet")]
+    assert await found_in(broker, postgres) == [(Outcome.OK, "workers", "none is running yet")]
     leased(leasing, 0)
-    silent = "who holds the lease takes nothing from partition 0 (7.0@host)"
+    silent = "the worker with the lease reads nothing from partition 0 (7.0@host)"
     assert await found_in(broker, postgres) == [
-        (Outcome.PROBLEM, "workers", "nobody takes from partition 1, 2"),
+        (Outcome.PROBLEM, "workers", "no worker reads partition 1, 2"),
         (Outcome.WARNING, "leases", silent),
     ]
 

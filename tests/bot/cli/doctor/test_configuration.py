@@ -42,7 +42,7 @@ def test_a_socks_proxy_is_a_warning_that_names_what_to_set() -> None:
 
 def test_of_several_tokens_the_shortest_is_told_and_each_must_be_good() -> None:
     check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnop,mnopqrstuvwxyzabc"}))
-    assert (check.outcome, check.said) == (Outcome.OK, "has 16 characters; tokens of their own have 10001")
+    assert (check.outcome, check.said) == (Outcome.OK, "has 16 characters; accounts with their own token: 10001")
     check = check_token(settings_of(GOOD | {"ONEBOT_ACCESS_TOKEN": "10001:abcdefghijklmnop,aaaaaaaaaaaaaaaaa"}))
     assert check.outcome is Outcome.WARNING
 
@@ -66,16 +66,18 @@ def test_the_proxy_that_is_believed_is_told_in_one_line_with_what_it_must_do(pro
     _, told = check_settings(environ=GOOD | {"CONSOLE_PROXY": proxy}, env_file=None)
     _, _, check = told
     assert (check.name, check.outcome) == ("console proxy", Outcome.OK)
-    assert check.said.startswith(f"{proxy} is believed who asks: it must set X-Forwarded-For itself, else anybody")
-    assert ("process of this machine or tunnel" in check.said) == is_near
+    assert check.said.startswith(
+        f"{proxy} is trusted to name the visitor: it must set X-Forwarded-For itself, or anyone"
+    )
+    assert ("process on this machine or tunnel" in check.said) == is_near
     assert ("本机" in check.said.zh) == is_near
     assert check.said.zh.startswith(f"采信 {proxy} 说的来访地址")
 
 
 def test_a_proxy_of_this_machine_is_known_as_one_where_ipv6_carries_its_address() -> None:
     _, told = check_settings(environ=GOOD | {"CONSOLE_PROXY": "::ffff:127.0.0.1"}, env_file=None)
-    assert told[-1].said.startswith("127.0.0.1 is believed")
-    assert "process of this machine or tunnel" in told[-1].said
+    assert told[-1].said.startswith("127.0.0.1 is trusted")
+    assert "process on this machine or tunnel" in told[-1].said
 
 
 def test_what_is_wrong_with_a_setting_is_told_in_both_languages(tmp_path: Path) -> None:

@@ -56,14 +56,14 @@ async def test_an_account_offline_is_one_problem() -> None:
 async def test_a_wrong_token_is_one_problem_that_does_not_repeat_it() -> None:
     async with asyncio.timeout(30), simulator() as (_, url):
         line = told(await look(url, "another-token-42"))
-    assert "does not take our token" in line
+    assert "does not accept our token" in line
     assert "ONEBOT_ACCESS_TOKEN" in line
     assert "another-token-42" not in line
 
 
 async def test_a_token_refused_before_the_upgrade_is_told_the_same() -> None:
     async with answering(lambda _: web.Response(status=403)) as root:
-        assert "does not take our token (HTTP 403)" in told(await look(root.replace("http", "ws")))
+        assert "does not accept our token (HTTP 403)" in told(await look(root.replace("http", "ws")))
 
 
 async def test_a_server_that_hangs_up_at_once_may_not_take_the_token() -> None:
@@ -79,7 +79,7 @@ async def test_a_server_that_hangs_up_at_once_may_not_take_the_token() -> None:
 
 async def test_something_else_at_the_address_is_one_problem() -> None:
     async with answering(lambda _: web.Response(status=404)) as root:
-        assert "is no websocket server (HTTP 404)" in told(await look(root.replace("http", "ws")))
+        assert "is not a websocket server (HTTP 404)" in told(await look(root.replace("http", "ws")))
 
 
 async def test_nobody_at_the_address_is_one_problem() -> None:

@@ -39,7 +39,7 @@ async def test_a_group_of_many_is_told_of_where_nothing_is_limited() -> None:
     many.add_group(4242, members=[Person(number, "") for number in range(20000, 20200)])
     async with Simulator(many, token=TOKEN) as simulator:
         checks = await look(simulator, send_image=False)
-    assert checks[-1].said.startswith("group 4242 has 201 people")
+    assert checks[-1].said.startswith("group 4242 has 201 members")
 
 
 async def test_a_picture_asked_for_reaches_the_owner() -> None:

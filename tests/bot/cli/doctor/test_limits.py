@@ -48,7 +48,7 @@ def test_a_model_that_costs_nothing_needs_no_limit(tmp_path: Path) -> None:
 
 def test_limits_in_money_are_told_of_where_nobody_knows_a_price(tmp_path: Path) -> None:
     (told,) = check_limits(settings(tmp_path, **UNKNOWN, **DAY, BOT_DAY_TOKENS_ALL="1"))
-    assert told.said == "nobody knows the price of mystery: BOT_DAY_COST_USER, BOT_DAY_COST_ALL counts nothing of it"
+    assert told.said == "the price of mystery is unknown, so BOT_DAY_COST_USER, BOT_DAY_COST_ALL cannot count it"
     assert told.fix.endswith("or set BOT_DAY_TOKENS_USER beside it")
     assert check_limits(settings(tmp_path, **UNKNOWN)) == check_limits(settings(tmp_path, **PAID, **DAY)) == []
 
@@ -57,7 +57,7 @@ def test_a_model_without_a_price_is_told_of_also_where_it_has_one_at_another_add
     there = {"base_url": PAID["LLM_BASE_URL"], "api_key": "k", "model": PAID["LLM_MODEL"]}
     here = UNKNOWN | {"LLM_MODEL": PAID["LLM_MODEL"], "LLM_FALLBACKS": json.dumps([there])}
     (told,) = check_limits(settings(tmp_path, **here, **DAY))
-    assert told.said.startswith("nobody knows the price of deepseek-chat:")
+    assert told.said.startswith("the price of deepseek-chat is unknown,")
 
 
 def test_personas_subagents_and_who_hears_voices_have_prices_too(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_personas_subagents_and_who_hears_voices_have_prices_too(tmp_path: Path)
     agents.write_text('[[subagent]]\nname = "Poet"\nmodel = "verse"\ndescription = "d"\nprompt = "p"\n', "utf-8")
     theirs = {"PERSONAS_DIR": str(personas), "SUBAGENTS_FILE": str(agents), "STT_BASE_URL": "http://127.0.0.1:9/v1"}
     (told,) = check_limits(settings(tmp_path, **PAID, **DAY, **theirs))
-    assert told.said.startswith("nobody knows the price of verse, night, whisper-1: ")
+    assert told.said.startswith("the price of verse, night, whisper-1 is unknown, so ")
     openai = {"STT_BASE_URL": "https://api.openai.com/v1", "STT_API_KEY": "k"}
     assert check_limits(settings(tmp_path, **PAID, **DAY, **openai)) == []
 
@@ -84,4 +84,4 @@ def test_in_reverse_mode_the_journal_knows_how_many_people_there_are(tmp_path: P
         connection.execute(speakers.insert(), people)
     database.close()
     (told,) = check_limits(made)
-    assert told.said.startswith("group 4242 has 201 people")
+    assert told.said.startswith("group 4242 has 201 members")

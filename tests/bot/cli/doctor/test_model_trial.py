@@ -45,7 +45,7 @@ async def test_a_server_that_is_not_there_is_told_with_its_fix() -> None:
     assert check.outcome is Outcome.PROBLEM
     assert "cannot be reached" in check.said
     assert "连不上" in check.said.zh
-    assert "base url" in check.fix
+    assert "base URL" in check.fix
     assert check.setting == "LLM_BASE_URL"
 
 

@@ -69,19 +69,19 @@ async def test_a_wrong_key_is_one_problem() -> None:
     async with serving({"error": {"message": "Incorrect API key provided: sk-1234567890"}}, 401) as settings:
         line = told(await check_main_model(settings, clock=CLOCK))
     assert "Incorrect API key" in line
-    assert "Copy the key once more" in line
+    assert "Copy the key again" in line
     assert "sk-1234567890" not in line
 
 
 async def test_no_model_at_all_is_one_problem() -> None:
     settings = Settings(llm_base_url="http://127.0.0.1:9/v1", llm_model="m")
-    assert "base url is right" in told(await check_main_model(settings, clock=CLOCK))
+    assert "base URL is right" in told(await check_main_model(settings, clock=CLOCK))
 
 
 async def test_a_model_that_does_not_exist_is_one_problem() -> None:
     error = {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}}
     async with serving(error, 404) as settings:
-        assert "name of the model" in told(await check_main_model(settings, clock=CLOCK))
+        assert "model's name" in told(await check_main_model(settings, clock=CLOCK))
 
 
 async def test_a_model_that_talks_instead_of_calling_is_a_warning() -> None:

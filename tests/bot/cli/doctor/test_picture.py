@@ -53,7 +53,7 @@ async def test_a_picture_that_arrives_is_well_and_can_be_had_back() -> None:
     world = demo_world()
     check = await check_picture(asking(world, Faults()), account=10001, owners={OWNER, 20002})
     assert check.outcome is Outcome.OK
-    assert check.said == "was taken as base64 and sent to 20001; get_image finds it"
+    assert check.said == "was accepted as base64 and sent to 20001; get_image finds it"
     (stored,) = world.messages.history(peer_id=OWNER)
     words, picture = stored.segments
     assert "doctor" in words["data"]["text"]
@@ -75,7 +75,7 @@ async def test_without_an_owner_the_account_gets_it_itself() -> None:
         (Fault.SILENCE, Outcome.WARNING, "risk control"),
         (Fault.LOST, Outcome.WARNING, "risk control"),
         (Fault.NOT_FRIEND, Outcome.WARNING, "friends on QQ"),
-        (Fault.BAD_MEDIA, Outcome.PROBLEM, "another machine, leave MEDIA_SEND=base64"),
+        (Fault.BAD_MEDIA, Outcome.PROBLEM, "another machine, keep MEDIA_SEND=base64"),
         (Fault.REFUSE, Outcome.PROBLEM, "log"),
     ],
 )
@@ -118,4 +118,4 @@ async def test_a_server_that_shows_nothing_of_what_it_sent_is_believed(missing: 
 
     check = await check_picture(asking(demo_world(), Faults(), refusing), account=10001, owners={OWNER})
     assert check.outcome is Outcome.OK
-    assert check.said == "was taken as base64 and sent to 20001"
+    assert check.said == "was accepted as base64 and sent to 20001"

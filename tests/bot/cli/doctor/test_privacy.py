@@ -34,7 +34,7 @@ def test_folders_that_others_write_are_named(tmp_path: Path) -> None:
     media.chmod(0o777)
     tmp_path.chmod(0o755)
     (check,) = told(tmp_path)
-    assert check.said == f"{media} can be written by everybody"
+    assert check.said == f"{media} can be written by everyone"
 
 
 def test_without_a_file_there_is_nothing_to_read(tmp_path: Path) -> None:

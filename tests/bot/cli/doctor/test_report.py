@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bot.cli.checks import exit_code, failure, masked, ok, to_json, to_text, warning
-from bot.core.language import Language, Phrase
+from bot.core.language import Phrase
 
 CHECKS = [
     ok("clock", "agrees"),
@@ -33,7 +33,7 @@ def test_the_text_in_chinese_has_the_same_columns() -> None:
         ),
         failure("something new", "says: no", ""),
     ]
-    assert to_text(checks, Language.CHINESE).splitlines() == [
+    assert to_text(checks).zh.splitlines() == [
         "正常  时钟           和模型的服务器一致",
         "警告  数据目录       data 可以写，还剩 300 MiB。磁盘空间不多了，尽快清理",
         "问题  something new  says: no",

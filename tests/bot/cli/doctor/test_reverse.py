@@ -92,14 +92,14 @@ async def test_an_account_of_another_gateway_is_no_problem_of_this_one(
         checks = await check_ports(given, elsewhere=told_of)
     assert (checks[-1].name, checks[-1].outcome) == ("account", verdict)
     if verdict is Outcome.OK:
-        assert checks[-1].said == "none is at this gateway, account 10001 is at another one"
+        assert checks[-1].said == "none at this gateway; account 10001 is at another one"
 
 
 async def test_an_account_of_which_nobody_says_whether_it_is_online_is_a_warning() -> None:
     async with running(UNKNOWN) as given:
         checks = await check_ports(given)
     assert checks[-1].outcome is Outcome.WARNING
-    assert "nobody says whether account 10001 is online" in checks[-1].said
+    assert "it is unknown whether account 10001 is online" in checks[-1].said
 
 
 async def test_an_account_offline_is_one_problem() -> None:
@@ -120,7 +120,7 @@ async def test_a_onebot_port_that_something_else_has_is_one_problem() -> None:
     async with answering(lambda _: web.Response()) as other:
         port = int(other.rpartition(":")[2])
         line = told(await check_ports(settings(onebot=port, web_port=free_port())))
-    assert f"127.0.0.1:{port} cannot be listened on (in use)" in line
+    assert f"cannot listen on 127.0.0.1:{port} (in use)" in line
     assert "ONEBOT_PORT" in line
 
 
@@ -132,7 +132,7 @@ async def test_a_bot_without_a_web_port_is_asked_over_its_control_socket(tmp_pat
     control = ControlServer(socket_of(url))
     async with answering(lambda _: web.Response()) as other, control.open():
         given = settings(onebot=int(other.rpartition(":")[2]), web_port=0, store_url=url)
-        assert "cannot be listened on (in use)" in told(await check_ports(given))
+        assert "cannot listen on" in told(await check_ports(given))
         await control.listen({"status": status})
         checks = await check_ports(given)
     assert [check.said for check in checks[1:]] == [

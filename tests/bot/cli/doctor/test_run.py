@@ -88,7 +88,7 @@ async def test_a_wrong_key_is_one_problem_that_does_not_show_it(around: Surround
 
 
 async def test_no_model_is_one_problem(around: Surroundings) -> None:
-    assert "base url" in told(await look(around, LLM_BASE_URL="http://127.0.0.1:9/v1"))
+    assert "base URL" in told(await look(around, LLM_BASE_URL="http://127.0.0.1:9/v1"))
 
 
 async def test_a_model_that_is_not_set_is_one_problem(around: Surroundings) -> None:

@@ -71,7 +71,7 @@ def test_folders_that_can_be_written_or_made_are_well_and_nothing_is_left_there(
     checks = check_folders(settings(tmp_path))
     assert [check.outcome for check in checks] == [Outcome.OK] * 2
     assert "can be written" in checks[0].said
-    assert "can be made" in checks[1].said
+    assert "can be created" in checks[1].said
     assert not list(tmp_path.iterdir())
 
 
@@ -101,7 +101,7 @@ def test_a_current_journal_is_well(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_well(tmp_path: Path) -> None:
     (tmp_path / "frostagent.db").touch()
-    assert "makes its tables" in store(tmp_path).said
+    assert "create its tables" in store(tmp_path).said
 
 
 def test_a_journal_of_a_newer_version_is_a_problem(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from bot.core.language import Language, text_in
+
 LEAVE = "\x03"
 
 
@@ -24,7 +26,7 @@ class ScriptedTerminal:
     def ask_secret(self, question: str) -> str:
         return self._answer(question)
 
-    def confirm(self, question: str, *, default: bool) -> bool:
+    def confirm(self, question: str) -> bool:
         return self._answer(question) == "y"
 
     def _answer(self, question: str) -> str:
@@ -36,5 +38,5 @@ class ScriptedTerminal:
         return answer
 
     def said(self, words: str) -> bool:
-        """Whether these words were told."""
-        return any(words in text for text in self.told)
+        """Whether these words were told in one of the languages."""
+        return any(words in text_in(language, text) for text in self.told for language in Language)

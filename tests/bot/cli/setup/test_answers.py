@@ -92,4 +92,4 @@ def test_an_account_is_a_number() -> None:
 
 
 def test_a_base_url_that_is_none_gets_the_names_that_are_understood() -> None:
-    assert "or name one of deepseek, " in problems(LLM_BASE_URL="nonsense")["LLM_BASE_URL (--base-url)"]
+    assert "or type one of deepseek, " in problems(LLM_BASE_URL="nonsense")["LLM_BASE_URL (--base-url)"]

@@ -82,7 +82,7 @@ def test_a_missing_token_is_made_and_the_bot_finds_the_same_one(machine: Machine
     assert token.startswith("made-by-init-")
     assert settings.onebot_access_token == found.onebot_access_token
     assert f'"token": "{token}"' in machine.text("napcat/config/onebot11.json")
-    assert "ONEBOT_ACCESS_TOKEN: .env leaves it out; it stands in data/tokens.env" in machine.told
+    assert "ONEBOT_ACCESS_TOKEN: not set in .env, so it was made; see data/tokens.env" in machine.told
     assert not any(token in text for text in machine.told)
     assert (machine.folder / "data" / "tokens.env").stat().st_mode & 0o777 == 0o600
 

@@ -61,7 +61,7 @@ def test_where_nothing_can_be_written_at_all_the_way_out_of_the_container_is_tol
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(tempfile, "mkstemp", refuse)
-    with pytest.raises(ConfigError, match="Run setup outside of the container"):
+    with pytest.raises(ConfigError, match="Run setup outside the container"):
         write_files([NewFile(tmp_path / ".env", "A=1")])
 
 

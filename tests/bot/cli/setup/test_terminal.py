@@ -15,11 +15,12 @@ ROOT = Path(__file__).parents[4]
 SCRIPT = """
 import typer
 from bot.cli.setup.answers import TyperTerminal
-terminal = TyperTerminal()
+from bot.core.language import Bilingual, Language
+terminal = TyperTerminal(Language.CHINESE)
 try:
-    terminal.tell("霜降")
+    terminal.tell(Bilingual("frost", "霜降"))
     print([terminal.ask("name", default="Frost"), terminal.ask("none"), terminal.ask_secret("key"),
-           terminal.confirm("sure", default=False)])
+           terminal.confirm("sure")])
 except typer.Abort:
     print("left")
 """

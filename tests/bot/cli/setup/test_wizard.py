@@ -29,7 +29,7 @@ EXAMPLE = ROOT / ".env.example"
 TYPED = {"LLM_BASE_URL": "deepseek", "LLM_API_KEY": "sk-abcdefgh", "LLM_MODEL": "deepseek-chat", "BOT_OWNERS": "10001"}
 GOOD = ok("model", "0.8 s")
 BAD = replace(
-    failure("model", "Authentication Fails", Phrase("请重新复制密钥", "Copy the key once more")), setting="LLM_API_KEY"
+    failure("model", "Authentication Fails", Phrase("请重新复制密钥", "Copy the key again")), setting="LLM_API_KEY"
 )
 NOT_FOUND = replace(failure("model", "Not Found", Phrase("请换一个名称", "Take another name")), setting="LLM_MODEL")
 
@@ -146,7 +146,7 @@ def test_a_model_that_does_not_answer_leaves_everything_unwritten_with_its_mend(
     written, person = evening.setup(typed=TYPED, trials=(BAD,))
     assert not written
     assert person.said("Authentication Fails")
-    assert person.said("Copy the key once more")
+    assert person.said("Copy the key again")
     assert person.said("请重新复制密钥")
     assert evening.files == {}
 
@@ -160,7 +160,7 @@ def test_the_model_is_not_asked_when_nobody_wants_it(evening: Evening) -> None:
 def test_without_a_terminal_nothing_is_overwritten_unless_forced(evening: Evening) -> None:
     evening.setup(typed=TYPED)
     before = evening.files
-    with pytest.raises(ConfigError, match=r"\.env: is there already. Add --force"):
+    with pytest.raises(ConfigError, match=r"\.env: exists already. Add --force"):
         evening.setup(typed={"LLM_MODEL": "another"})
     assert evening.files == before
     written, _ = evening.setup(typed={"LLM_MODEL": "another"}, force=True)
@@ -214,7 +214,7 @@ def test_only_the_answer_that_was_wrong_is_asked_for_again(evening: Evening) -> 
     assert written
     assert not person.left
     assert "[2]" in person.questions[3]  # the key is what is suggested
-    assert "Change which" in person.questions[3]
+    assert "What to change" in person.questions[3]
     assert [endpoint.api_key.get_secret_value() for endpoint in evening.tried] == ["sk-wrong", "sk-right"]
     assert [endpoint.model for endpoint in evening.tried] == ["m", "m"]
 
@@ -241,7 +241,7 @@ def test_a_missing_v1_is_tried_and_written(evening: Evening, *, interactive: boo
     assert written
     assert [endpoint.base_url for endpoint in evening.tried] == [short, f"{short}/v1"]
     assert evening.settings().llm_base_url == f"{short}/v1"
-    assert person.said("/v1 was missing")
+    assert person.said("added the missing /v1")
 
 
 def test_where_a_key_is_refused_behind_v1_only_the_key_is_asked_for_again(evening: Evening) -> None:
@@ -271,7 +271,8 @@ def test_a_persona_may_be_a_file_that_is_there(evening: Evening) -> None:
     assert written
     assert not person.left
     assert (evening.settings().bot_persona, evening.settings().system_prompt) == (file, "")
-    assert sum("请输入一句话" in text for text in person.told) == 2
+    assert person.said("Name an existing file")
+    assert person.said("有引号、反斜杠或换行")
 
 
 @pytest.mark.parametrize("answer", ["y", ""])
@@ -303,7 +304,7 @@ def test_an_accounts_own_file_with_another_token_is_told(evening: Evening) -> No
     own.parent.mkdir(parents=True)
     own.write_text(write_onebot(ServerLink("reverse", "ws://bot:6199/", "older")), "utf-8")
     _, person = evening.setup(typed=TYPED)
-    assert person.said("onebot11_10000.json has another token")
+    assert person.said("the token in napcat/config/onebot11_10000.json is not the one in .env")
 
 
 def test_with_a_token_for_each_account_every_one_of_them_is_right(evening: Evening) -> None:
@@ -312,7 +313,7 @@ def test_with_a_token_for_each_account_every_one_of_them_is_right(evening: Eveni
     own.write_text(write_onebot(ServerLink("reverse", "ws://bot:6199/", "correct-horse")), "utf-8")
     tokens = {"ONEBOT_ACCESS_TOKEN": "10001:correct-horse,10002:battery-staple"}
     _, person = evening.setup(typed={**TYPED, "NAPCAT_ACCOUNT": "10002"}, environ=tokens)
-    assert not person.said("has another token")
+    assert not person.said("is not the one in .env")
     file = evening.folder / "napcat" / "config" / "onebot11.json"
     assert '"token": "battery-staple"' in file.read_text("utf-8")
     file.write_text(file.read_text("utf-8").replace("battery-staple", "correct-horse"), "utf-8")
@@ -381,7 +382,7 @@ def test_a_script_is_told_where_the_token_stands(evening: Evening) -> None:
         ({"ONEBOT_HOST": "192.168.1.5"}, "ws://192.168.1.5:6199/"),
         ({"ONEBOT_HOST": "::"}, "ws://127.0.0.1:6199/"),
         ({"ONEBOT_HOST": "fd00::1"}, "ws://[fd00::1]:6199/"),
-        ({"ONEBOT_MODE": "forward", "ONEBOT_URL": "ws://127.0.0.1:3001"}, "Port            3001"),
+        ({"ONEBOT_MODE": "forward", "ONEBOT_URL": "ws://127.0.0.1:3001"}, "Port     3001"),
     ],
 )
 def test_what_to_paste_is_where_the_bot_listens_or_dials(tmp_path: Path, environ: dict[str, str], words: str) -> None:

@@ -1,0 +1,54 @@
+"""Text on a terminal: columns and wrapped lines. A Chinese character is two columns wide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+from unicodedata import east_asian_width
+
+from adapters.logs.output import UNSAFE
+from bot.core.language import Bilingual, Language, text_in
+
+UNIT: Final = re.compile(
+    r"\s+|[（“《]*(?:[\u2e80-\u9fff]|[^\s\u2e80-\u9fff（）“”《》，。；：、！？]+)[）”》，。；：、！？]*|\S"
+)
+"""What stays on one line: a word or one Chinese character, with the punctuation around it."""
+
+
+def width_of(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> Bilingual:
+    """The rows as lines, each column as wide as its widest cell. Control characters are escaped."""
+    return Bilingual(_columns(rows, Language.ENGLISH), _columns(rows, Language.CHINESE))
+
+
+def _columns(rows: Sequence[Sequence[str]], language: Language) -> str:
+    safe = [[text_in(language, cell).translate(UNSAFE) for cell in row] for row in rows]
+    widths = [max(map(width_of, column)) for column in zip(*safe, strict=True)]
+    return "\n".join("  ".join(map(pad, row, widths)).rstrip() for row in safe)
+
+
+def joined(texts: Iterable[str], en: str = "\n", zh: str = "") -> Bilingual:
+    """The texts with this between them; `zh` is that of the Chinese if it differs."""
+    each = list(texts)
+    return Bilingual(en.join(each), (zh or en).join(text_in(Language.CHINESE, one) for one in each))
+
+
+def pad(text: str, width: int) -> str:
+    """The text with blanks behind it up to this width."""
+    return text + " " * (width - width_of(text))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The text in lines of at most this width; a longer word has a line of its own."""
+    lines, line = [], ""
+    for unit in UNIT.findall(text):
+        if line and width_of(line + unit.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += unit if line else unit.lstrip()
+    return [*lines, line.rstrip()] if line else lines
