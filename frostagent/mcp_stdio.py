@@ -62,7 +62,12 @@ async def open_program(
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
         raise OSError(f"{command} has no standard streams")
-    guard = await _start_guard(process.pid)
+    try:
+        guard = await _start_guard(process.pid)
+    except BaseException:  # a cancellation too: nothing else would end it
+        _signal(process, KILL)
+        _close_pipes(process)
+        raise
     to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as group:
@@ -75,10 +80,12 @@ async def open_program(
             with anyio.CancelScope(shield=True):  # else a cancelled caller would leave it running
                 outgoing.close()
                 incoming.close()
-                await _end(process)
-                if guard is not None:
-                    guard.kill()
-                    await guard.wait()
+                try:
+                    await _end(process)
+                finally:
+                    if guard is not None:  # later it would kill a group that is not ours
+                        guard.kill()
+                        await guard.wait()
             group.cancel_scope.cancel()
 
 
@@ -141,14 +148,23 @@ async def _end(process: Process) -> None:
     """
     if process.stdin is not None:
         process.stdin.close()
-    for last_word in (signal.SIGTERM, KILL):
+    try:
         await _wait_for(process)
         if process.returncode is None:
-            _signal(process, last_word)
-    _signal(process, KILL)  # what it has left behind in its group
-    await _wait_for(process)
+            _signal(process, signal.SIGTERM)
+            await _wait_for(process)
+    finally:  # if this is cancelled a second time, there is no more patience
+        _signal(process, KILL)
+        try:
+            await _wait_for(process)
+        finally:
+            _close_pipes(process)
+
+
+def _close_pipes(process: Process) -> None:
+    """Close our ends of its pipes; a child of it may still hold the others."""
     transport = getattr(process, "_transport", None)
-    if transport is not None:  # the pipes, which a child of its may still hold
+    if transport is not None:
         transport.close()
 
 

@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -424,6 +425,64 @@ async def test_a_program_that_ends_leaves_no_children_behind() -> None:
         pids = [int(pid) for pid in (await run(tools, "odd_fine")).content.split()]
         assert all(map(is_there, pids))
     await until(lambda: not any(map(is_there, pids)))
+
+
+FAMILY = "trap '' TERM; sleep 60 & while :; do sleep 60; done"
+
+
+def are_there(group: int) -> bool:
+    """Whether a process of this group lives."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group = stat.read_text("utf-8", "replace").rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state != "Z":
+                return True
+    return False
+
+
+@pytest.mark.parametrize("moment", ["_start_guard", "_end"])
+async def test_a_program_is_ended_whenever_its_connection_is_cancelled(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a reload while it starts, and by a stop while it is still being ended."""
+    monkeypatch.setattr(mcp_stdio, "GRACE", 60.0)
+    groups: asyncio.Queue[int] = asyncio.Queue()
+    start_guard = mcp_stdio._start_guard
+
+    async def start(group: int) -> Any:
+        groups.put_nowait(group)
+        if moment == "_start_guard":
+            await asyncio.get_running_loop().create_future()
+        return await start_guard(group)
+
+    ending = asyncio.Event()
+    end = mcp_stdio._end
+
+    async def end_slowly(process: asyncio.subprocess.Process) -> None:
+        ending.set()
+        await end(process)
+
+    monkeypatch.setattr(mcp_stdio, "_start_guard", start)
+    monkeypatch.setattr(mcp_stdio, "_end", end_slowly)
+
+    async def hold() -> None:
+        async with mcp_stdio.open_program("/bin/sh", ["-c", FAMILY], env={}, cwd="", complain=print):
+            held.set()
+            await asyncio.get_running_loop().create_future()
+
+    held = asyncio.Event()
+    task = asyncio.create_task(hold())
+    group = await groups.get()
+    if moment == "_end":
+        await held.wait()
+    await until(lambda: are_there(group))
+    task.cancel()
+    if moment == "_end":
+        await ending.wait()
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(lambda: not are_there(group))
 
 
 KILLED = """
