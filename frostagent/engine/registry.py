@@ -112,11 +112,14 @@ class Registry:
         """The tool of this name, if there is one."""
         return self._tools.get(name)
 
-    def look_up(self, name: str) -> Tool:
-        """The tool a model calls so. Raises ToolNotFound, in words for the model."""
-        if tool := self._tools.get(name):
+    def look_up(self, name: str, terms: Terms = EVERYWHERE) -> Tool:
+        """The tool a model calls so. Raises ToolNotFound, in words for the model, also for one of a
+        server that is withheld there.
+        """
+        tool = self._tools.get(name)
+        if tool is not None and tool.server not in terms.withheld:
             return tool
-        names = sorted(self._tools)
+        names = [each.name for each in self.list() if each.server not in terms.withheld]
         near = difflib.get_close_matches(name, names, n=1)
         hint = f' Did you mean "{near[0]}"?' if near else ""
         raise ToolNotFound(
