@@ -376,27 +376,31 @@ class Agent:
         run that calls it: on the same authority, within its budget, without history, and no call of
         it can wait for an approval.
         """
-        helper = Subagent(
-            name=self.name,
-            description=description,
-            prompt=self._instructions,
-            runner=lambda observer: self._engine(
-                toolset=self.tools, executor=self._executor, observer=observer
-            ),
-            deadline=self._deadline,
-            ports=self._ports,
-        )
-        helpers = NamedSubagents([helper], clock=self._clock)
-
         async def ask(context: ToolContext, task: str) -> ToolResult:
-            return await helpers.ask(context, self.name, task)
+            async with self._connected() as model:
+                engine = self._engine if model is None else partial(self._engine, model=model)
+                helper = Subagent(
+                    name=self.name,
+                    description=description,
+                    prompt=self._instructions,
+                    runner=lambda observer: engine(
+                        toolset=self.tools, executor=self._executor, observer=observer
+                    ),
+                    deadline=self._deadline,
+                    ports=self._ports,
+                )
+                helpers = NamedSubagents([helper], clock=self._clock)
+                return await helpers.ask(context, self.name, task)
 
+        effects = [each.side_effects for each in self.tools.list()]
+        if self._servers:  # whose tools are not known before they are connected
+            effects.append(SideEffects.UNDECLARED)
         return make_tool(
             ask,
             name=name,
             description=description,
             timeout=self._deadline + MARGIN,
-            side_effects=SideEffects.strictest(each.side_effects for each in self.tools.list()),
+            side_effects=SideEffects.strictest(effects),
         )
 
     @asynccontextmanager

@@ -589,3 +589,15 @@ async def test_runs_side_by_side_share_a_server() -> None:
     agent = Agent(model=answers(*["done"] * 3), tools=[house(tools=["add"])])
     replies = await asyncio.gather(*(agent.run("?") for _ in range(3)))
     assert [reply.text for reply in replies] == ["done"] * 3
+
+
+async def test_an_agent_that_is_a_tool_connects_its_own_servers() -> None:
+    server = house(tools=["add"])
+    inner = answers(call("house_add", left=1, right=2), "it is 3")
+    helper = Agent(model=inner, tools=[server]).as_tool("count", "Counts.")
+    reply = await Agent(model=answers(call("count", task="1 + 2"), "3"), tools=[helper]).run("1 + 2?")
+    assert helper.side_effects is SideEffects.UNDECLARED
+    assert [spec.name for spec in inner.requests[0].tools] == ["house_add"]
+    (told,) = (one for one in reply.messages if isinstance(one, ToolMessage))
+    assert (told.content, told.tainted) == ("it is 3", True)
+    assert server.state.reason == "is not connected"
