@@ -23,7 +23,18 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    overload,
+)
 
 from typing_extensions import TypeForm, Unpack
 
@@ -157,6 +168,8 @@ class Agent:
         self._endpoint = endpoint_of(model, base_url, api_key, name)
         chat_model = model if self._endpoint is None else self._endpoint
         refuse_unfit(chat_model, memory, send_hook)
+        if on_limit not in get_args(OnLimit):
+            raise TypeError(f"on_limit is one of {get_args(OnLimit)}, not {on_limit!r}")
         clock = clock or SystemClock()
         self.name, self._approver = name, as_approver(approver)
         tools, self._servers = part_servers(tools)
@@ -269,11 +282,12 @@ class Agent:
 
         With an `output` the answer is a value of that type, or of that JSON schema: if tools are
         offered, a run with them and one request for the value, else one request in all. A value
-        that does not fit is sent back once. The `options` are those of `RunOptions`.
+        that does not fit is sent back once. `str` is the text as it is. The `options` are those of
+        `RunOptions`.
 
         Raises RunFailed if there is no answer, UnfitAnswer if it is no such value, MustWait if a
         call of a run with an `output` needs an approval that comes later, UnsuitableType for a
-        schema that is none.
+        schema that is none, TypeError for an unknown option.
         """
         return await self._answer(prompt, output, options)
 
@@ -286,6 +300,7 @@ class Agent:
         on_delta: OnDelta | None = None,
         run_id: str = "",
     ) -> Reply[Any]:
+        refuse_unknown(options)
         question = UserMessage(prompt, tuple(options.get("images", ())))
         asker = options.get("context")
         limits = options.get("usage_limits")
@@ -298,7 +313,7 @@ class Agent:
                 on_delta=on_delta,
                 run_id=run_id,
             )
-            if output is None:
+            if output is None or output is str:
                 return await self._runs.ask(question, asker=asker, given=given)
             filled = await self._fill_in(form_of(output), question, asker=asker, given=given)
             return filled.reply
@@ -335,6 +350,8 @@ class Agent:
         the result. What `run` raises is raised where the stream is read.
         """
 
+        refuse_unknown(options)
+
         async def run(tell: Callable[[StreamEvent[Any]], None]) -> Reply[Any]:
             run_id = self._runs.new_id()
 
@@ -348,7 +365,7 @@ class Agent:
             finally:
                 unsubscribe()
 
-        return AgentStream(run, ends_with_text=output is None)
+        return AgentStream(run, ends_with_text=output is None or output is str)
 
     @overload
     def run_sync(self, prompt: str, **options: Unpack[RunOptions]) -> Reply[str]: ...
@@ -376,6 +393,7 @@ class Agent:
         run that calls it: on the same authority, within its budget, without history, and no call of
         it can wait for an approval.
         """
+
         async def ask(context: ToolContext, task: str) -> ToolResult:
             async with self._connected() as model:
                 engine = self._engine if model is None else partial(self._engine, model=model)
@@ -599,6 +617,13 @@ def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
             )
     if send_hook is not None and not callable(send_hook):
         raise TypeError(f"a send hook is a function, not {type(send_hook).__name__}")
+
+
+def refuse_unknown(options: RunOptions) -> None:
+    """Raises TypeError for an option that no run has, which would have no effect."""
+    if unknown := options.keys() - RunOptions.__optional_keys__:
+        known = ", ".join(sorted(RunOptions.__optional_keys__))
+        raise TypeError(f"a run has no option {min(unknown)}: it takes output, {known}")
 
 
 def part_servers(

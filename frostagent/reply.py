@@ -38,9 +38,9 @@ class Reply(Generic[T]):
 
     `messages` is the conversation up to here without the instructions: the history, the question
     and what the run added (`new_messages`). Give it as `history` to go on. `stop` says how the run
-    ended, None while it waits for an approval (`waiting`). `limit` says that the step limit was
-    reached, `tool_failures` lists every call that failed, and `unheard` what was said into the run
-    too late to be heard in it.
+    ended, None while it waits for an approval (`waiting`). `limit` says that the model had no turn
+    or no budget left for further calls and had to answer, `tool_failures` lists every call that
+    failed, and `unheard` what was said into the run too late to be heard in it.
     """
 
     run_id: str

@@ -17,7 +17,6 @@ from typing import Any, Self, TypeAlias
 
 from msgspec.structs import replace
 
-from frostagent.types.errors import BotError
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -30,7 +29,7 @@ from frostagent.types.messages import (
 )
 
 Step: TypeAlias = (
-    "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
+    "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | Exception | Answering"
 )
 """One step of the model when it is asked: say words, make a call or several, give a whole answer,
 fail, or whatever a coroutine function of the request gives."""
@@ -60,16 +59,22 @@ async def stream_words(message: AssistantMessage, tell: OnDelta) -> None:
         await asyncio.sleep(0)  # noqa: TID251  # no time passes
 
 
+STEPS = (str, ToolCall, list, tuple, Completion, Exception)
+
+
 class ScriptedModel:
     """Answers with the next step of its script and keeps every request in `requests`.
 
     Raises AssertionError when it is asked more than it was told, and, used as a context manager,
-    when steps were left.
+    when steps were left. Raises TypeError for what is no step.
     """
 
     name = "scripted"
 
     def __init__(self, *steps: Step) -> None:
+        for step in steps:
+            if isinstance(step, type) or not (isinstance(step, STEPS) or callable(step)):
+                raise TypeError(f"a step is words, calls, an answer or an error, not {step!r}")
         self._steps = list(steps)
         self._ids = count(1)
         self.requests: list[ModelRequest] = []
@@ -91,7 +96,7 @@ class ScriptedModel:
                 return self._calling([step])
             case Completion():
                 completion = step
-            case BotError():
+            case Exception():
                 raise step
             case list() | tuple():
                 return self._calling(step)

@@ -109,7 +109,9 @@ async def test_a_call_of_a_withheld_tool_names_none_of_its_server() -> None:
     )  # fmt: skip
     result = await tools.execute("a_t001", {}, here)
     assert result.code == "TOOL_NOT_FOUND"
-    assert result.content.endswith('"a_t001". Did you mean "b_t000"? Available: add, b_t000, use_tools. [TOOL_NOT_FOUND]')
+    assert result.content.endswith(
+        '"a_t001". Did you mean "b_t000"? Available: add, b_t000, use_tools. [TOOL_NOT_FOUND]'
+    )
     assert (await tools.execute("a_t001")).content == "a 1"
 
 

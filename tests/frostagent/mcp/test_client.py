@@ -471,17 +471,16 @@ async def test_a_program_is_ended_whenever_its_connection_is_cancelled(
             await asyncio.get_running_loop().create_future()
 
     held = asyncio.Event()
-    task = asyncio.create_task(hold())
-    group = await groups.get()
-    if moment == "_end":
-        await held.wait()
-    await until(lambda: are_there(group))
-    task.cancel()
-    if moment == "_end":
-        await ending.wait()
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(hold())
+        group = await groups.get()
+        if moment == "_end":
+            await held.wait()
+        await until(lambda: are_there(group))
         task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+        if moment == "_end":
+            await ending.wait()
+            task.cancel()
     await until(lambda: not are_there(group))
 
 
