@@ -17,6 +17,7 @@ import base64
 import binascii
 import json
 import logging
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -25,6 +26,7 @@ from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 from weakref import WeakMethod
 
+import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
@@ -45,7 +47,7 @@ from frostagent.mcp_list import (
     reason_for,
     usable_entries,
 )
-from frostagent.mcp_stdio import open_program
+from frostagent.mcp_stdio import MOST_VALUES, has_too_many_values, open_program
 from frostagent.text.masking import Mask, one_line, server_secrets
 from frostagent.text.visible_text import visible_text
 from frostagent.types.arguments import Shape
@@ -82,7 +84,9 @@ MOST_BLOCKS = 200
 MOST_PICTURES = 4
 LARGEST_PICTURE = 4 * 2**20  # bytes
 LARGEST_EVENT = 8 * 2**20  # bytes of one event or body over HTTP
+END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r){2}")
 STDERR_LINES = 20
+MOST_MESSAGES, WINDOW = 2_000, 10.0  # that are no answers to ours, in so many seconds
 LATE = 5.0  # seconds that the SDK waits for a call longer than we do, who tell the server
 RELIST_PAUSE, LONGEST_RELIST_PAUSE = 1.0, 60.0  # seconds between two looks at a list that changes
 MOST_PROGRESS = 100  # reports of a call that are passed on
@@ -171,7 +175,7 @@ class MCPServer:
         self._digests: Mapping[str, str] = {}  # of what it says of each tool
         self._first: Mapping[str, str] | None = None  # as it listed them first
         self._changed: dict[str, None] = {}
-        self._reason = "is not connected yet"
+        self._reason, self._why_lost = "is not connected yet", ""
         self._error = self._version = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
@@ -265,12 +269,13 @@ class MCPServer:
             if not was_connected:
                 return f"it did not answer within {CONNECTING:g} s"
         except Exception as error:  # noqa: BLE001  # whatever a stranger's program makes of it
-            return self._describe_error(error)
-        return "it has closed the connection"
+            return self._why_lost or self._describe_error(error)
+        return self._why_lost or "it has closed the connection"
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
         self._lost.clear()
+        self._why_lost = ""
         client = Client(
             self._transport(),
             read_timeout_seconds=self._timeout + LATE,
@@ -295,7 +300,12 @@ class MCPServer:
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
         async with self._streams() as (incoming, outgoing):
-            yield WatchedStream(incoming, self._lost.set, self._keep_usable), outgoing
+            yield WatchedStream(incoming, self._end, self._keep_usable, self._clock), outgoing
+
+    def _end(self, why: str) -> None:
+        """The connection is lost; `why` is empty if the server has closed it."""
+        self._why_lost = why
+        self._lost.set()
 
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
@@ -320,7 +330,7 @@ class MCPServer:
             yield streams
 
     def _take_complaints(self, said: str) -> None:
-        for line in said.splitlines():
+        for line in said.splitlines()[-STDERR_LINES:]:
             if words := one_line(visible_text(line), 300):
                 self._stderr.append(words)
 
@@ -565,19 +575,34 @@ class MCPServer:
 
 class WatchedStream:
     """A stream of a transport that says when the other side has ended it, and shows each message
-    to `look` before the SDK has it.
+    to `look` before the SDK has it. It ends itself if more than MOST_MESSAGES arrive within WINDOW
+    seconds that nobody asked for: each takes time, and a request of the server's a task.
     """
 
     def __init__(
-        self, stream: Any, ended: Callable[[], None], look: Callable[[SessionMessage], None]
+        self,
+        stream: Any,
+        ended: Callable[[str], None],
+        look: Callable[[SessionMessage], None],
+        clock: Clock,
     ) -> None:
         self._stream = stream
         self._ended = ended
         self._look = look
+        self._clock = clock
+        self._since, self._unasked = clock.monotonic(), 0
 
     def _seen(self, received: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(received, SessionMessage):
             self._look(received)
+            if isinstance(received.message, types.JSONRPCResponse | types.JSONRPCError):
+                return received
+        if (now := self._clock.monotonic()) - self._since > WINDOW:
+            self._since, self._unasked = now, 0
+        self._unasked += 1
+        if self._unasked > MOST_MESSAGES:
+            self._ended(f"it sent more than {MOST_MESSAGES} messages within {WINDOW:g} s")
+            raise anyio.EndOfStream
         return received
 
     async def receive(self) -> SessionMessage | Exception:
@@ -585,7 +610,7 @@ class WatchedStream:
         try:
             received: SessionMessage | Exception = await self._stream.receive()
         except Exception:
-            self._ended()
+            self._ended("")
             raise
         return self._seen(received)
 
@@ -596,7 +621,7 @@ class WatchedStream:
         try:
             received: SessionMessage | Exception = await self._stream.__anext__()
         except Exception:
-            self._ended()
+            self._ended("")
             raise
         return self._seen(received)
 
@@ -616,28 +641,44 @@ class WatchedStream:
 
 
 async def bound_body(response: httpx2.Response) -> None:
-    """A hook of the HTTP client: raises DecodingError for a compressed answer, and for one that is
-    no stream of events once it is larger than LARGEST_EVENT. The SDK reads such a body whole.
+    """A hook of the HTTP client: raises DecodingError for a compressed answer, and has one of
+    BoundedBody read in its place.
     """
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise httpx2.DecodingError("it answers compressed, though it was asked not to")
-    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = BoundedBody(response.stream)
+    kind = response.headers.get("content-type", "").lower()
+    is_stream = kind.startswith("text/event-stream")
+    response.stream = BoundedBody(response.stream, is_stream=is_stream)
 
 
 class BoundedBody(httpx2.AsyncByteStream):
-    """A body of at most LARGEST_EVENT bytes."""
+    """A body in pieces: whole events of a stream, else all of it. Raises DecodingError for a piece
+    that is larger than LARGEST_EVENT, or takes too long to be read.
+    """
 
-    def __init__(self, body: Any) -> None:
+    def __init__(self, body: Any, *, is_stream: bool) -> None:
         self._body = body
+        self._is_stream = is_stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = LARGEST_EVENT
+        held, looked = bytearray(), 0
         async for chunk in self._body:
-            left -= len(chunk)
-            if left < 0:
+            held += chunk
+            if len(held) > LARGEST_EVENT:
                 raise httpx2.DecodingError(f"it answers with more than {LARGEST_EVENT} bytes")
-            yield chunk
+            if not self._is_stream:
+                continue
+            if ends := [end.end() for end in END_OF_EVENT.finditer(held, looked)]:
+                yield self._checked(held[: ends[-1]])
+                del held[: ends[-1]]
+            looked = max(0, len(held) - 3)  # an end may be parted
+        if held:
+            yield self._checked(held)
+
+    def _checked(self, piece: bytearray) -> bytes:
+        if has_too_many_values(piece):
+            raise httpx2.DecodingError(f"it answers with more than {MOST_VALUES} values at once")
+        return bytes(piece)
 
     async def aclose(self) -> None:
         await self._body.aclose()

@@ -1,7 +1,8 @@
 """MCP over the standard streams of a program of our own, with a bound on the length of a line.
 
 The SDK's transport gathers a line without any end, so a server that never writes a newline would
-take all memory. Here such a server is ended like one that closed the connection.
+take all memory. Here such a server is ended like one that closed the connection, and so is one that
+writes a message of so many values that reading it would hold everybody up.
 
 A program does not outlive us, nor do its children, unless they leave its process group: beside it
 runs a guard, a shell that kills the group once a pipe to us is closed. The kernel closes it however
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import shutil
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -28,9 +30,12 @@ from mcp.shared.message import SessionMessage
 logger = logging.getLogger(__name__)
 
 LONGEST_LINE = 16 * 2**20  # bytes; a result of 5 MB with pictures fits
+MOST_VALUES = 100_000  # in a message: those of 100,000 are read in some 60 ms
+STRINGS = re.compile(rb'"(?:[^"\\]+|\\.?)*+(?:"|\Z)', re.DOTALL)  # it goes back nowhere
+STDERR_PIECE = 2**16  # bytes of error output that are read at once
 GRACE = 2.0  # seconds a program has to end once its input is closed, and again once it is told to
 GUARD = 'trap "" HUP INT TERM; read -r _; kill -KILL "-$1"'  # a read ends with its pipe
-LOOK = 0.02  # seconds between two looks whether it has ended
+LOOK = 0.02  # seconds between two looks whether it has ended, or at its error output
 
 
 @asynccontextmanager
@@ -44,7 +49,8 @@ async def open_program(
 ) -> AsyncIterator[tuple[Any, Any]]:
     """Start the program; the streams of messages from it and to it, while the block runs. It gets
     the few variables that the SDK passes on, and `env`. `complain` is told what it writes to its
-    error output, in pieces of at most 4 KiB. At the end it is ended with all its children.
+    error output, a piece of at most STDERR_PIECE each LOOK seconds. At the end it is ended with all
+    its children.
 
     Raises OSError if it cannot be started.
     """
@@ -110,6 +116,11 @@ async def _read(stdout: asyncio.StreamReader, to_session: Any) -> None:
     async with to_session:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             while line := await _read_line(stdout):
+                if has_too_many_values(line):
+                    logger.warning(
+                        "an MCP server wrote more than %d values at once: it is ended", MOST_VALUES
+                    )
+                    return
                 try:
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError as error:
@@ -127,6 +138,16 @@ async def _read_line(stream: asyncio.StreamReader) -> bytes:
         return b""
 
 
+def has_too_many_values(message: bytes | bytearray) -> bool:
+    """Whether reading this JSON would take too long."""
+    if len(message) < MOST_VALUES:
+        return False
+    if message.count(b'"') - message.count(b'\\"') > 4 * MOST_VALUES:
+        return True
+    bones = STRINGS.sub(b"", message)
+    return sum(map(bones.count, (b",", b"[", b"{"))) > MOST_VALUES
+
+
 async def _write(stdin: asyncio.StreamWriter, from_session: Any) -> None:
     async with from_session:
         with suppress(ConnectionError):
@@ -138,8 +159,9 @@ async def _write(stdin: asyncio.StreamWriter, from_session: Any) -> None:
 
 async def _read_errors(stderr: asyncio.StreamReader, complain: Callable[[str], object]) -> None:
     with suppress(ConnectionError):
-        while chunk := await stderr.read(2**12):
+        while chunk := await stderr.read(STDERR_PIECE):
             complain(chunk.decode(errors="replace"))
+            await anyio.sleep(LOOK)  # else one that never stops would leave no time to others
 
 
 async def _end(process: Process) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import json
 import logging
 import os
 import resource
@@ -14,8 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 from aiohttp import web
+from mcp.shared.message import SessionMessage
 
 from frostagent import mcp, mcp_list, mcp_stdio
 from frostagent.agent import Agent
@@ -31,7 +34,7 @@ from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience, Permission, SideEffects
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, until
-from tests.frostagent.mcp.servers import HOUSE, free_port, house, offering, over_http, run, strange
+from tests.frostagent.mcp.servers import HOUSE, STRANGE, free_port, house, offering, over_http, run, strange
 
 SECRET = "sesame-open-4711"
 
@@ -370,7 +373,15 @@ async def test_a_line_without_end_ends_its_server_and_not_the_memory_of_ours(mon
     assert server.state.failures == 1
 
 
-@each_case(("kind", "reason"), [("endless", "it answers with more than"), ("gzip", "it answers compressed")])
+@each_case(
+    ("kind", "reason"),
+    [
+        ("endless", "it answers with more than 1048576 bytes"),
+        ("gzip", "it answers compressed"),
+        ("dense", "it answers with more than 100000 values at once"),
+        ("dense stream", "stream ended without a response"),
+    ],
+)
 async def test_a_body_without_end_over_http_takes_no_memory(
     kind: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,10 +391,15 @@ async def test_a_body_without_end_over_http_takes_no_memory(
     async def answer(request: web.Request) -> web.StreamResponse:
         nonlocal sent
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        if kind == "dense stream":
+            response.headers["Content-Type"] = "text/event-stream"
         if kind == "gzip":
             response.headers["Content-Encoding"] = "gzip"
         await response.prepare(request)
         chunk = gzip.compress(bytes(2**20)) if kind == "gzip" else b" " * 2**16
+        if kind.startswith("dense"):
+            await response.write(b"data: [%b]\n\n" % (b"[]," * 200_000))
+            return response
         for _ in range(1024):
             await response.write(chunk)
             sent += len(chunk)
@@ -402,6 +418,46 @@ async def test_a_body_without_end_over_http_takes_no_memory(
             assert sent < 32 * 2**20
     finally:
         await runner.cleanup()
+
+
+async def test_a_message_of_too_many_values_ends_its_server() -> None:
+    """Reading this one would hold everybody up for a second."""
+    server = strange("dense")
+    async with offering(server) as tools:
+        assert "closed" in (await run(tools, "odd_fine")).content
+        await until(lambda: server.state.reason)
+    words = json.dumps({"text": json.dumps({"a": [1, 2, 3]}) * 100_000}).encode()
+    assert not mcp_stdio.has_too_many_values(words)
+
+
+@each_case(
+    "body",
+    [b'"' * 2**21, b'"\\' * 2**21, b'"' + b'\\"' * 2**21 + b"\\", b'\\\\"' * 2**20],
+)
+def test_whether_a_message_has_too_many_values_is_known_at_once(body: bytes) -> None:
+    assert mcp_stdio.has_too_many_values(body) in {True, False}  # and not after hours
+
+
+async def test_a_server_that_never_stops_talking_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "LONGEST_PAUSE", 600.0)
+    monkeypatch.setattr(mcp, "FIRST_PAUSE", 600.0)
+    server = strange("talkative")
+    async with connected([server]):
+        await until(lambda: "it sent more than 2000 messages within 10 s" in server.state.reason)
+        assert len(asyncio.all_tasks()) < 50
+
+
+async def test_a_server_that_never_stops_complaining_leaves_time_to_others() -> None:
+    pieces: list[str] = []
+    async with mcp_stdio.open_program(
+        sys.executable, [str(STRANGE), "grumbling"], env={}, cwd="", complain=pieces.append
+    ) as (_, outgoing):
+        await outgoing.send(SessionMessage(types.JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list")))
+        await until(lambda: len(pieces) > 1)
+        before = len(pieces)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(pieces) <= before + 1
 
 
 async def test_a_program_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
