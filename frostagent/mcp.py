@@ -19,8 +19,8 @@ import json
 import logging
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias
@@ -180,6 +180,8 @@ class MCPServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._calls = self._failures = 0
+        self._runs = self._open_calls = 0
+        self._changes_over = False  # from one run that keeps it connected to the next
 
     # --- what it offers ---------------------------------------------------------------------------
 
@@ -215,11 +217,20 @@ class MCPServer:
 
     async def run(self) -> None:
         """Stay connected until this is cancelled; a try that fails is followed by another, at most
-        a minute later. A second one goes on where the first one is cancelled.
+        a minute later. A second one goes on where the first one is cancelled, which then waits for
+        the calls that are under way: they may be another run's.
         """
         self._enter_loop()
-        async with self._turn:
-            await self._stay_connected()
+        self._runs += 1
+        try:
+            async with self._turn:
+                await self._stay_connected()
+        finally:
+            self._runs -= 1
+            self._tried.clear()  # whoever comes next has to wait for the next try
+            if not self._runs:
+                self._changes_over = False
+                self._be_away()
 
     def _enter_loop(self) -> None:
         """Events belong to a loop; a script may run one after the other."""
@@ -232,6 +243,8 @@ class MCPServer:
         self._back = asyncio.Event()
         self._lost = asyncio.Event()
         self._relist = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def _stay_connected(self) -> None:
         """Each connection has a task of its own: only so a cancellation of ours can be told from
@@ -243,20 +256,41 @@ class MCPServer:
             try:
                 async with asyncio.TaskGroup() as group:
                     connection = group.create_task(self._hold_connection())
+                    try:
+                        await asyncio.wait({connection})
+                    except asyncio.CancelledError:
+                        if self._runs > 1 and self._client is not None:
+                            await self._finish_calls()
+                        raise
             finally:
-                self._client = None
-                self._reason = "is not connected"
+                self._be_away()
                 self._back.clear()
-                self._tried.set()
+            self._changes_over = False
             reason = "it broke off" if connection.cancelled() else connection.result()
             is_known, self._error = reason == self._error, reason
             self._reason = f"cannot be reached: {reason}"
+            self._tried.set()
             level = logging.DEBUG if is_known else logging.WARNING
             logger.log(level, "MCP server %s %s", self.name, self._reason)
             if self._clock.monotonic() - began > LONGEST_PAUSE:  # it was well in between
                 pause = FIRST_PAUSE
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _be_away(self) -> None:
+        self._client = None
+        if not self._changes_over:
+            self._reason = "is not connected"
+
+    async def _finish_calls(self) -> None:
+        """Return once those under way have ended; others wait for the next connection, for which
+        its tools stay available.
+        """
+        self._changes_over, self._client = True, None
+        self._back.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                await self._idle.wait()
 
     async def _hold_connection(self) -> str:
         """Connect, and return once that failed or is over: why."""
@@ -288,14 +322,14 @@ class MCPServer:
             self._version = client.protocol_version
             await self._list(client)
             deadline.reschedule(None)
-            self._client, self._reason = client, ""
+            self._client, self._reason, self._changes_over = client, "", False
             self._tried.set()
             self._back.set()
             logger.info("MCP server %s offers %d tools", self.name, len(self._offers))
             try:
                 yield client
             finally:
-                self._client, self._reason = None, "is not connected"
+                self._be_away()
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
@@ -530,7 +564,8 @@ class MCPServer:
             if client is None:
                 raise ToolUnavailable(f"the server {self.name} {self._reason}. Do without it.")
             try:
-                told = await client.call_tool(name, arguments, self._timeout + LATE, report)
+                with self._under_way():
+                    told = await client.call_tool(name, arguments, self._timeout + LATE, report)
                 result = result_of(told)
                 return replace(result, content=self._mask(result.content))
             except MCPError as error:
@@ -551,6 +586,17 @@ class MCPServer:
             except (ValueError, RuntimeError) as error:
                 raise self._failed("gave no proper result", self._describe_error(error)) from None
         raise AssertionError("the second try returns or raises")
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        self._open_calls += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._open_calls -= 1
+            if not self._open_calls:
+                self._idle.set()
 
     def _failed(self, what: str, why: str) -> ToolFailed:
         self._error = why

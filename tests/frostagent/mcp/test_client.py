@@ -646,6 +646,39 @@ async def test_runs_side_by_side_share_a_server() -> None:
     assert [reply.text for reply in replies] == ["done"] * 3
 
 
+async def test_each_run_is_offered_the_tools_from_its_first_request() -> None:
+    server, model = house(tools=["add"]), answers("a", "b", "c")
+    agent = Agent(model=model, tools=[server])
+    await agent.run("?")
+    await agent.run("?")
+    async with agent:
+        assert server.state.reason == ""
+        await agent.run("?")
+    assert [[spec.name for spec in request.tools] for request in model.requests] == [["house_add"]] * 3
+    assert server.state.reason == "is not connected"
+
+
+async def test_a_run_that_ends_leaves_the_calls_of_others_their_server(tmp_path: Path) -> None:
+    server = house(tools=["add", "wait_for"])
+    file = tmp_path / "go"
+    model = answers(call("house_wait_for", file=str(file)), call("house_add", left=1, right=2), "done")
+    short = Agent(model=answers("at once"), tools=[server])
+    long = Agent(model=model, tools=[server], approver=lambda _name, _arguments: True)
+    async with asyncio.TaskGroup() as tasks, short:
+        run_on = tasks.create_task(long.run("?"))
+        await until(Path(f"{file}.begun").exists)
+        tasks.create_task(_touch(server, file))
+    told = [one.content for one in run_on.result().messages if isinstance(one, ToolMessage)]
+    assert told == ["went", "3"]
+    assert all(request.tools for request in model.requests)
+
+
+async def _touch(server: MCPServer, file: Path) -> None:
+    """Let the call end once the one that kept its server connected wants to go."""
+    await until(lambda: server._changes_over)
+    await asyncio.to_thread(file.touch)
+
+
 async def test_an_agent_that_is_a_tool_connects_its_own_servers() -> None:
     server = house(tools=["add"])
     inner = answers(call("house_add", left=1, right=2), "it is 3")
