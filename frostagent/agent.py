@@ -23,7 +23,18 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    overload,
+)
 
 from typing_extensions import TypeForm, Unpack
 
@@ -166,6 +177,8 @@ class Agent:
         self._endpoint = endpoint_of(model, base_url, api_key, name)
         chat_model = model if self._endpoint is None else self._endpoint
         refuse_unfit(chat_model, memory, send_hook)
+        if on_limit not in get_args(OnLimit):
+            raise TypeError(f"on_limit is one of {get_args(OnLimit)}, not {on_limit!r}")
         clock = clock or SystemClock()
         self.name, self._approver = name, as_approver(approver)
         tools, self._servers = part_servers(tools)
@@ -274,13 +287,13 @@ class Agent:
 
         With an `output`, the answer is a value of that type or JSON schema: one request if no tools
         are offered, else a run with tools and one request for the value. A value that does not fit
-        is sent back once. `RunOptions` lists the `options`.
+        is sent back once. `str` is the text as it is. `RunOptions` lists the `options`.
 
             reply = await agent.run("Where is the Louvre?", output=City)
 
         Raises RunFailed if there is no answer, UnfitAnswer if the value still does not fit,
         MustWait if a call of a run with an `output` needs an approval that comes later,
-        UnsuitableType for an invalid schema.
+        UnsuitableType for an invalid schema, TypeError for an unknown option.
         """
         return await self._answer(prompt, output, options)
 
@@ -293,6 +306,7 @@ class Agent:
         on_delta: OnDelta | None = None,
         run_id: str = "",
     ) -> Reply[Any]:
+        refuse_unknown(options)
         question = UserMessage(prompt, tuple(options.get("images", ())))
         asker = options.get("context")
         limits = options.get("usage_limits")
@@ -305,7 +319,7 @@ class Agent:
                 on_delta=on_delta,
                 run_id=run_id,
             )
-            if output is None:
+            if output is None or output is str:
                 return await self._runs.ask(question, asker=asker, given=given)
             filled = await self._fill_in(form_of(output), question, asker=asker, given=given)
             return filled.reply
@@ -342,6 +356,8 @@ class Agent:
         result. The errors of `run` are raised where the stream is read.
         """
 
+        refuse_unknown(options)
+
         async def run(tell: Callable[[StreamEvent[Any]], None]) -> Reply[Any]:
             run_id = self._runs.new_id()
 
@@ -355,7 +371,7 @@ class Agent:
             finally:
                 unsubscribe()
 
-        return AgentStream(run, ends_with_text=output is None)
+        return AgentStream(run, ends_with_text=output is None or output is str)
 
     @overload
     def run_sync(self, prompt: str, **options: Unpack[RunOptions]) -> Reply[str]: ...
@@ -384,27 +400,32 @@ class Agent:
         The agent runs inside the calling run: on the same authority, within its budget, without
         history. Its calls cannot wait for approvals.
         """
-        helper = Subagent(
-            name=self.name,
-            description=description,
-            prompt=self._instructions,
-            runner=lambda observer: self._engine(
-                toolset=self.tools, executor=self._executor, observer=observer
-            ),
-            deadline=self._deadline,
-            ports=self._ports,
-        )
-        helpers = NamedSubagents([helper], clock=self._clock)
 
         async def ask(context: ToolContext, task: str) -> ToolResult:
-            return await helpers.ask(context, self.name, task)
+            async with self._connected() as model:
+                engine = self._engine if model is None else partial(self._engine, model=model)
+                helper = Subagent(
+                    name=self.name,
+                    description=description,
+                    prompt=self._instructions,
+                    runner=lambda observer: engine(
+                        toolset=self.tools, executor=self._executor, observer=observer
+                    ),
+                    deadline=self._deadline,
+                    ports=self._ports,
+                )
+                helpers = NamedSubagents([helper], clock=self._clock)
+                return await helpers.ask(context, self.name, task)
 
+        effects = [each.side_effects for each in self.tools.list()]
+        if self._servers:  # whose tools are not known before they are connected
+            effects.append(SideEffects.UNDECLARED)
         return make_tool(
             ask,
             name=name,
             description=description,
             timeout=self._deadline + MARGIN,
-            side_effects=SideEffects.strictest(each.side_effects for each in self.tools.list()),
+            side_effects=SideEffects.strictest(effects),
         )
 
     @asynccontextmanager
@@ -593,6 +614,13 @@ def refuse_unfit(model: object, memory: object, send_hook: object) -> None:
             )
     if send_hook is not None and not callable(send_hook):
         raise TypeError(f"a send hook is a function, not {type(send_hook).__name__}")
+
+
+def refuse_unknown(options: RunOptions) -> None:
+    """Raises TypeError for an option that no run has, which would have no effect."""
+    if unknown := options.keys() - RunOptions.__optional_keys__:
+        known = ", ".join(sorted(RunOptions.__optional_keys__))
+        raise TypeError(f"a run has no option {min(unknown)}: it takes output, {known}")
 
 
 def part_servers(

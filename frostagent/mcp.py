@@ -17,14 +17,16 @@ import base64
 import binascii
 import json
 import logging
+import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias
 from weakref import WeakMethod
 
+import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
@@ -45,7 +47,7 @@ from frostagent.mcp_list import (
     reason_for,
     usable_entries,
 )
-from frostagent.mcp_stdio import open_program
+from frostagent.mcp_stdio import MOST_VALUES, has_too_many_values, open_program
 from frostagent.text.masking import Mask, one_line, server_secrets
 from frostagent.text.visible_text import visible_text
 from frostagent.types.arguments import Shape
@@ -83,7 +85,9 @@ MOST_BLOCKS = 200
 MOST_PICTURES = 4
 LARGEST_PICTURE = 4 * 2**20  # bytes
 LARGEST_EVENT = 8 * 2**20  # bytes of one event or body over HTTP
+END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r){2}")
 STDERR_LINES = 20
+MOST_MESSAGES, WINDOW = 2_000, 10.0  # messages that answer no request, within WINDOW seconds
 LATE = 5.0  # seconds that the SDK waits longer than this module, which notifies the server
 RELIST_PAUSE, LONGEST_RELIST_PAUSE = 1.0, 60.0  # seconds between two listings of tools that change
 MOST_PROGRESS = 100  # progress reports of a call that are passed on
@@ -172,11 +176,13 @@ class MCPServer:
         self._digests: Mapping[str, str] = {}  # of each tool's description
         self._first: Mapping[str, str] | None = None  # those of the first list
         self._changed: dict[str, None] = {}
-        self._reason = "is not connected yet"
+        self._reason, self._why_lost = "is not connected yet", ""
         self._error = self._version = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._calls = self._failures = 0
+        self._runs = self._open_calls = 0
+        self._changes_over = False  # from one run that keeps it connected to the next
 
     # --- tools ------------------------------------------------------------------------------------
 
@@ -210,10 +216,21 @@ class MCPServer:
         await self._tried.wait()
 
     async def run(self) -> None:
-        """Stay connected until cancelled, with retries. A second call waits its turn."""
+        """Stay connected until cancelled, with retries at most a minute apart. If this is entered
+        twice, the second goes on when the first is cancelled; the first then waits for the calls
+        in progress, which may belong to another run.
+        """
         self._enter_loop()
-        async with self._turn:
-            await self._stay_connected()
+        self._runs += 1
+        try:
+            async with self._turn:
+                await self._stay_connected()
+        finally:
+            self._runs -= 1
+            self._tried.clear()  # whoever comes next has to wait for the next try
+            if not self._runs:
+                self._changes_over = False
+                self._be_away()
 
     def _enter_loop(self) -> None:
         """Create the events anew for a new event loop: a script may run several loops in turn."""
@@ -226,6 +243,8 @@ class MCPServer:
         self._back = asyncio.Event()
         self._lost = asyncio.Event()
         self._relist = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def _stay_connected(self) -> None:
         """One task per connection, to tell our cancellation from one that the SDK leaks."""
@@ -235,20 +254,41 @@ class MCPServer:
             try:
                 async with asyncio.TaskGroup() as group:
                     connection = group.create_task(self._hold_connection())
+                    try:
+                        await asyncio.wait({connection})
+                    except asyncio.CancelledError:
+                        if self._runs > 1 and self._client is not None:
+                            await self._finish_calls()
+                        raise
             finally:
-                self._client = None
-                self._reason = "is not connected"
+                self._be_away()
                 self._back.clear()
-                self._tried.set()
+            self._changes_over = False
             reason = "it broke off" if connection.cancelled() else connection.result()
             is_known, self._error = reason == self._error, reason
             self._reason = f"cannot be reached: {reason}"
+            self._tried.set()
             level = logging.DEBUG if is_known else logging.WARNING
             logger.log(level, "MCP server %s %s", self.name, self._reason)
             if self._clock.monotonic() - began > LONGEST_PAUSE:  # it worked in between
                 pause = FIRST_PAUSE
             await self._clock.sleep(pause * (0.5 + self._ids.jitter()))
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _be_away(self) -> None:
+        self._client = None
+        if not self._changes_over:
+            self._reason = "is not connected"
+
+    async def _finish_calls(self) -> None:
+        """Return once those under way have ended; others wait for the next connection, for which
+        its tools stay available.
+        """
+        self._changes_over, self._client = True, None
+        self._back.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._timeout):
+                await self._idle.wait()
 
     async def _hold_connection(self) -> str:
         """Connect. Returns why that failed or ended."""
@@ -261,12 +301,13 @@ class MCPServer:
             if not was_connected:
                 return f"it did not answer within {CONNECTING:g} s"
         except Exception as error:  # noqa: BLE001  # an untrusted program can cause anything
-            return self._describe_error(error)
-        return "it has closed the connection"
+            return self._why_lost or self._describe_error(error)
+        return self._why_lost or "it has closed the connection"
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
         self._lost.clear()
+        self._why_lost = ""
         client = Client(
             self._transport(),
             read_timeout_seconds=self._timeout + LATE,
@@ -279,19 +320,24 @@ class MCPServer:
             self._version = client.protocol_version
             await self._list(client)
             deadline.reschedule(None)
-            self._client, self._reason = client, ""
+            self._client, self._reason, self._changes_over = client, "", False
             self._tried.set()
             self._back.set()
             logger.info("MCP server %s offers %d tools", self.name, len(self._offers))
             try:
                 yield client
             finally:
-                self._client, self._reason = None, "is not connected"
+                self._be_away()
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[Any]:
         async with self._streams() as (incoming, outgoing):
-            yield WatchedStream(incoming, self._lost.set, self._keep_usable), outgoing
+            yield WatchedStream(incoming, self._end, self._keep_usable, self._clock), outgoing
+
+    def _end(self, why: str) -> None:
+        """The connection is lost; `why` is empty if the server has closed it."""
+        self._why_lost = why
+        self._lost.set()
 
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
@@ -316,7 +362,7 @@ class MCPServer:
             yield streams
 
     def _take_complaints(self, said: str) -> None:
-        for line in said.splitlines():
+        for line in said.splitlines()[-STDERR_LINES:]:
             if words := one_line(visible_text(line), 300):
                 self._stderr.append(words)
 
@@ -514,7 +560,8 @@ class MCPServer:
             if client is None:
                 raise ToolUnavailable(f"the server {self.name} {self._reason}. Do without it.")
             try:
-                told = await client.call_tool(name, arguments, self._timeout + LATE, report)
+                with self._under_way():
+                    told = await client.call_tool(name, arguments, self._timeout + LATE, report)
                 result = result_of(told)
                 return replace(result, content=self._mask(result.content))
             except MCPError as error:
@@ -536,6 +583,17 @@ class MCPServer:
                 raise self._failed("gave no proper result", self._describe_error(error)) from None
         raise AssertionError("the second try returns or raises")
 
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        self._open_calls += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._open_calls -= 1
+            if not self._open_calls:
+                self._idle.set()
+
     def _failed(self, what: str, why: str) -> ToolFailed:
         self._error = why
         return ToolFailed(f"the server {self.name} {what}: {why}")
@@ -556,18 +614,35 @@ class MCPServer:
 
 
 class WatchedStream:
-    """A transport stream that reports its end, and shows each message to `look` first."""
+    """A transport stream that reports its end, and shows each message to `look` first. It ends
+    itself if more than MOST_MESSAGES unrequested messages arrive within WINDOW seconds: each takes
+    time, and each request of the server takes a task.
+    """
 
     def __init__(
-        self, stream: Any, ended: Callable[[], None], look: Callable[[SessionMessage], None]
+        self,
+        stream: Any,
+        ended: Callable[[str], None],
+        look: Callable[[SessionMessage], None],
+        clock: Clock,
     ) -> None:
         self._stream = stream
         self._ended = ended
         self._look = look
+        self._clock = clock
+        self._since, self._unasked = clock.monotonic(), 0
 
     def _seen(self, received: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(received, SessionMessage):
             self._look(received)
+            if isinstance(received.message, types.JSONRPCResponse | types.JSONRPCError):
+                return received
+        if (now := self._clock.monotonic()) - self._since > WINDOW:
+            self._since, self._unasked = now, 0
+        self._unasked += 1
+        if self._unasked > MOST_MESSAGES:
+            self._ended(f"it sent more than {MOST_MESSAGES} messages within {WINDOW:g} s")
+            raise anyio.EndOfStream
         return received
 
     async def receive(self) -> SessionMessage | Exception:
@@ -575,7 +650,7 @@ class WatchedStream:
         try:
             received: SessionMessage | Exception = await self._stream.receive()
         except Exception:
-            self._ended()
+            self._ended("")
             raise
         return self._seen(received)
 
@@ -586,7 +661,7 @@ class WatchedStream:
         try:
             received: SessionMessage | Exception = await self._stream.__anext__()
         except Exception:
-            self._ended()
+            self._ended("")
             raise
         return self._seen(received)
 
@@ -606,28 +681,44 @@ class WatchedStream:
 
 
 async def bound_body(response: httpx2.Response) -> None:
-    """An HTTP response hook. Raises DecodingError for a compressed response, and for one larger
-    than LARGEST_EVENT unless it is an event stream. The SDK reads such bodies whole.
+    """An HTTP response hook. Raises DecodingError for a compressed response, and replaces the body
+    by a BoundedBody.
     """
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise httpx2.DecodingError("it answers compressed, though it was asked not to")
-    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        response.stream = BoundedBody(response.stream)
+    kind = response.headers.get("content-type", "").lower()
+    is_stream = kind.startswith("text/event-stream")
+    response.stream = BoundedBody(response.stream, is_stream=is_stream)
 
 
 class BoundedBody(httpx2.AsyncByteStream):
-    """A body that raises DecodingError beyond LARGEST_EVENT bytes."""
+    """A body in pieces: whole events of a stream, else the whole body. Raises DecodingError for a
+    piece that is larger than LARGEST_EVENT or takes too long to parse.
+    """
 
-    def __init__(self, body: Any) -> None:
+    def __init__(self, body: Any, *, is_stream: bool) -> None:
         self._body = body
+        self._is_stream = is_stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = LARGEST_EVENT
+        held, looked = bytearray(), 0
         async for chunk in self._body:
-            left -= len(chunk)
-            if left < 0:
+            held += chunk
+            if len(held) > LARGEST_EVENT:
                 raise httpx2.DecodingError(f"it answers with more than {LARGEST_EVENT} bytes")
-            yield chunk
+            if not self._is_stream:
+                continue
+            if ends := [end.end() for end in END_OF_EVENT.finditer(held, looked)]:
+                yield self._checked(held[: ends[-1]])
+                del held[: ends[-1]]
+            looked = max(0, len(held) - 3)  # an end may be parted
+        if held:
+            yield self._checked(held)
+
+    def _checked(self, piece: bytearray) -> bytes:
+        if has_too_many_values(piece):
+            raise httpx2.DecodingError(f"it answers with more than {MOST_VALUES} values at once")
+        return bytes(piece)
 
     async def aclose(self) -> None:
         await self._body.aclose()

@@ -41,8 +41,9 @@ class Reply(Generic[T]):
 
     `messages` is the conversation so far without the instructions: history, question, and the run's
     `new_messages`. `stop` says how the run ended; None while it waits for an approval (`waiting`).
-    `limit` says that the step limit was reached. `tool_failures` lists every failed call, `unheard`
-    the messages that arrived too late for the run to read.
+    `limit` says that the model had no turn or no budget left for further calls and had to answer.
+    `tool_failures` lists every failed call, `unheard` the messages that arrived too late for the
+    run to read.
     """
 
     run_id: str

@@ -294,4 +294,5 @@ def reply_of(
     reply = ended_reply(run.id, ended, asked=asked, unheard=unheard)
     if ended.stop is Stop.FAILED:
         raise (StepLimitReached(reply) if reply.limit else RunFailed(reply)) from state.cause
-    return reply
+    is_short = run.share.is_short and bool(state.shown)
+    return replace(reply, limit=True) if is_short else reply

@@ -32,7 +32,7 @@ LIBRARIES = {
     "frostagent/sessions.py": {"cachetools"},
     "frostagent/streaming.py": {"typing_extensions"},
     "frostagent/tracing.py": {"cachetools", "opentelemetry"},
-    "frostagent/mcp.py": {"httpx2", "mcp", "mcp_types"},
+    "frostagent/mcp.py": {"anyio", "httpx2", "mcp", "mcp_types"},
     "frostagent/mcp_list.py": {"mcp", "mcp_types", "pydantic", "typing_extensions"},
     "frostagent/mcp_stdio.py": {"anyio", "mcp", "mcp_types"},
     "frostagent/structured.py": {"jsonschema", "pydantic", "typing_extensions"},

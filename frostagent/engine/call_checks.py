@@ -192,8 +192,7 @@ class CallChecks:
             raise ToolDenied(context.words.only_for.format(name=tool.name, who=who))
 
     def _refuse_denied(self, state: CallState, tool: Tool, __: CallTotals) -> None:
-        withheld = tool.server in state.context.terms.withheld
-        if withheld or self.permission(tool) is Permission.DENY:
+        if self.permission(tool) is Permission.DENY:
             raise ToolDenied(state.context.words.denied.format(name=tool.name))
 
     def permission(self, tool: Tool) -> Permission:
@@ -257,10 +256,14 @@ class CallChecks:
         self._wary = True
 
     def brings_outside_words(self, state: CallState) -> bool:
-        """Whether the result may contain text from outside."""
+        """Whether the result may contain text from outside. A server's tool always returns such
+        text: its errors are the server's words, too.
+        """
         if state.result is not None and state.result.tainted:
             return True
-        return self._wary and state.ran and state.tool is not None and not state.tool.trusted_result
+        if not state.ran or state.tool is None:
+            return False
+        return bool(state.tool.server) or (self._wary and not state.tool.trusted_result)
 
 
 def would_act(tool: Tool) -> bool:

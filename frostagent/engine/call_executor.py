@@ -232,7 +232,7 @@ class CallExecutor:
         """
         state.owes_after = state.pending is not None
         try:
-            state.tool = self._registry.look_up(state.call.name)
+            state.tool = self._registry.look_up(state.call.name, state.context.terms)
             await self._checks.check(state, state.tool, totals)
         except BROKEN as error:
             record_failure(state, error, mask=self._checks.mask)

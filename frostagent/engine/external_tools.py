@@ -41,6 +41,12 @@ FORMS = (
     "parameters and execute"
 )
 
+ADVICE = {
+    "as_tool": "An agent becomes a tool by its as_tool(name, description).",
+    "offered": "A server goes into the tools of an Agent, not into a Toolset.",
+}
+"""What to do with an object that has such a member, and is no tool."""
+
 
 def our_name(foreign: str) -> str:
     """A foreign name in our alphabet: `getWeather` and `get-weather` become `get_weather`.
@@ -165,6 +171,8 @@ def _execute_of(source: object, name: str) -> Callable[..., Any] | None:
     if "execute" not in members:
         near = difflib.get_close_matches("execute", members, n=1)
         hint = f"; is it {near[0]}?" if near else ""
+        for member, advice in ADVICE.items():
+            hint = f". {advice}" if member in members else hint
         raise UnsuitableType(
             f"{name}: {type(source).__name__} has no execute, so it could never be run{hint}"
         )

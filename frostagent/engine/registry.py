@@ -104,11 +104,14 @@ class Registry:
     def get(self, name: str) -> Tool | None:
         return self._tools.get(name)
 
-    def look_up(self, name: str) -> Tool:
-        """The tool with the name a model used. Raises ToolNotFound, with a text for the model."""
-        if tool := self._tools.get(name):
+    def look_up(self, name: str, terms: Terms = EVERYWHERE) -> Tool:
+        """The tool with the name a model used. Raises ToolNotFound, with a text for the model, also
+        for a tool of a server that `terms` withhold.
+        """
+        tool = self._tools.get(name)
+        if tool is not None and tool.server not in terms.withheld:
             return tool
-        names = sorted(self._tools)
+        names = [each.name for each in self.list() if each.server not in terms.withheld]
         near = difflib.get_close_matches(name, names, n=1)
         hint = f' Did you mean "{near[0]}"?' if near else ""
         raise ToolNotFound(

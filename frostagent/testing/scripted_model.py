@@ -16,7 +16,6 @@ from typing import Any, Self, TypeAlias
 
 from msgspec.structs import replace
 
-from frostagent.types.errors import BotError
 from frostagent.types.messages import (
     AssistantMessage,
     Completion,
@@ -29,7 +28,7 @@ from frostagent.types.messages import (
 )
 
 Step: TypeAlias = (
-    "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | BotError | Answering"
+    "str | ToolCall | list[ToolCall] | tuple[ToolCall, ...] | Completion | Exception | Answering"
 )
 """One answer: text, calls, a whole completion, an error, or a coroutine function."""
 
@@ -60,16 +59,22 @@ async def stream_words(message: AssistantMessage, tell: OnDelta) -> None:
         await asyncio.sleep(0)  # noqa: TID251  # no time passes
 
 
+STEPS = (str, ToolCall, list, tuple, Completion, Exception)
+
+
 class ScriptedModel:
     """Answers with the next step of its script and keeps every request in `requests`.
 
     Raises AssertionError for more requests than steps, and, as a context manager, if steps were
-    left. The module's docstring has an example.
+    left; TypeError for a step of another type. The module's docstring has an example.
     """
 
     name = "scripted"
 
     def __init__(self, *steps: Step) -> None:
+        for step in steps:
+            if isinstance(step, type) or not (isinstance(step, STEPS) or callable(step)):
+                raise TypeError(f"a step is words, calls, an answer or an error, not {step!r}")
         self._steps = list(steps)
         self._ids = count(1)
         self.requests: list[ModelRequest] = []
@@ -89,7 +94,7 @@ class ScriptedModel:
                 return self._calling([step])
             case Completion():
                 completion = step
-            case BotError():
+            case Exception():
                 raise step
             case list() | tuple():
                 return self._calling(step)

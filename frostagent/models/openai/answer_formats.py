@@ -193,7 +193,9 @@ class _Strict:
                 | {"prefixItems": _}
             ):
                 raise _Unsayable
-            case {"anyOf": [*options]} | {"oneOf": [*options]} if "type" not in node:
+            case {"anyOf": [_, *_] as options} | {"oneOf": [_, *_] as options} if (
+                "type" not in node
+            ):
                 return {"anyOf": [self.write(option, inside) for option in options]}
             case {"anyOf": _} | {"oneOf": _}:
                 raise _Unsayable
@@ -201,7 +203,7 @@ class _Strict:
                 return _values([value])
             case {"enum": [_, *_] as values}:
                 return _values(values)
-            case {"type": [*kinds]}:
+            case {"type": [_, *_] as kinds}:
                 options = [self.write({**node, "type": kind}, inside) for kind in kinds]
                 return {"anyOf": options} if len(options) > 1 else options[0]
             case {"type": "object", "properties": Mapping() as properties} if (

@@ -41,6 +41,12 @@ class Order(BaseModel):
     count: int = 1
 
 
+@tool(side_effects="none")
+def double(number: int) -> int:
+    """Doubles."""
+    return 2 * number
+
+
 class Kitchen(Protocol):
     """Where dishes are cooked."""
 
@@ -106,6 +112,39 @@ async def test_a_run_stays_within_its_limits() -> None:
         assert (await agent.run("go", usage_limits=Limits(requests=1))).output == "at once"
     assert (result.output, result.steps) == ("that is all", 2)
     assert [bool(request.tools) for request in model.requests] == [True, False, False]
+
+
+async def test_who_asked_hears_that_the_budget_was_short() -> None:
+    steps = call("double", number=1), call("double", number=2), "8"
+    short = await Agent(model=ScriptedModel(*steps), tools=[double], usage_limits=Limits(requests=2)).run("go")
+    enough = await Agent(model=ScriptedModel(*steps), tools=[double], usage_limits=Limits(requests=4)).run("go")
+    alone = await Agent(model=ScriptedModel("8"), usage_limits=Limits(requests=1)).run("go")
+    assert [(reply.text == "8", reply.limit) for reply in (short, enough, alone)] == [
+        (False, True),
+        (True, False),
+        (True, False),
+    ]
+
+
+def test_an_option_that_no_run_has_is_refused() -> None:
+    agent = Agent(model=ScriptedModel("hi"))
+    options: dict[str, Any] = {"histroy": ()}
+    for ask in (agent.run_sync, agent.stream):
+        with pytest.raises(TypeError, match="no option histroy: it takes output, context, deps, history"):
+            ask("hi", **options)
+
+
+def test_a_limit_is_met_in_one_of_two_ways() -> None:
+    wrong: Any = "raise"
+    with pytest.raises(TypeError, match="'answer', 'error'"):
+        Agent(model=ScriptedModel(), on_limit=wrong)
+
+
+async def test_a_text_is_no_json() -> None:
+    agent = Agent(model=ScriptedModel("17", "it is 17"))
+    assert (await agent.run("how many?", output=str)).output == "17"
+    async with agent.stream("how many?", output=str) as stream:
+        assert "".join([piece async for piece in stream.text()]) == "it is 17"
 
 
 async def test_an_output_is_a_value_of_its_type() -> None:

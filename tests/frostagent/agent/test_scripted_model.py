@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from frostagent.testing.scripted_model import ScriptedModel, call
@@ -46,6 +48,15 @@ async def test_a_whole_answer_is_given_as_it_is() -> None:
 async def test_an_error_is_raised() -> None:
     with ScriptedModel(ModelAuth("bad key")) as model, pytest.raises(ModelAuth, match="bad key"):
         await model.complete(ASKED)
+
+
+async def test_any_error_is_raised_and_what_is_no_step_is_refused() -> None:
+    with ScriptedModel(OSError("away")) as model, pytest.raises(OSError, match="away"):
+        await model.complete(ASKED)
+    wrong: list[Any] = [3, None, ValueError]
+    for step in wrong:
+        with pytest.raises(TypeError, match="a step is words, calls, an answer or an error"):
+            ScriptedModel("hi", step)
 
 
 async def test_a_function_answers_the_request() -> None:

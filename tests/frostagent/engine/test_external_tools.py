@@ -232,6 +232,23 @@ class Misnamed:
         return "boo"
 
 
+class Helper:
+    """Is made a tool by itself."""
+
+    name = "helper"
+
+    def as_tool(self, name: str, description: str) -> None: ...
+
+
+class Away:
+    """Offers tools as a server does."""
+
+    name = "away"
+
+    def offered(self) -> tuple[()]:
+        return ()
+
+
 class Wordy:
     """Its body is a text."""
 
@@ -242,6 +259,8 @@ class Wordy:
     ("source", "told"),
     [
         (Misnamed(), "ghost: Misnamed has no execute, so it could never be run; is it excute?"),
+        (Helper(), "helper: Helper has no execute, so it could never be run. An agent becomes a tool by its as_tool("),
+        (Away(), "away: Away has no execute, so it could never be run. A server goes into the tools of an Agent, not"),
         (Wordy(), "ghost: execute is to be a function, not str"),
         (Echo, "Echo is a class. Give an object of it: Echo()"),
         (Dice, "Dice is a class. Give an object of it: Dice()"),

@@ -11,8 +11,8 @@ from frostagent.engine.server_tools import ServerTools
 from frostagent.engine.toolset import Toolset
 from frostagent.testing.scripted_model import ScriptedModel, call
 from frostagent.types.messages import AssistantMessage, ToolCall, ToolMessage
-from frostagent.types.runs import Terms
-from frostagent.types.tools import Tool
+from frostagent.types.runs import Asker, Terms
+from frostagent.types.tools import Tool, ToolContext
 from tests.cases import each_case
 from tests.fakes import ManualClock
 from tests.frostagent.toolbox import add
@@ -99,6 +99,20 @@ def test_of_large_schemas_a_request_holds_fewer() -> None:
 def test_a_withheld_server_is_not_even_named() -> None:
     tools = registry(Server("a", 60))
     assert names(tools, terms=Terms(withheld=frozenset({"a"}))) == ["add"]
+
+
+async def test_a_call_of_a_withheld_tool_names_none_of_its_server() -> None:
+    tools = registry(Server("a", 3), Server("b", 1))
+    here = ToolContext(
+        run_id="r", step=1, call_id="c", conversation="", asker=Asker("1"), deadline=0.0,
+        terms=Terms(withheld=frozenset({"a"})),
+    )  # fmt: skip
+    result = await tools.execute("a_t001", {}, here)
+    assert result.code == "TOOL_NOT_FOUND"
+    assert result.content.endswith(
+        '"a_t001". Did you mean "b_t000"? Available: add, b_t000, use_tools. [TOOL_NOT_FOUND]'
+    )
+    assert (await tools.execute("a_t001")).content == "a 1"
 
 
 def test_a_server_that_is_away_is_not_named() -> None:

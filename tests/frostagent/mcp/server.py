@@ -61,6 +61,15 @@ async def hang(file: str) -> str:
 
 
 @server.tool()
+async def wait_for(file: str) -> str:
+    """Waits until this file is there."""
+    Path(f"{file}.begun").touch()  # noqa: ASYNC240  # it ends
+    while not Path(file).exists():  # noqa: ASYNC110, ASYNC240  # another process makes it
+        await asyncio.sleep(0.02)
+    return "went"
+
+
+@server.tool()
 def die() -> str:
     """Ends the server."""
     os._exit(3)

@@ -75,6 +75,9 @@ LISTS: dict[str, list[Any]] = {
     "family": [tool("fine")],
     "hung-list": [],
     "leaves": [tool("fine")],
+    "dense": [tool("fine")],
+    "talkative": [tool("fine")],
+    "grumbling": [tool("fine")],
     "hints": [
         tool("reads", annotations={"readOnlyHint": True}),
         tool("destroys", annotations={"readOnlyHint": True, "destructiveHint": True}),
@@ -126,6 +129,8 @@ def answer(mode: str, method: str, params: dict[str, Any]) -> dict[str, Any] | N
         case "tools/call" if mode == "family":
             child = subprocess.Popen([sys.executable, "-c", STUBBORN], stdin=subprocess.DEVNULL)
             return {"content": [{"type": "text", "text": f"{os.getpid()} {child.pid}"}]}
+        case "tools/call" if mode == "dense":
+            return {"content": [], "structuredContent": {"a": [[1, 2, 3]] * 400_000}}
         case "tools/call" if mode == "endless-line":
             while True:
                 sys.stdout.write("x" * 2**16)
@@ -155,6 +160,10 @@ def main(mode: str) -> None:
             continue
         if result is not None:
             send({"id": message["id"], "result": result})
+        while mode == "talkative" and message["method"] == "tools/list":
+            send({"id": "more", "method": "ping"})  # and never reads what is answered
+        while mode == "grumbling" and message["method"] == "tools/list":
+            sys.stderr.write("bad\n" * 1000)
         if mode == "leaves" and message["method"] == "tools/list":
             return
     while mode == "stubborn":

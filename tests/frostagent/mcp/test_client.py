@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import json
 import logging
 import os
 import resource
 import sys
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 from aiohttp import web
+from mcp.shared.message import SessionMessage
 
 from frostagent import mcp, mcp_list, mcp_stdio
 from frostagent.agent import Agent
@@ -30,7 +34,7 @@ from frostagent.types.tools import ToolContext
 from frostagent.types.traits import Audience, Permission, SideEffects
 from tests.cases import each_case
 from tests.fakes import CountingIds, ManualClock, until
-from tests.frostagent.mcp.servers import HOUSE, free_port, house, offering, over_http, run, strange
+from tests.frostagent.mcp.servers import HOUSE, STRANGE, free_port, house, offering, over_http, run, strange
 
 SECRET = "sesame-open-4711"
 
@@ -369,7 +373,15 @@ async def test_a_line_without_end_ends_its_server_and_not_the_memory_of_ours(mon
     assert server.state.failures == 1
 
 
-@each_case(("kind", "reason"), [("endless", "it answers with more than"), ("gzip", "it answers compressed")])
+@each_case(
+    ("kind", "reason"),
+    [
+        ("endless", "it answers with more than 1048576 bytes"),
+        ("gzip", "it answers compressed"),
+        ("dense", "it answers with more than 100000 values at once"),
+        ("dense stream", "stream ended without a response"),
+    ],
+)
 async def test_a_body_without_end_over_http_takes_no_memory(
     kind: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,10 +391,15 @@ async def test_a_body_without_end_over_http_takes_no_memory(
     async def answer(request: web.Request) -> web.StreamResponse:
         nonlocal sent
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        if kind == "dense stream":
+            response.headers["Content-Type"] = "text/event-stream"
         if kind == "gzip":
             response.headers["Content-Encoding"] = "gzip"
         await response.prepare(request)
         chunk = gzip.compress(bytes(2**20)) if kind == "gzip" else b" " * 2**16
+        if kind.startswith("dense"):
+            await response.write(b"data: [%b]\n\n" % (b"[]," * 200_000))
+            return response
         for _ in range(1024):
             await response.write(chunk)
             sent += len(chunk)
@@ -401,6 +418,46 @@ async def test_a_body_without_end_over_http_takes_no_memory(
             assert sent < 32 * 2**20
     finally:
         await runner.cleanup()
+
+
+async def test_a_message_of_too_many_values_ends_its_server() -> None:
+    """Reading this one would hold everybody up for a second."""
+    server = strange("dense")
+    async with offering(server) as tools:
+        assert "closed" in (await run(tools, "odd_fine")).content
+        await until(lambda: server.state.reason)
+    words = json.dumps({"text": json.dumps({"a": [1, 2, 3]}) * 100_000}).encode()
+    assert not mcp_stdio.has_too_many_values(words)
+
+
+@each_case(
+    "body",
+    [b'"' * 2**21, b'"\\' * 2**21, b'"' + b'\\"' * 2**21 + b"\\", b'\\\\"' * 2**20],
+)
+def test_whether_a_message_has_too_many_values_is_known_at_once(body: bytes) -> None:
+    assert mcp_stdio.has_too_many_values(body) in {True, False}  # and not after hours
+
+
+async def test_a_server_that_never_stops_talking_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "LONGEST_PAUSE", 600.0)
+    monkeypatch.setattr(mcp, "FIRST_PAUSE", 600.0)
+    server = strange("talkative")
+    async with connected([server]):
+        await until(lambda: "it sent more than 2000 messages within 10 s" in server.state.reason)
+        assert len(asyncio.all_tasks()) < 50
+
+
+async def test_a_server_that_never_stops_complaining_leaves_time_to_others() -> None:
+    pieces: list[str] = []
+    async with mcp_stdio.open_program(
+        sys.executable, [str(STRANGE), "grumbling"], env={}, cwd="", complain=pieces.append
+    ) as (_, outgoing):
+        await outgoing.send(SessionMessage(types.JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list")))
+        await until(lambda: len(pieces) > 1)
+        before = len(pieces)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(pieces) <= before + 1
 
 
 async def test_a_program_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,6 +481,63 @@ async def test_a_program_that_ends_leaves_no_children_behind() -> None:
         pids = [int(pid) for pid in (await run(tools, "odd_fine")).content.split()]
         assert all(map(is_there, pids))
     await until(lambda: not any(map(is_there, pids)))
+
+
+FAMILY = "trap '' TERM; sleep 60 & while :; do sleep 60; done"
+
+
+def are_there(group: int) -> bool:
+    """Whether a process of this group lives."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group = stat.read_text("utf-8", "replace").rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state != "Z":
+                return True
+    return False
+
+
+@pytest.mark.parametrize("moment", ["_start_guard", "_end"])
+async def test_a_program_is_ended_whenever_its_connection_is_cancelled(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a reload while it starts, and by a stop while it is still being ended."""
+    monkeypatch.setattr(mcp_stdio, "GRACE", 60.0)
+    groups: asyncio.Queue[int] = asyncio.Queue()
+    start_guard = mcp_stdio._start_guard
+
+    async def start(group: int) -> Any:
+        groups.put_nowait(group)
+        if moment == "_start_guard":
+            await asyncio.get_running_loop().create_future()
+        return await start_guard(group)
+
+    ending = asyncio.Event()
+    end = mcp_stdio._end
+
+    async def end_slowly(process: asyncio.subprocess.Process) -> None:
+        ending.set()
+        await end(process)
+
+    monkeypatch.setattr(mcp_stdio, "_start_guard", start)
+    monkeypatch.setattr(mcp_stdio, "_end", end_slowly)
+
+    async def hold() -> None:
+        async with mcp_stdio.open_program("/bin/sh", ["-c", FAMILY], env={}, cwd="", complain=print):
+            held.set()
+            await asyncio.get_running_loop().create_future()
+
+    held = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(hold())
+        group = await groups.get()
+        if moment == "_end":
+            await held.wait()
+        await until(lambda: are_there(group))
+        task.cancel()
+        if moment == "_end":
+            await ending.wait()
+            task.cancel()
+    await until(lambda: not are_there(group))
 
 
 KILLED = """
@@ -530,3 +644,48 @@ async def test_runs_side_by_side_share_a_server() -> None:
     agent = Agent(model=answers(*["done"] * 3), tools=[house(tools=["add"])])
     replies = await asyncio.gather(*(agent.run("?") for _ in range(3)))
     assert [reply.text for reply in replies] == ["done"] * 3
+
+
+async def test_each_run_is_offered_the_tools_from_its_first_request() -> None:
+    server, model = house(tools=["add"]), answers("a", "b", "c")
+    agent = Agent(model=model, tools=[server])
+    await agent.run("?")
+    await agent.run("?")
+    async with agent:
+        assert server.state.reason == ""
+        await agent.run("?")
+    assert [[spec.name for spec in request.tools] for request in model.requests] == [["house_add"]] * 3
+    assert server.state.reason == "is not connected"
+
+
+async def test_a_run_that_ends_leaves_the_calls_of_others_their_server(tmp_path: Path) -> None:
+    server = house(tools=["add", "wait_for"])
+    file = tmp_path / "go"
+    model = answers(call("house_wait_for", file=str(file)), call("house_add", left=1, right=2), "done")
+    short = Agent(model=answers("at once"), tools=[server])
+    long = Agent(model=model, tools=[server], approver=lambda _name, _arguments: True)
+    async with asyncio.TaskGroup() as tasks, short:
+        run_on = tasks.create_task(long.run("?"))
+        await until(Path(f"{file}.begun").exists)
+        tasks.create_task(_touch(server, file))
+    told = [one.content for one in run_on.result().messages if isinstance(one, ToolMessage)]
+    assert told == ["went", "3"]
+    assert all(request.tools for request in model.requests)
+
+
+async def _touch(server: MCPServer, file: Path) -> None:
+    """Let the call end once the one that kept its server connected wants to go."""
+    await until(lambda: server._changes_over)
+    await asyncio.to_thread(file.touch)
+
+
+async def test_an_agent_that_is_a_tool_connects_its_own_servers() -> None:
+    server = house(tools=["add"])
+    inner = answers(call("house_add", left=1, right=2), "it is 3")
+    helper = Agent(model=inner, tools=[server]).as_tool("count", "Counts.")
+    reply = await Agent(model=answers(call("count", task="1 + 2"), "3"), tools=[helper]).run("1 + 2?")
+    assert helper.side_effects is SideEffects.UNDECLARED
+    assert [spec.name for spec in inner.requests[0].tools] == ["house_add"]
+    (told,) = (one for one in reply.messages if isinstance(one, ToolMessage))
+    assert (told.content, told.tainted) == ("it is 3", True)
+    assert server.state.reason == "is not connected"

@@ -60,6 +60,8 @@ def test_a_schema_says_what_is_enforced_and_no_more(schema: dict[str, Any], stri
         {"type": "array", "items": {}},
         {"not": TEXT},
         {"enum": []},
+        {"anyOf": []},
+        {"type": []},
         {"enum": [[1]]},
         {"allOf": [TEXT, WHOLE]},
         {"type": "strange"},
