@@ -33,6 +33,7 @@ from bot.approvals.new_groups import NewGroups
 from bot.approvals.registry import PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
 from bot.budget.commands import limit_command, usage_command
+from bot.budget.errands import Errands
 from bot.budget.limits import LIMITS, Cap, DayLimits, OwnLimits
 from bot.budget.meter import CountedSpeech, Meter
 from bot.budget.spending import Spending
@@ -141,6 +142,7 @@ from bot.prompt.stored_rounds import tell_round
 from bot.quiet.commands import quiet_commands
 from bot.quiet.quiet_hours import QUIET, QuietHours
 from bot.quiet.rule import read_rule
+from bot.recap import recap_command
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
 from bot.runtime.tool_discovery import Discovered
@@ -195,6 +197,7 @@ class App:
     clock: Clock
     # models, tools, and what tools can use
     models: ChatModels
+    errands: Errands
     toolset: Toolset
     ports: Mapping[type, object]
     decoder: DecoderProcess
@@ -350,6 +353,7 @@ def build_app(
         ids=ids,
         tell=alerts.tell,
     )
+    errands = Errands(model=models.cheap, store=store, spending=spending, clock=clock, ids=ids)
     agent = user_agent(settings.tools_contact)
     web = LazyWeb(clock=clock, user_agent=agent, base_urls=settings.tools_mirrors)
     # Two clients for urls that others name: what people send is small and wanted at once, what the
@@ -832,6 +836,7 @@ def build_app(
                 stop_command(),
                 usage_command(books, spending),
                 limit_command(spending, speakers, owners),
+                recap_command(errands, store, speakers.name),
                 context_command(measure),
                 why_command(books, has_fallbacks=bool(settings.llm_fallbacks)),
                 me_command(journal.memories),
@@ -1024,6 +1029,7 @@ def build_app(
         metrics=metrics,
         clock=clock,
         models=models,
+        errands=errands,
         toolset=toolset,
         ports=common_ports,
         decoder=decoder,

@@ -75,10 +75,12 @@ from bot.core import codec
 from bot.core.actions import SEND_PREFIXES, send_prefix, send_prefix_of_person, send_prefix_of_turn
 from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
+from bot.core.journal import ERRAND
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.core.segments import Mention, Segment
 from frostagent.types.errors import BotError
 
+ERASED_ERRAND = "erased"  # the turn_id of what errands of the erased used
 MOST = 1000  # messages, the latest; it is about the moment between two erasures
 
 
@@ -384,6 +386,11 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     }
     for line in lines:
         gone[sends.name] += connection.execute(delete(sends).where(sends.c.id == line)).rowcount
+    # What errands took today is still theirs until the day has ended, as what erased turns took.
+    errands = usage.c.turn_id.startswith(ERRAND), usage.c.reserved == 0
+    connection.execute(
+        update(usage).where(rows(usage, *whose.usage), *errands).values(turn_id=ERASED_ERRAND)
+    )
     there = usage.c.turn_id.in_(every_turn)  # who pays for these, they say themselves
     connection.execute(delete(usage).where(usage.c.step == PAYER, there))
     gone[messages.name] += blanked

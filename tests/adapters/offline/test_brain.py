@@ -244,3 +244,22 @@ def test_a_story_is_longer_than_a_message_and_a_table_is_markdown() -> None:
         assert len(Talk(question).text()) > 1500
     for question in ("画个表格", "draw a table"):
         assert "|---|" in Talk(question).text()
+
+
+# --- errands --------------------------------------------------------------------------------------
+
+
+def errand(mark: str, asked: str) -> str:
+    return think([{"role": "system", "content": f"{mark} do it"}, {"role": "user", "content": asked}], ()).text
+
+
+@each_case(
+    ("mark", "asked", "words"),
+    [
+        ("[省流]", "14:01 小明: 去吗\n14:02 阿澈: 去\n14:03 小明: 好", "小明（2 条）：好\n阿澈（1 条）：去"),
+        ("[Recap]", "14:01 Tom: hike?\n14:02 Ann: yes", "Tom (1): hike?\nAnn (1): yes"),
+        ("[Recap]", "(1) a hike\n(2) lunch", "a hike\nlunch"),
+    ],
+)
+def test_a_recap_tells_who_said_how_much_and_what_last(mark: str, asked: str, words: str) -> None:
+    assert errand(mark, asked) == words
