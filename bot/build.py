@@ -149,6 +149,7 @@ from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
 from bot.settings_store import PERSONA, SettingsStore
 from bot.subagents import SubagentRegistry
+from bot.welcome import FAREWELL, WELCOME, Greetings, Templates, greeting_commands
 from config.settings import Settings
 from frostagent.engine.budget import Limits
 from frostagent.engine.call_executor import CallExecutor
@@ -166,7 +167,10 @@ CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
 LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
 MAX_LOGGED = 200  # characters of a line that is looked up
-KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK)
+KEPT_SETTINGS = (
+    *(LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
+    *(WELCOME, FAREWELL),
+)
 """What `SettingsStore` keeps over restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
@@ -801,6 +805,28 @@ def build_app(
         mutes=mutes, server_clock=server_clock, lanes=lanes, active_work=active_work
     )
 
+    # --- a group's life ---------------------------------------------------------------------------
+
+    def filed_greetings(where: Conversation) -> Templates:
+        house = personas.house(where)
+        return Templates(house.welcome, house.farewell)
+
+    greetings = Greetings(
+        filed=filed_greetings,
+        settings=settings_store,
+        may_speak=wake_classifier.may_begin,
+        look_up=wire.get_member,
+        name_of=speakers.name,
+        group_name=active_conversations.group_name,
+        by_ours=server_clock.by_ours,
+        accounts=active_conversations.accounts,
+        persona=personas.of,
+        errands=errands,
+        postbox=postbox,
+        clock=clock,
+        tongue=tongue,
+    )
+
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -844,6 +870,7 @@ def build_app(
                 reset_command(store, history),
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
+                *greeting_commands(greetings),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -956,12 +983,14 @@ def build_app(
             active_conversations=active_conversations,
             deferred=deferred,
             deafness=deafness,
+            greetings=greetings,
         ),
         pokes=Pokes(wake_classifier, postbox, AnsweredPokes(settings_store), clock, tongue=tongue),
         join_requests=join_requests,
         self_messages=self_messages,
         unreachable=outbox.unreachable,
         deafness=deafness,
+        greetings=greetings,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------

@@ -124,13 +124,14 @@ GROUPS_SETTING = "GROUPS_FILE"
 GROUPS_MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md 改正")
 GROUPS_TABLE = "group"
 MAX_RULES = 500  # characters: they stand in front of every question
+MAX_GREETING = 200  # characters
 
 
 class GroupRow(BaseModel):
     """One group: who the bot is there (a key of a persona, empty for the usual one), what its house
     rules are, how often it joins in unasked (0 to 1), for whom tools are, when it keeps quiet and
-    how (minutes of the day, as `hours` reads them), and what a day of it may take, in US dollars
-    and in tokens (0: no limit); None is as everywhere.
+    how (minutes of the day, as `hours` reads them), what is said of people who join and leave, and
+    what a day of it may take, in US dollars and in tokens (0: no limit); None is as everywhere.
     """
 
     model_config = ConfigDict(
@@ -143,6 +144,8 @@ class GroupRow(BaseModel):
     chance: Annotated[float, Field(ge=0, le=1)] | None = None
     quiet: Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)] | None = None
     quiet_mode: Literal["weak", "all"] | None = None
+    welcome: Annotated[str, Field(max_length=MAX_GREETING)] = ""
+    farewell: Annotated[str, Field(max_length=MAX_GREETING)] = ""
     day_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     day_tokens: Annotated[int, Field(ge=0)] | None = None
     tools_audience: dict[str, Literal["everyone", "group_admin", "owner"]] = Field(

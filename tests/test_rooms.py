@@ -50,6 +50,7 @@ LIBRARIES = {
     "bot/chat": {"cachetools"},
     "bot/commands": set(),
     "bot/recap.py": set(),
+    "bot/welcome.py": set(),
     "bot/cluster": set(),
     "bot/console": {"aiohttp"},
     "bot/trial": {"pydantic"},

@@ -11,6 +11,7 @@ from typing import Final
 from adapters.offline.question import Json, Language, read_text
 
 LINE: Final = re.compile(r"\d\d:\d\d (?P<name>[^\n:]+): (?P<text>[^\n]+)")
+GREETED: Final = re.compile(r"\] (?P<names>.+?) (?:刚(?:加入|退出)群|just (?:joined|left))")
 NOTE: Final = re.compile(r"\(\d+\) (?P<text>[^\n]+)")
 MAX_WORDS: Final = 60  # characters of what somebody said last
 MAX_PEOPLE: Final = 6
@@ -21,7 +22,7 @@ def do_errand(messages: Sequence[Json]) -> str:
     system = "".join(read_text(one) for one in messages if one.get("role") == "system")
     asked = "\n".join(read_text(one) for one in messages if one.get("role") == "user")
     for mark, (errand, language) in ERRANDS.items():
-        if mark in system:
+        if mark in system or asked.startswith(mark):
             return errand(asked, language)
     return ""
 
@@ -40,8 +41,23 @@ def _recap(asked: str, language: Language) -> str:
     )
 
 
+def _greet(asked: str, language: Language) -> str:
+    """One sentence about who joined or left."""
+    news = GREETED.search(asked)
+    names = news["names"] if news else ""
+    if language == "zh":
+        return f"{names} 慢走，有空常来！" if "退出群" in asked else f"欢迎 {names}，随便坐！"
+    return (
+        f"Goodbye, {names}!"
+        if "just left" in asked
+        else f"Welcome, {names}, make yourself at home!"
+    )
+
+
 ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = {
     "[省流]": (_recap, "zh"),
     "[Recap]": (_recap, "en"),
+    "[招呼]": (_greet, "zh"),
+    "[Greeting]": (_greet, "en"),
 }
 """What is done for instructions with this mark, and in which language."""

@@ -369,6 +369,7 @@ def read_member(data: object) -> Member:
         ROLES.get(text(fields.get("role")), "unknown"),
         _time(fields.get("shut_up_timestamp")),
         _flag(fields.get("is_robot")),
+        text(fields.get("card")) or text(fields.get("nickname")),
     )
 
 

@@ -40,6 +40,15 @@ async def act(simulator: Simulator, words: str) -> str:
         case ["befriend", *said]:
             await simulator.incidents.befriend(STRANGER, " ".join(said))
             return f"{STRANGER.user_id} asked"
+        case ["apply", *said]:
+            await simulator.incidents.apply(STRANGER, " ".join(said))
+            return f"{STRANGER.user_id} asked"
+        case ["enter"]:
+            await simulator.incidents.enter(STRANGER)
+            return f"{STRANGER.nickname} joined"
+        case ["leave"]:
+            await simulator.incidents.leave(STRANGER.user_id)
+            return f"{STRANGER.nickname} left"
         case ["invite", number] if number.isdecimal():
             await simulator.incidents.invite(group.members[user_id], int(number))
             return "invited"
@@ -130,6 +139,8 @@ OTHERS = {
     "voice WORDS": "user1 sends a voice message",
     "file NAME WORDS": "user1 sends a file with these words in it",
     "befriend [WORDS]": "a stranger wants to be the bot's friend",
+    "apply [WORDS]": "a stranger wants to join the group",
+    "enter, leave": "a stranger joins the group; leaves it",
     "invite GROUP": "user1 invites the bot into a group of that number",
     "card TITLE [URL]": "user1 shares a card",
     "faults": "what is armed",

@@ -24,7 +24,8 @@ from frostagent.types.errors import DaySpent, ModelRejected
 from frostagent.types.messages import FinishReason, ModelRequest
 from frostagent.types.ports import ChatModel, Clock, Ids
 
-AT_ONCE: Final = 8  # pieces of work in the background; more are not begun
+AT_ONCE: Final = 4  # requests
+MOST: Final = 200  # pieces of work in the background; more are not begun
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class Errands:
         self._spending = spending
         self._clock = clock
         self._ids = ids
+        self._places = asyncio.Semaphore(AT_ONCE)
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -61,7 +63,7 @@ class Errands:
         # In this task alone: the meter reads whose request it is.
         run, payer = current_run.set(turn_id), early_payer.set((where, who))
         try:
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(within), self._places:
                 completion = await self._model.complete(request)
             if usage := completion.usage:
                 added = UsageAdded(
@@ -95,7 +97,7 @@ class Errands:
         """Begin the work in the background; `what` names it in the log. Returns False if too much
         is going on, or nothing may begin any more. Never waits.
         """
-        if self._group is None or len(self._tasks) >= AT_ONCE:
+        if self._group is None or len(self._tasks) >= MOST:
             work.close()
             return False
         task = self._group.create_task(_guarded(work, what))

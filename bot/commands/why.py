@@ -31,10 +31,10 @@ UNSAID = Phrase(
 )
 LOSS = Phrase("没发出去：{reason}", "not sent: {reason}")
 UNKNOWN = Phrase(
-    "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
-    "BOT_ROBOTS），或者已经清掉了。",
-    "I have no record of that message: the answer to a command, said before I came, or by "
-    "somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since.",
+    "这条消息我没有记录：可能是命令的回复、打招呼的话、我来之前说的、"
+    "不理会的人发的（BOT_BLOCK、BOT_USERS、BOT_ROBOTS），或者已经清掉了。",
+    "I have no record of that message: the answer to a command, a greeting, said before I came, or "
+    "by somebody I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or cleared since.",
 )
 NO_TURN = Phrase(
     "这里我还没答过什么。引用一条消息再问，就说它为什么没有回答。",

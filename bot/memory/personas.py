@@ -59,7 +59,8 @@ class Persona:
 class House:
     """One group by the operator's file: the key of its persona, its house rules, how often the bot
     joins in there unasked, when it keeps quiet, and what its day may take; empty and None where
-    that is as everywhere. `audiences` are those of tools there.
+    that is as everywhere. `audiences` are those of tools there; `welcome` and `farewell` are said
+    of people who join and leave.
     """
 
     persona: str = ""
@@ -68,6 +69,8 @@ class House:
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     quiet: QuietChange = AS_EVERYWHERE
     day: LimitOverride | None = None
+    welcome: str = ""
+    farewell: str = ""
 
     def changed(self, rules: Rules) -> Rules:
         """The rules of all groups, as they are in this one."""
@@ -197,6 +200,10 @@ class Personas:
         """For whom tools are there, by name, whatever they declare."""
         house = self._here(where).house
         return self._cast.audiences if house is None else house.audiences
+
+    def house(self, where: Conversation) -> House:
+        """What the operator's file says of a group; nothing if it does not name it."""
+        return self._here(where).house or House()
 
     def _look(self, where: Conversation) -> _Here:
         group = where.session_id if where.is_group else 0

@@ -258,8 +258,10 @@ def errand(mark: str, asked: str) -> str:
     [
         ("[省流]", "14:01 小明: 去吗\n14:02 阿澈: 去\n14:03 小明: 好", "小明（2 条）：好\n阿澈（1 条）：去"),
         ("[Recap]", "14:01 Tom: hike?\n14:02 Ann: yes", "Tom (1): hike?\nAnn (1): yes"),
+        ("[招呼]", "[招呼] 小红、老李 刚加入群「摸鱼群」。说一句话", "欢迎 小红、老李，随便坐！"),
+        ("[Greeting]", "[Greeting] Tom just left the group 「Fish」.", "Goodbye, Tom!"),
         ("[Recap]", "(1) a hike\n(2) lunch", "a hike\nlunch"),
     ],
 )
-def test_a_recap_tells_who_said_how_much_and_what_last(mark: str, asked: str, words: str) -> None:
+def test_it_recaps_by_who_said_how_much_and_what_last_and_greets_by_name(mark: str, asked: str, words: str) -> None:
     assert errand(mark, asked) == words

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.budget.errands import AT_ONCE, Errands
+from bot.budget.errands import MOST, Errands
 from bot.budget.limits import Cap, DayLimits, LimitLevel
 from bot.core.journal import ERRAND, UsageAdded
 from bot.core.task_context import current_run, early_payer
@@ -69,6 +69,6 @@ async def test_background_work_that_fails_ends_nothing_else_and_only_so_much_beg
         async with asyncio.timeout(5), own.open():
             assert own.start(fail(), "what fails")
             await own.wait_idle()
-            assert [own.start(wait(), "what waits") for _ in range(AT_ONCE + 1)] == [True] * AT_ONCE + [False]
+            assert [own.start(wait(), "what waits") for _ in range(MOST + 1)] == [True] * MOST + [False]
             done.set()
             await own.wait_idle()
