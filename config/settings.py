@@ -67,6 +67,7 @@ MediaUrls = Literal["fetch", "pass"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 LogFormat = Literal["console", "json"]
 BotRole = Literal["all", "gateway", "worker"]
+PokeMode = Literal["line", "model", "off"]
 Level = Annotated[
     LogLevel, BeforeValidator(values.OneOf("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
 ]
@@ -382,6 +383,15 @@ class Settings(BaseSettings):
             "无人点名时主动插话的概率；每个群两分钟内最多一次，每天最多 20 次。",
         ),
     ] = 0.0
+    bot_poke: Annotated[
+        PokeMode,
+        BeforeValidator(values.OneOf(*get_args(PokeMode))),
+        About(
+            "Answer to a poke, once a minute: a ready-made line, one by the cheap model, or none.",
+            "被戳了怎么回，一分钟最多一次：现成的一句、让便宜的模型想一句、不回。",
+            see="in-the-group.md",
+        ),
+    ] = "line"
     bot_quiet: Annotated[
         Hours,
         About(

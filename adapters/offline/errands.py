@@ -54,9 +54,15 @@ def _greet(asked: str, language: Language) -> str:
     )
 
 
+def _poked(_asked: str, language: Language) -> str:
+    return "诶，谁戳我？我在呢。" if language == "zh" else "Hey, who was that? I am here."
+
+
 ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = {
     "[省流]": (_recap, "zh"),
     "[Recap]": (_recap, "en"),
+    "[戳一戳]": (_poked, "zh"),
+    "[Poke]": (_poked, "en"),
     "[招呼]": (_greet, "zh"),
     "[Greeting]": (_greet, "en"),
 }

@@ -356,6 +356,10 @@ class WakeClassifier:
         is_unreachable = self._outbox.unreachable.holds_in(where)
         return not is_unreachable and not self._quiet_hours.holds_in(where, rules.quiet)
 
+    def is_in_shadow(self, where: Conversation) -> bool:
+        """Whether lines of the service are dropped there."""
+        return self._modes.of(where) is Mode.SHADOW
+
     def may_be_muted(self, where: Conversation) -> bool:
         """Whether the bot may be muted there, possibly since before the connection."""
         return self._mutes.may_hold_in(where)

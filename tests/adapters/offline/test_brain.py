@@ -258,6 +258,8 @@ def errand(mark: str, asked: str) -> str:
     [
         ("[省流]", "14:01 小明: 去吗\n14:02 阿澈: 去\n14:03 小明: 好", "小明（2 条）：好\n阿澈（1 条）：去"),
         ("[Recap]", "14:01 Tom: hike?\n14:02 Ann: yes", "Tom (1): hike?\nAnn (1): yes"),
+        ("[戳一戳]", "[戳一戳] 「小红」戳了戳你。", "诶，谁戳我？我在呢。"),
+        ("[Poke]", "[Poke] Somebody poked you.", "Hey, who was that? I am here."),
         ("[招呼]", "[招呼] 小红、老李 刚加入群「摸鱼群」。说一句话", "欢迎 小红、老李，随便坐！"),
         ("[Greeting]", "[Greeting] Tom just left the group 「Fish」.", "Goodbye, Tom!"),
         ("[Recap]", "(1) a hike\n(2) lunch", "a hike\nlunch"),

@@ -50,8 +50,8 @@ true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` line
 `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group),
 `promote: {bot: admin}` (a role in the group), `befriend: {老张: words}` (asks to be a friend), `invite: {小明: 6262}`
 (the bot, into that group),
-`apply: {老张: words}` (asks to join the group), `enter: name` or `[names]` (joins it; `{name: 300}`: told so late), `leave:
-name` or `{name: kick}`, `lapse: true` (QQ forgets all that was asked),
+`apply: {老张: words}` (asks to join the group), `enter: name` or `[names]` (joins it; `{name: 300}`: told so late),
+`leave: name` or `{name: kick}`, `lapse: true` (QQ forgets all that was asked),
 `stand_still: seconds` (the process hears nobody meanwhile).
 
 What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`, `mentions:
