@@ -25,10 +25,10 @@ from adapters.storage.files import free_at
 from adapters.storage.store import SqlStore
 from adapters.storage.url import file_of, read_url
 from adapters.web.file_offers import FileOffers
-from adapters.words.word_file import WordFile
+from adapters.words.word_file import WordFile, compile_pattern
 from bot.approvals.decision import Approvers, Say
 from bot.approvals.drafts import DraftApprovals
-from bot.approvals.join_requests import JoinRequests, JoinRequestStore
+from bot.approvals.join_requests import Applicants, JoinRequests, JoinRequestStore
 from bot.approvals.new_groups import NewGroups
 from bot.approvals.registry import PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
@@ -122,7 +122,7 @@ from bot.memory.extraction import OPEN_TALK, PICKED_WITHIN, Extraction, OpenTalk
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
-from bot.memory.modes import MODE, Modes, mode_of_new_groups
+from bot.memory.modes import MODE, Mode, Modes, mode_of_new_groups
 from bot.memory.newest import Newest
 from bot.memory.persona_files import PersonaFiles
 from bot.memory.personas import PERSONA_TEXTS, Personas
@@ -425,7 +425,7 @@ def build_app(
 
     # --- memory -----------------------------------------------------------------------------------
 
-    persona_files = PersonaFiles(settings, models.named)
+    persona_files = PersonaFiles(settings, models.named, compile_pattern)
     personas = Personas(persona_files.cast(), settings=settings_store)
     personas.follow_day_limits(own_limits.set_filed)
     attachments = Attachments(store=store, kinds=senses.kinds)
@@ -681,6 +681,13 @@ def build_app(
         shadow=shadow,
     )
 
+    rules = build_rules(settings)
+    quiet_hours = QuietHours(
+        rule_of=lambda where: personas.rules(where, rules).quiet,
+        settings=settings_store,
+        clock=clock,
+    )
+
     # --- what owners decide -----------------------------------------------------------------------
 
     groups = NewGroups(
@@ -700,6 +707,16 @@ def build_app(
         postbox=postbox,
         server_clock=server_clock,
         clock=clock,
+        applicants=Applicants(
+            asks_owners=settings.bot_applicants == "ask",
+            asks_admins=settings.tools_group,
+            rules_of=lambda group: personas.house(group).join,
+            may_act=lambda group: (
+                modes.of(group) is Mode.LIVE
+                and (not settings.bot_groups or group.session_id in settings.bot_groups)
+            ),
+            may_speak=lambda group: not (mutes.holds_in(group) or quiet_hours.holds_in(group)),
+        ),
         tongue=tongue,
     )
     decisions = PendingDecisions(
@@ -727,16 +744,10 @@ def build_app(
 
     # --- from a message to a question that waits --------------------------------------------------
 
-    rules = build_rules(settings)
     seen = SeenMessages(clock=clock)
     bot_detection = BotDetection()
     reconnect_queue = ReconnectQueue(lanes=lanes, unconfirmed=outbox.unconfirmed, clock=clock)
     active_conversations = ActiveConversations(arrive=reconnect_queue.take, clock=clock)
-    quiet_hours = QuietHours(
-        rule_of=lambda where: personas.rules(where, rules).quiet,
-        settings=settings_store,
-        clock=clock,
-    )
     wake_classifier = WakeClassifier(
         rules=rules,
         history=history,
@@ -915,6 +926,9 @@ def build_app(
         owners=rules.owners,
         is_on=settings.bot_steer,
     )
+    admins_decide: tuple[Stage, ...] = ()
+    if settings.tools_group and settings.bot_applicants == "ask":
+        admins_decide = (Stage(join_requests.take_admin_reply, erases=True),)
     message_way = MessageWay(
         deduplicator=deduplicator,
         active_conversations=active_conversations,
@@ -923,6 +937,7 @@ def build_app(
         stages=(
             Stage(self_messages.claim, erases=True),  # a file of ours, told as somebody's?
             Stage(decisions.take_reply, erases=True),  # an owner's word on what waits?
+            *admins_decide,  # an admin's, on who wants to join?
             Stage(stop_handler.take, answers=True),  # is somebody to stop?
             Stage(commands.start_command, answers=True, erases=True),  # answered without a model?
         ),

@@ -67,6 +67,7 @@ MediaUrls = Literal["fetch", "pass"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 LogFormat = Literal["console", "json"]
 BotRole = Literal["all", "gateway", "worker"]
+ApplicantMode = Literal["none", "ask"]
 PokeMode = Literal["line", "model", "off"]
 Level = Annotated[
     LogLevel, BeforeValidator(values.OneOf("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
@@ -343,6 +344,16 @@ class Settings(BaseSettings):
             see="approvals.md",
         ),
     ] = "ask"
+    bot_applicants: Annotated[
+        ApplicantMode,
+        BeforeValidator(values.OneOf(*get_args(ApplicantMode))),
+        About(
+            "People who ask to join a group: left to its admins, or asked about (`TOOLS_GROUP=1`: "
+            "there too).",
+            "有人申请入群：留给群管理员，或者来问；设了 `TOOLS_GROUP=1` 也在群里问。",
+            see="in-the-group.md",
+        ),
+    ] = "none"
     bot_robots: Annotated[
         QQNumbers,
         About(

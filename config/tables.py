@@ -127,11 +127,26 @@ MAX_RULES = 500  # characters: they stand in front of every question
 MAX_GREETING = 200  # characters
 
 
+class JoinRow(BaseModel):
+    """Accepts or refuses applicants of a group whose answer has this word, or /regular
+    expression/, in it; a `reason` is told to who is refused.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, strict=True, defer_build=True
+    )
+
+    match: Annotated[str, Field(min_length=1, max_length=200)]
+    then: Literal["accept", "refuse"]
+    reason: Annotated[str, Field(max_length=60)] = ""
+
+
 class GroupRow(BaseModel):
     """One group: who the bot is there (a key of a persona, empty for the usual one), what its house
     rules are, how often it joins in unasked (0 to 1), for whom tools are, when it keeps quiet and
-    how (minutes of the day, as `hours` reads them), what is said of people who join and leave, and
-    what a day of it may take, in US dollars and in tokens (0: no limit); None is as everywhere.
+    how (minutes of the day, as `hours` reads them), which applicants are let in or refused, what is
+    said of people who join and leave, and what a day of it may take, in US dollars and in tokens
+    (0: no limit); None is as everywhere.
     """
 
     model_config = ConfigDict(
@@ -144,6 +159,7 @@ class GroupRow(BaseModel):
     chance: Annotated[float, Field(ge=0, le=1)] | None = None
     quiet: Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)] | None = None
     quiet_mode: Literal["weak", "all"] | None = None
+    join: tuple[JoinRow, ...] = Field(default=(), strict=False, max_length=50)
     welcome: Annotated[str, Field(max_length=MAX_GREETING)] = ""
     farewell: Annotated[str, Field(max_length=MAX_GREETING)] = ""
     day_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None

@@ -248,7 +248,9 @@ def erase_group(
     each table.
     """
     _note_payers(connection, now)
-    return _erase(connection, _Whose(f"%:group:{group}", newer=newer, group=group), now)
+    applicants = (place_settings.c.value.like(f'%"group_id":{group},%'),)
+    whose = _Whose(f"%:group:{group}", settings=applicants, newer=newer, group=group)
+    return _erase(connection, whose, now)
 
 
 def _note_payers(connection: Connection, now: float) -> None:

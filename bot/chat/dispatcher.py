@@ -178,8 +178,10 @@ class Dispatcher:
                 self._unreachable.end(event.conversation)
             case Noticed(kind="friend_add", user_id=friend):
                 self._unreachable.end(Conversation(event.self_id, "private", friend))
-            case MemberChanged():
+            case MemberChanged(conversation=group, user_id=user_id, change=change):
                 self._greetings.receive(event)
+                if change == "joined":
+                    self._join_requests.joined(group, user_id)
             case Heartbeat() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:

@@ -132,7 +132,7 @@ async def read_draft(app: App, where: Conversation, waiting: KeptDraft) -> Waiti
 
 
 def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
-    """The friend requests and invitations that wait."""
+    """The friend requests, invitations and applicants that wait."""
     return tuple(
         WaitingJoinRequest(
             one.number,
@@ -141,6 +141,7 @@ def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
             one.comment,
             one.since + DAYS * 86_400,
             one.account,
+            one.kind == "apply",
         )
         for one in app.decisions.join_requests.open
     )

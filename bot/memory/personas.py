@@ -12,6 +12,7 @@ from typing import Final
 
 from bot.budget.limits import LimitOverride
 from bot.core.conversation import Conversation
+from bot.policy.join_rules import JoinRule
 from bot.policy.wake import Rules
 from bot.quiet.rule import AS_EVERYWHERE, QuietChange
 from bot.settings_store import PERSONA, SettingsStore, TableSetting
@@ -60,7 +61,7 @@ class House:
     """One group by the operator's file: the key of its persona, its house rules, how often the bot
     joins in there unasked, when it keeps quiet, and what its day may take; empty and None where
     that is as everywhere. `audiences` are those of tools there; `welcome` and `farewell` are said
-    of people who join and leave.
+    of people who join and leave; `join` decides about applicants.
     """
 
     persona: str = ""
@@ -71,6 +72,7 @@ class House:
     day: LimitOverride | None = None
     welcome: str = ""
     farewell: str = ""
+    join: tuple[JoinRule, ...] = ()
 
     def changed(self, rules: Rules) -> Rules:
         """The rules of all groups, as they are in this one."""

@@ -54,6 +54,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_AT_ALL": ("on", True),
     "BOT_DIGEST": ("8:30", 30600.0),
     "BOT_CHANCE": ("0.02", 0.02),
+    "BOT_APPLICANTS": ("Ask", "ask"),
     "BOT_POKE": ("Model", "model"),
     "BOT_STALE": ("60", 60.0),
     "BOT_STEER": ("0", False),
