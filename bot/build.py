@@ -708,6 +708,7 @@ def build_app(
         server_clock=server_clock,
         clock=clock,
         applicants=Applicants(
+            blocked=settings.bot_block,
             asks_owners=settings.bot_applicants == "ask",
             asks_admins=settings.tools_group,
             rules_of=lambda group: personas.house(group).join,

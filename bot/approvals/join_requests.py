@@ -267,6 +267,7 @@ class Applicants(Struct, frozen=True, kw_only=True):
     group, `may_speak` whether it may say there what nobody asked for.
     """
 
+    blocked: Collection[int] = ()
     asks_owners: bool = False
     asks_admins: bool = False
     rules_of: Callable[[Conversation], Iterable[JoinRule]] = lambda _: ()
@@ -357,7 +358,7 @@ class JoinRequests:
         """Decide by the rules of the group, else ask."""
         group, who = Conversation(request.account, "group", request.group_id), request.user_id
         applicants, store = self._applicants, self._request_store
-        if store.is_known(request) or not applicants.may_act(group):
+        if who in applicants.blocked or store.is_known(request) or not applicants.may_act(group):
             return
         if (decided := decide(applicants.rules_of(group), request.comment)) is not None:
             choice: Choice = "approve" if decided.rule.accepts else "deny"
