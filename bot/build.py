@@ -51,6 +51,7 @@ from bot.chat.backfill import (
     LateMessages,
     ReconnectQueue,
 )
+from bot.chat.chime_in import CHIME, ChimeIn
 from bot.chat.coalescer import Coalescer
 from bot.chat.context_builder import (
     ContextBuilder,
@@ -169,7 +170,7 @@ LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that 
 MAX_LOGGED = 200  # characters of a line that is looked up
 KEPT_SETTINGS = (
     *(LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
-    *(WELCOME, FAREWELL),
+    *(WELCOME, FAREWELL, CHIME),
 )
 """What `SettingsStore` keeps over restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
@@ -839,6 +840,21 @@ def build_app(
         tongue=tongue,
     )
 
+    chime_in: ChimeIn | None = None
+    if settings.bot_chime_in:
+        chime_in = ChimeIn(
+            wake_classifier=wake_classifier,
+            mutes=mutes,
+            message_log=message_log,
+            question_queue=question_queue,
+            errands=errands,
+            settings=settings_store,
+            store=store,
+            name_of=lambda where: personas.of(where).name,
+            spoke=outbox.spoke,
+            clock=clock,
+        )
+
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -876,7 +892,11 @@ def build_app(
                 limit_command(spending, speakers, owners),
                 recap_command(errands, store, speakers.name),
                 context_command(measure),
-                why_command(books, has_fallbacks=bool(settings.llm_fallbacks)),
+                why_command(
+                    books,
+                    has_fallbacks=bool(settings.llm_fallbacks),
+                    looked=chime_in.looked if chime_in else None,
+                ),
                 me_command(journal.memories),
                 forget_command(forgetting, speakers),
                 reset_command(store, history),
@@ -927,6 +947,9 @@ def build_app(
         owners=rules.owners,
         is_on=settings.bot_steer,
     )
+    read_along: tuple[JudgedStage, ...] = ()
+    if chime_in is not None:
+        read_along = (JudgedStage(chime_in.note, answers=True),)
     admins_decide: tuple[Stage, ...] = ()
     if settings.tools_group and settings.bot_applicants == "ask":
         admins_decide = (Stage(join_requests.take_admin_reply, erases=True),)
@@ -943,6 +966,7 @@ def build_app(
             Stage(commands.start_command, answers=True, erases=True),  # answered without a model?
         ),
         judged_stages=(
+            *read_along,  # does it belong to a batch after which to chime in?
             JudgedStage(steering.take, answers=True),  # part of what is being answered?
             JudgedStage(question_queue.receive),  # a question, overheard, or ignored
         ),
@@ -1145,6 +1169,7 @@ def build_rules(settings: Settings) -> Rules:
         at_all=settings.bot_at_all,
         robots=settings.bot_robots,
         chance=settings.bot_chance,
+        chime_in=settings.bot_chime_in,
         stale=settings.bot_stale,
         loop=settings.bot_loop,
         user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,

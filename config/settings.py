@@ -394,6 +394,16 @@ class Settings(BaseSettings):
             "无人点名时主动插话的概率；每个群两分钟内最多一次，每天最多 20 次。",
         ),
     ] = 0.0
+    bot_chime_in: Annotated[
+        float,
+        BeforeValidator(values.Number(0, 1)),
+        About(
+            "How readily it joins in after reading along with the cheap model; replaces "
+            "`BOT_CHANCE`.",
+            "让便宜的模型看着聊天，该说话时主动开口的积极程度；代替 `BOT_CHANCE`。",
+            see="in-the-group.md",
+        ),
+    ] = 0.0
     bot_poke: Annotated[
         PokeMode,
         BeforeValidator(values.OneOf(*get_args(PokeMode))),

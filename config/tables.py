@@ -157,6 +157,7 @@ class GroupRow(BaseModel):
     persona: Annotated[str, Field(max_length=64)] = ""
     rules: Annotated[str, Field(max_length=MAX_RULES)] = ""
     chance: Annotated[float, Field(ge=0, le=1)] | None = None
+    chime_in: Annotated[float, Field(ge=0, le=1)] | None = None
     quiet: Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)] | None = None
     quiet_mode: Literal["weak", "all"] | None = None
     join: tuple[JoinRow, ...] = Field(default=(), strict=False, max_length=50)

@@ -13,6 +13,20 @@ from adapters.offline.question import Json, Language, read_text
 LINE: Final = re.compile(r"\d\d:\d\d (?P<name>[^\n:]+): (?P<text>[^\n]+)")
 GREETED: Final = re.compile(r"\] (?P<names>.+?) (?:刚(?:加入|退出)群|just (?:joined|left))")
 NOTE: Final = re.compile(r"\(\d+\) (?P<text>[^\n]+)")
+LATEST: Final = re.compile(r"\[(?:刚才|Just now)\]")
+TO_ALL: Final = re.compile(
+    r"有没有人|有人|谁(?!都)|哪位|大家|求推荐|求助|any(?:one|body)|who knows|somebody|recommend",
+    re.IGNORECASE,
+)
+ANSWERED: Final = re.compile(
+    r"^(?:有(?![人谁没])|我|用|可以|是|在|去|试试|yes|i |try|it'?s|use )", re.IGNORECASE
+)
+CLOSED: Final = re.compile(
+    r"难过|去世|分手|闭嘴|滚|吵|算了|解决了|搞定了|谢谢|散了|晚安"
+    r"|sad|died|broke up|shut up|never ?mind|solved|fixed it|thanks|good night",
+    re.IGNORECASE,
+)
+AT: Final = re.compile(r"@\S")
 MAX_WORDS: Final = 60  # characters of what somebody said last
 MAX_PEOPLE: Final = 6
 
@@ -58,11 +72,28 @@ def _poked(_asked: str, language: Language) -> str:
     return "诶，谁戳我？我在呢。" if language == "zh" else "Hey, who was that? I am here."
 
 
+def _judge(asked: str, _language: Language) -> str:
+    """A high number if the last lines ask everybody, and nobody has answered."""
+    lines = [line["text"] for line in LINE.finditer(LATEST.split(asked)[-1])]
+    last = lines[-1] if lines else ""
+    if any(map(CLOSED.search, lines)):
+        number = 0
+    elif any(map(TO_ALL.search, lines[-2:])) and not ANSWERED.search(last):
+        number = 9
+    elif last.rstrip().endswith(("?", "？")) and not AT.search(last):
+        number = 6
+    else:
+        number = 2
+    return f'{{"number": {number}, "reason": "demo"}}'
+
+
 ERRANDS: Final[Mapping[str, tuple[Callable[[str, Language], str], Language]]] = {
     "[省流]": (_recap, "zh"),
     "[Recap]": (_recap, "en"),
     "[戳一戳]": (_poked, "zh"),
     "[Poke]": (_poked, "en"),
+    "[插话]": (_judge, "zh"),
+    "[Chime in]": (_judge, "en"),
     "[招呼]": (_greet, "zh"),
     "[Greeting]": (_greet, "en"),
 }

@@ -14,7 +14,7 @@ from bot.commands.reasons import (
     words_of,
 )
 from bot.core.command import AWAY, Asked, Command, at_time, command, money, tokens
-from bot.core.conversation import NOWHERE
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual, text_in
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
 from frostagent.types.runs import Asker
@@ -55,6 +55,10 @@ SHADOWED = Phrase("影子：留作草稿 {kept}", "shadow: kept as draft {kept}"
 SENT = Phrase("发出 {sends} 条", "{sends} sent")
 FAILED = Phrase("，没发出去 {failed} 条", ", {failed} not")
 RUN = Phrase("编号", "run")
+LOOKED = Phrase(
+    "看过要不要主动开口：{number} 分（满分 10），没有开口（BOT_CHIME_IN）",
+    "read along, {number} of 10 for chiming in: I did not (BOT_CHIME_IN)",
+)
 AN_OWNER = Phrase("主人", "an owner")
 CHANGED = Phrase("D{number}：{by} 改了再发的", "D{number}: changed and published by {by}")
 PUBLISHED = Phrase("D{number}：{by} 发的", "D{number}: published by {by}")
@@ -73,8 +77,15 @@ CATALOGUE.register(__name__, globals())
 SHOWN = 5  # calls of one answer
 
 
-def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command:
-    """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
+def why_command(
+    books: JournalQueries,
+    *,
+    has_fallbacks: bool = True,
+    looked: Callable[[Conversation, str], float | None] | None = None,
+) -> Command:
+    """Of what is quoted, an answer or a question; of the last answer here where nothing is. A line
+    that the bot `looked` at without chiming in has a number.
+    """
 
     @command("why", "为什么", about=("刚才为什么这么答，或没答", "how the last answer came about"))
     async def why(asked: Asked) -> str:
@@ -83,7 +94,12 @@ def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command
             return AWAY.format(asked.language)
         if not story.is_known:
             return (UNKNOWN if asked.quoted else NO_TURN).format(asked.language)
-        return "\n".join(explain_turn(asked, story, has_fallbacks=has_fallbacks))
+        lines = explain_turn(asked, story, has_fallbacks=has_fallbacks)
+        if looked and not story.turn_id:
+            number = looked(asked.where, asked.quoted)
+            told = "" if number is None else f"{number:g}"
+            lines += [LOOKED.format(asked.language, number=told)] if told else []
+        return "\n".join(lines)
 
     return why
 

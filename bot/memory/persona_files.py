@@ -117,6 +117,7 @@ class PersonaFiles:
             persona=row.persona,
             rules=row.rules,
             chance=row.chance,
+            chime_in=row.chime_in,
             audiences=self._audiences(row.tools_audience),
             quiet=read_change(row.quiet, row.quiet_mode),
             join=tuple(

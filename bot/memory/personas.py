@@ -73,14 +73,22 @@ class House:
     welcome: str = ""
     farewell: str = ""
     join: tuple[JoinRule, ...] = ()
+    chime_in: float | None = None
 
     def changed(self, rules: Rules) -> Rules:
         """The rules of all groups, as they are in this one."""
         return dataclasses.replace(
             rules,
             chance=rules.chance if self.chance is None else self.chance,
+            chime_in=self._chime_in(rules),
             quiet=self.quiet.over(rules.quiet),
         )
+
+    def _chime_in(self, rules: Rules) -> float:
+        """A group with a chance of its own has that in place of everybody's `chime_in`."""
+        if self.chime_in is None:
+            return rules.chime_in if self.chance is None else 0.0
+        return self.chime_in if rules.chime_in else 0.0
 
 
 @dataclass(frozen=True, slots=True)

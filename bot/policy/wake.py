@@ -51,8 +51,9 @@ class Rules:
 
     What begins with one of the `prefixes` is for the bot, with `at_all` what is said to everybody,
     too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
-    nobody; a question is `stale` after so many seconds, and so many quick wakes of one sender are a
-    `loop`; never where that is 0. The rates are those of questions, None without limit.
+    nobody; `chime_in` (0 to 1) replaces it: how readily the bot speaks after a batch of such lines.
+    A question is `stale` after so many seconds, and so many quick wakes of one sender are a `loop`;
+    never where that is 0. The rates are those of questions, None without limit.
     In `quiet` hours it answers fewer.
     """
 
@@ -65,6 +66,7 @@ class Rules:
     at_all: bool = False
     robots: frozenset[int] = field(default_factory=frozenset)
     chance: float = 0.0
+    chime_in: float = 0.0
     stale: float = 0.0
     loop: int = 0
     user_rate: Rate | None = None
@@ -73,7 +75,7 @@ class Rules:
 
 
 Called: TypeAlias = Literal[
-    "private", "mention", "quote", "retry", "name", "prefix", "all", "chance"
+    "private", "mention", "quote", "retry", "name", "prefix", "all", "chance", "chime"
 ]
 """What wakes the bot."""
 
@@ -111,18 +113,19 @@ Local: TypeAlias = Callable[[Conversation, Rules], Rules]
 
 
 class Wake(Struct, frozen=True):
-    """Answer it; the last four of the reasons are those of a weak one.
+    """Answer it; the last five of the reasons are those of a weak one. `detail` is told with it.
 
     A `weak` one may be talk about the bot: saying nothing is an answer to it.
     """
 
     reason: Called
     weak: bool = False
+    detail: str = ""
 
     @property
     def is_uncalled(self) -> bool:
         """Whether nobody meant the bot more than anybody else: then no failure is told either."""
-        return self.reason in ("all", "chance")
+        return self.reason in ("all", "chance", "chime")
 
     def payer(self, who: int) -> int:
         """For whom its cost counts where that person spoke; 0 is nobody: the group alone."""
@@ -181,7 +184,7 @@ def judge(
     verdict = _addressed(message, rules)
     if against:
         return _unanswered(verdict, against)
-    if rules.chance and verdict == Observe():
+    if rules.chance and not rules.chime_in and verdict == Observe():
         return Observe(may_join=is_said_to_nobody(message))
     return verdict
 

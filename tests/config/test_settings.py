@@ -55,6 +55,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_DIGEST": ("8:30", 30600.0),
     "BOT_CHANCE": ("0.02", 0.02),
     "BOT_APPLICANTS": ("Ask", "ask"),
+    "BOT_CHIME_IN": ("0.5", 0.5),
     "BOT_POKE": ("Model", "model"),
     "BOT_STALE": ("60", 60.0),
     "BOT_STEER": ("0", False),
