@@ -104,7 +104,7 @@ def recap_command(errands: Errands, store: Store, name_of: NameOf) -> Command:
     @command(
         "recap",
         "省流",
-        about=("我没看到的时候大家聊了什么", "what was said while you were away"),
+        about=("你没看到的时候大家聊了什么", "what was said while you were away"),
         within=WITHIN,
     )
     async def recap(asked: Asked) -> str:
