@@ -202,9 +202,11 @@ class JoinRequestStore:
         if request.number in self.open:  # else its person was erased meanwhile
             await self._write(request, codec.write(request))
 
-    async def end(self, request: JoinRequest) -> None:
+    async def end(self, request: JoinRequest, *, again: bool = False) -> None:
+        """It is no longer kept; it may be asked `again` if nothing was decided."""
         self.open.pop(request.number, None)
-        self._past[request.account, request.flag] = None
+        if not again:
+            self._past[request.account, request.flag] = None
         await self._write(request, "")
 
     def forget(self, note: SubjectErased) -> None:
@@ -362,10 +364,12 @@ class JoinRequests:
             return
         if (decided := decide(applicants.rules_of(group), request.comment)) is not None:
             choice: Choice = "approve" if decided.rule.accepts else "deny"
-            await self._answer(
+            settled = await self._answer(
                 request, Reply(choice, words=decided.rule.reason), by=f"rule {decided.number}"
             )
-            return
+            if settled.kind not in ("busy", "offline"):
+                return
+            await store.end(request, again=True)  # nothing was sent: somebody has to decide
         asks_here = applicants.asks_admins and applicants.may_speak(group)
         if not applicants.asks_owners or not (self._owners or asks_here):
             logger.info("%d wants to join %s: left to its admins", who, group)
