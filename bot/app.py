@@ -85,6 +85,7 @@ class Service:
         """Return once nothing is being answered, sent or summarized."""
         await self.app.lanes.wait_idle()
         await self.app.commands.wait_idle()
+        await self.app.errands.wait_idle()
         await self.app.outbox.wait_idle()
         await self.app.summaries.wait_idle()
 
@@ -243,6 +244,7 @@ async def running(
         await enter(app.summaries.open())
         if app.extraction is not None:
             await enter(app.extraction.open(app.lanes.wait_idle))
+        await enter(app.errands.open())
         await enter(app.commands.open())
         await enter(app.lanes.open(app.lane_way.do))
         if is_shown:

@@ -25,14 +25,15 @@ from adapters.storage.files import free_at
 from adapters.storage.store import SqlStore
 from adapters.storage.url import file_of, read_url
 from adapters.web.file_offers import FileOffers
-from adapters.words.word_file import WordFile
+from adapters.words.word_file import WordFile, compile_pattern
 from bot.approvals.decision import Approvers, Say
 from bot.approvals.drafts import DraftApprovals
-from bot.approvals.join_requests import JoinRequests, JoinRequestStore
+from bot.approvals.join_requests import Applicants, JoinRequests, JoinRequestStore
 from bot.approvals.new_groups import NewGroups
 from bot.approvals.registry import PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
 from bot.budget.commands import limit_command, usage_command
+from bot.budget.errands import Errands
 from bot.budget.limits import LIMITS, Cap, DayLimits, OwnLimits
 from bot.budget.meter import CountedSpeech, Meter
 from bot.budget.spending import Spending
@@ -50,6 +51,7 @@ from bot.chat.backfill import (
     LateMessages,
     ReconnectQueue,
 )
+from bot.chat.chime_in import CHIME, ChimeIn
 from bot.chat.coalescer import Coalescer
 from bot.chat.context_builder import (
     ContextBuilder,
@@ -121,7 +123,7 @@ from bot.memory.extraction import OPEN_TALK, PICKED_WITHIN, Extraction, OpenTalk
 from bot.memory.forgetting import Forgetting
 from bot.memory.history import History
 from bot.memory.journal_observers import ContentLog, ObservedStore, shown_first
-from bot.memory.modes import MODE, Modes, mode_of_new_groups
+from bot.memory.modes import MODE, Mode, Modes, mode_of_new_groups
 from bot.memory.newest import Newest
 from bot.memory.persona_files import PersonaFiles
 from bot.memory.personas import PERSONA_TEXTS, Personas
@@ -141,6 +143,7 @@ from bot.prompt.stored_rounds import tell_round
 from bot.quiet.commands import quiet_commands
 from bot.quiet.quiet_hours import QUIET, QuietHours
 from bot.quiet.rule import read_rule
+from bot.recap import recap_command
 from bot.runtime import reloading
 from bot.runtime.observers import LogObserver, Observers
 from bot.runtime.reloading import Reload
@@ -148,6 +151,7 @@ from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
 from bot.settings_store import PERSONA, SettingsStore
 from bot.subagents import SubagentRegistry
+from bot.welcome import FAREWELL, WELCOME, Greetings, Templates, greeting_commands
 from config.settings import Settings
 from frostagent.engine.budget import Limits
 from frostagent.engine.call_executor import CallExecutor
@@ -165,7 +169,10 @@ CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds to describe all images of a question
 LONGEST_FIRST_TOKEN = 3600.0  # seconds; the maximum, for LLM_FIRST_TOKEN=0
 MAX_LOGGED = 200  # characters of a line in lookups
-KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK)
+KEPT_SETTINGS = (
+    *(LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
+    *(WELCOME, FAREWELL, CHIME),
+)
 """What `SettingsStore` keeps across restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
@@ -194,6 +201,7 @@ class App:
     clock: Clock
     # models, tools, and what tools can use
     models: ChatModels
+    errands: Errands
     toolset: Toolset
     ports: Mapping[type, object]
     decoder: DecoderProcess
@@ -350,6 +358,7 @@ def build_app(
         ids=ids,
         tell=alerts.tell,
     )
+    errands = Errands(model=models.cheap, store=store, spending=spending, clock=clock, ids=ids)
     agent = user_agent(settings.tools_contact)
     web = LazyWeb(clock=clock, user_agent=agent, base_urls=settings.tools_mirrors)
     # Two clients for URLs from outside: received files are small and urgent, sent files may be
@@ -418,7 +427,7 @@ def build_app(
 
     # --- memory -----------------------------------------------------------------------------------
 
-    persona_files = PersonaFiles(settings, models.named)
+    persona_files = PersonaFiles(settings, models.named, compile_pattern)
     personas = Personas(persona_files.cast(), settings=settings_store)
     personas.follow_day_limits(own_limits.set_filed)
     attachments = Attachments(store=store, kinds=senses.kinds)
@@ -674,6 +683,13 @@ def build_app(
         shadow=shadow,
     )
 
+    rules = build_rules(settings)
+    quiet_hours = QuietHours(
+        rule_of=lambda where: personas.rules(where, rules).quiet,
+        settings=settings_store,
+        clock=clock,
+    )
+
     # --- what owners decide -----------------------------------------------------------------------
 
     groups = NewGroups(
@@ -693,6 +709,17 @@ def build_app(
         postbox=postbox,
         server_clock=server_clock,
         clock=clock,
+        applicants=Applicants(
+            blocked=settings.bot_block,
+            asks_owners=settings.bot_applicants == "ask",
+            asks_admins=settings.tools_group,
+            rules_of=lambda group: personas.house(group).join,
+            may_act=lambda group: (
+                modes.of(group) is Mode.LIVE
+                and (not settings.bot_groups or group.session_id in settings.bot_groups)
+            ),
+            may_speak=lambda group: not (mutes.holds_in(group) or quiet_hours.holds_in(group)),
+        ),
         tongue=tongue,
     )
     decisions = PendingDecisions(
@@ -720,16 +747,10 @@ def build_app(
 
     # --- from a message to a question that waits --------------------------------------------------
 
-    rules = build_rules(settings)
     seen = SeenMessages(clock=clock)
     bot_detection = BotDetection()
     reconnect_queue = ReconnectQueue(lanes=lanes, unconfirmed=outbox.unconfirmed, clock=clock)
     active_conversations = ActiveConversations(arrive=reconnect_queue.take, clock=clock)
-    quiet_hours = QuietHours(
-        rule_of=lambda where: personas.rules(where, rules).quiet,
-        settings=settings_store,
-        clock=clock,
-    )
     wake_classifier = WakeClassifier(
         rules=rules,
         history=history,
@@ -798,6 +819,43 @@ def build_app(
         mutes=mutes, server_clock=server_clock, lanes=lanes, active_work=active_work
     )
 
+    # --- a group's life ---------------------------------------------------------------------------
+
+    def filed_greetings(where: Conversation) -> Templates:
+        house = personas.house(where)
+        return Templates(house.welcome, house.farewell)
+
+    greetings = Greetings(
+        filed=filed_greetings,
+        settings=settings_store,
+        may_speak=wake_classifier.may_begin,
+        look_up=wire.get_member,
+        name_of=speakers.name,
+        group_name=active_conversations.group_name,
+        by_ours=server_clock.by_ours,
+        accounts=active_conversations.accounts,
+        persona=personas.of,
+        errands=errands,
+        postbox=postbox,
+        clock=clock,
+        tongue=tongue,
+    )
+
+    chime_in: ChimeIn | None = None
+    if settings.bot_chime_in:
+        chime_in = ChimeIn(
+            wake_classifier=wake_classifier,
+            mutes=mutes,
+            message_log=message_log,
+            question_queue=question_queue,
+            errands=errands,
+            settings=settings_store,
+            store=store,
+            name_of=lambda where: personas.of(where).name,
+            spoke=outbox.spoke,
+            clock=clock,
+        )
+
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -833,13 +891,19 @@ def build_app(
                 stop_command(),
                 usage_command(books, spending),
                 limit_command(spending, speakers, owners),
+                recap_command(errands, store, speakers.name),
                 context_command(measure),
-                why_command(books, has_fallbacks=bool(settings.llm_fallbacks)),
+                why_command(
+                    books,
+                    has_fallbacks=bool(settings.llm_fallbacks),
+                    looked=chime_in.looked if chime_in else None,
+                ),
                 me_command(journal.memories),
                 forget_command(forgetting, speakers),
                 reset_command(store, history),
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
+                *greeting_commands(greetings),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -884,6 +948,12 @@ def build_app(
         owners=rules.owners,
         is_on=settings.bot_steer,
     )
+    read_along: tuple[JudgedStage, ...] = ()
+    if chime_in is not None:
+        read_along = (JudgedStage(chime_in.note, answers=True),)
+    admins_decide: tuple[Stage, ...] = ()
+    if settings.tools_group and settings.bot_applicants == "ask":
+        admins_decide = (Stage(join_requests.take_admin_reply, erases=True),)
     message_way = MessageWay(
         deduplicator=deduplicator,
         active_conversations=active_conversations,
@@ -892,10 +962,12 @@ def build_app(
         stages=(
             Stage(self_messages.claim, erases=True),  # our own file, reported as a person's?
             Stage(decisions.take_reply, erases=True),  # an owner's decision?
+            *admins_decide,  # an admin's, about an applicant?
             Stage(stop_handler.take, answers=True),  # a request to stop?
             Stage(commands.start_command, answers=True, erases=True),  # answered without a model?
         ),
         judged_stages=(
+            *read_along,  # does it belong to a batch after which to chime in?
             JudgedStage(steering.take, answers=True),  # part of what is being answered?
             JudgedStage(question_queue.receive),  # a question, overheard, or ignored
         ),
@@ -952,12 +1024,24 @@ def build_app(
             active_conversations=active_conversations,
             deferred=deferred,
             deafness=deafness,
+            greetings=greetings,
         ),
-        pokes=Pokes(wake_classifier, postbox, AnsweredPokes(settings_store), clock, tongue=tongue),
+        pokes=Pokes(
+            wake_classifier,
+            postbox,
+            AnsweredPokes(settings_store),
+            clock,
+            errands=errands,
+            persona=personas.of,
+            name_of=speakers.name,
+            mode=settings.bot_poke,
+            tongue=tongue,
+        ),
         join_requests=join_requests,
         self_messages=self_messages,
         unreachable=outbox.unreachable,
         deafness=deafness,
+        greetings=greetings,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------
@@ -1025,6 +1109,7 @@ def build_app(
         metrics=metrics,
         clock=clock,
         models=models,
+        errands=errands,
         toolset=toolset,
         ports=common_ports,
         decoder=decoder,
@@ -1084,6 +1169,7 @@ def build_rules(settings: Settings) -> Rules:
         at_all=settings.bot_at_all,
         robots=settings.bot_robots,
         chance=settings.bot_chance,
+        chime_in=settings.bot_chime_in,
         stale=settings.bot_stale,
         loop=settings.bot_loop,
         user_rate=Rate(*settings.bot_user_rate) if settings.bot_user_rate else None,

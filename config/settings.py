@@ -67,6 +67,8 @@ MediaUrls = Literal["fetch", "pass"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 LogFormat = Literal["console", "json"]
 BotRole = Literal["all", "gateway", "worker"]
+ApplicantMode = Literal["none", "ask"]
+PokeMode = Literal["line", "model", "off"]
 Level = Annotated[
     LogLevel, BeforeValidator(values.OneOf("DEBUG", "INFO", "WARNING", "ERROR", warn="WARNING"))
 ]
@@ -340,6 +342,16 @@ class Settings(BaseSettings):
             see="approvals.md",
         ),
     ] = "ask"
+    bot_applicants: Annotated[
+        ApplicantMode,
+        BeforeValidator(values.OneOf(*get_args(ApplicantMode))),
+        About(
+            "People who ask to join a group: left to its admins, or asked about (`TOOLS_GROUP=1`: "
+            "there too).",
+            "有人申请入群：留给群管理员，或者来问；设了 `TOOLS_GROUP=1` 也在群里问。",
+            see="in-the-group.md",
+        ),
+    ] = "none"
     bot_robots: Annotated[
         QQNumbers,
         About(
@@ -380,6 +392,25 @@ class Settings(BaseSettings):
             "无人点名时主动插话的概率；每个群两分钟内最多一次，每天最多 20 次。",
         ),
     ] = 0.0
+    bot_chime_in: Annotated[
+        float,
+        BeforeValidator(values.Number(0, 1)),
+        About(
+            "How readily it joins in after reading along with the cheap model; replaces "
+            "`BOT_CHANCE`.",
+            "让便宜的模型看着聊天，该说话时主动开口的积极程度；代替 `BOT_CHANCE`。",
+            see="in-the-group.md",
+        ),
+    ] = 0.0
+    bot_poke: Annotated[
+        PokeMode,
+        BeforeValidator(values.OneOf(*get_args(PokeMode))),
+        About(
+            "Answer to a poke, once a minute: a ready-made line, one by the cheap model, or none.",
+            "被戳了怎么回，一分钟最多一次：现成的一句、让便宜的模型想一句、不回。",
+            see="in-the-group.md",
+        ),
+    ] = "line"
     bot_quiet: Annotated[
         Hours,
         About(

@@ -135,12 +135,28 @@ GROUPS_SETTING = "GROUPS_FILE"
 GROUPS_MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md 改正")
 GROUPS_TABLE = "group"
 MAX_RULES = 500  # characters; they precede every question
+MAX_GREETING = 200  # characters
+
+
+class JoinRow(BaseModel):
+    """A rule for applicants to a group: accept or refuse if their answer contains this word or
+    /regular expression/. A refused applicant receives the `reason`.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, strict=True, defer_build=True
+    )
+
+    match: Annotated[str, Field(min_length=1, max_length=200)]
+    then: Literal["accept", "refuse"]
+    reason: Annotated[str, Field(max_length=60)] = ""
 
 
 class GroupRow(BaseModel):
     """One group: its persona's key (empty: the default), house rules, chance of joining in unasked
     (0 to 1), audiences of tools, quiet hours and their mode (minutes of the day, as `hours` reads
-    them), and daily limits in US dollars and tokens (0: none). None means the general setting.
+    them), rules for applicants, greetings, and daily limits in US dollars and tokens (0: none).
+    None means the general setting.
     """
 
     model_config = ConfigDict(
@@ -151,8 +167,12 @@ class GroupRow(BaseModel):
     persona: Annotated[str, Field(max_length=64)] = ""
     rules: Annotated[str, Field(max_length=MAX_RULES)] = ""
     chance: Annotated[float, Field(ge=0, le=1)] | None = None
+    chime_in: Annotated[float, Field(ge=0, le=1)] | None = None
     quiet: Annotated[tuple[tuple[int, int], ...], BeforeValidator(hours)] | None = None
     quiet_mode: Literal["weak", "all"] | None = None
+    join: tuple[JoinRow, ...] = Field(default=(), strict=False, max_length=50)
+    welcome: Annotated[str, Field(max_length=MAX_GREETING)] = ""
+    farewell: Annotated[str, Field(max_length=MAX_GREETING)] = ""
     day_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     day_tokens: Annotated[int, Field(ge=0)] | None = None
     tools_audience: dict[str, Literal["everyone", "group_admin", "owner"]] = Field(

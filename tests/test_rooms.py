@@ -49,6 +49,8 @@ LIBRARIES = {
     "bot/approvals": {"cachetools"},
     "bot/chat": {"cachetools"},
     "bot/commands": set(),
+    "bot/recap.py": set(),
+    "bot/welcome.py": set(),
     "bot/cluster": set(),
     "bot/console": {"aiohttp"},
     "bot/trial": {"pydantic"},

@@ -56,7 +56,7 @@ WORDS = {
         "offline, online",
         "deaf, hearing",
     ),
-    *("otherids on|off", "otherquotes on|off", "selfreport on|off", "poke, typing"),
+    *("otherids on|off", "otherquotes on|off", "selfreport on|off", "enter, leave", "poke, typing"),
 }
 """Texts that are no sentence for an operator."""
 PATTERNS = {"compile", "search"}  # of regular expressions

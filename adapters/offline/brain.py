@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from adapters.offline import phrases
+from adapters.offline.errands import do_errand
 from adapters.offline.intents import (
     Code,
     GameVersion,
@@ -54,7 +55,9 @@ class Thought:
 
 
 def think(messages: Sequence[Json], tools: Collection[str]) -> Thought:
-    """Answer a transcript in wire form, with tools of these names."""
+    """Answer a transcript in the wire's form, with the tools of these names at hand."""
+    if not tools and (words := do_errand(messages)):
+        return Thought(words)
     question = read_question(messages)
     mind = _Mind(question, read_results(messages), frozenset(tools))
     if not tools and not mind.results and (words := _as_coder(question, messages)):

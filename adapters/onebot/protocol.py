@@ -311,13 +311,14 @@ def write_act(group: Conversation, act: GroupAct) -> tuple[str, dict[str, object
 def write_admission(
     request: JoinRequest, *, granted: bool, reason: str
 ) -> tuple[str, dict[str, object]]:
-    """The answer to a friend request or an invitation (onebot.md 3.6)."""
+    """The same for the answer to a friend request, an invite or an applicant (onebot.md 3.6)."""
     answer: dict[str, object] = {"flag": request.flag, "approve": granted}
     if request.kind == "friend":
         return "set_friend_add_request", answer
     if reason:  # NapCat warns about an empty one
         answer["reason"] = reason
-    return "set_group_add_request", {**answer, "sub_type": "invite"}
+    sub_type = "invite" if request.kind == "invite" else "add"
+    return "set_group_add_request", {**answer, "sub_type": sub_type}
 
 
 UNCHECKED: Final = (
@@ -361,6 +362,7 @@ def read_member(data: object) -> Member:
         ROLES.get(text(fields.get("role")), "unknown"),
         _time(fields.get("shut_up_timestamp")),
         _flag(fields.get("is_robot")),
+        text(fields.get("card")) or text(fields.get("nickname")),
     )
 
 

@@ -136,6 +136,12 @@ def invite(world: World, person: Person, group_id: int) -> Json:
     return _asked(world, person, request_type="group", **more)
 
 
+def apply(world: World, person: Person, group_id: int, comment: str) -> Json:
+    """Somebody asks to join a group that the account is in: the event of it."""
+    more = {"group_id": group_id, "sub_type": "add", "comment": comment}
+    return _asked(world, person, request_type="group", **more)
+
+
 def _asked(world: World, person: Person, **fields: Any) -> Json:
     flag = str(1_776_500_000 + len(world.petitions))
     world.petitions[flag] = (person, int(fields.get("group_id", 0)))
@@ -164,10 +170,14 @@ def set_friend_add_request(world: World, params: Params) -> Done:
 
 def set_group_add_request(world: World, params: Params) -> Done:
     person, group_id = _answered(world, params)
-    if params.get("sub_type") != "invite" or not group_id:
+    applies = params.get("sub_type") == "add"
+    if params.get("sub_type") not in ("add", "invite") or not group_id:
         raise CallRefused(NOT_DONE, "no such invite")
     if not params.flag("approve"):
         return Done(gesture=Gesture("refusal", user_id=person.user_id, group_id=group_id))
+    if applies:
+        world.group(group_id).members[person.user_id] = person
+        return Done(gesture=Gesture("admitted", user_id=person.user_id, group_id=group_id))
     world.add_group(group_id, members=[person])
     return Done(gesture=Gesture("joined", user_id=person.user_id, group_id=group_id))
 

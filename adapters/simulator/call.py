@@ -54,7 +54,17 @@ class Gesture:
     """
 
     kind: Literal[
-        "reaction", "poke", "typing", "mute", "card", "recall", "pin", "friend", "joined", "refusal"
+        "reaction",
+        "poke",
+        "typing",
+        "mute",
+        "card",
+        "recall",
+        "pin",
+        "friend",
+        "joined",
+        "admitted",
+        "refusal",
     ]
     user_id: int = 0
     group_id: int | None = None

@@ -41,6 +41,15 @@ async def act(simulator: Simulator, words: str) -> Bilingual | None:
         case ["befriend", *said]:
             await simulator.incidents.befriend(STRANGER, " ".join(said))
             return ASKED.fill(who=STRANGER.user_id)
+        case ["apply", *said]:
+            await simulator.incidents.apply(STRANGER, " ".join(said))
+            return ASKED.fill(who=STRANGER.user_id)
+        case ["enter"]:
+            await simulator.incidents.enter(STRANGER)
+            return ENTERED.fill(who=STRANGER.nickname)
+        case ["leave"]:
+            await simulator.incidents.leave(STRANGER.user_id)
+            return GONE.fill(who=STRANGER.nickname)
         case ["invite", number] if number.isdecimal():
             await simulator.incidents.invite(group.members[user_id], int(number))
             return INVITED.fill()
@@ -226,6 +235,8 @@ OTHERS = {
     "befriend [WORDS]": Phrase(
         "陌生人申请加机器人为好友", "a stranger wants to be the bot's friend"
     ),
+    "apply [WORDS]": Phrase("陌生人申请入群", "a stranger wants to join the group"),
+    "enter, leave": Phrase("陌生人进群；退群", "a stranger joins the group; leaves it"),
     "invite GROUP": Phrase(
         "user1 邀请机器人进这个群号的群", "user1 invites the bot into a group of that number"
     ),
@@ -249,6 +260,8 @@ TYPING = Phrase("正在输入", "typing")
 RECALLED = Phrase("撤回了", "recalled")
 REACTED = Phrase("贴了表情 {emoji}", "reacted with {emoji}")
 ASKED = Phrase("{who} 申请了", "{who} asked")
+ENTERED = Phrase("{who} 进群了", "{who} joined")
+GONE = Phrase("{who} 退群了", "{who} left")
 INVITED = Phrase("邀请了", "invited")
 SHARED = Phrase("发出去了", "shared")
 SAID_NOTHING = Phrase("机器人还没有说过话", "the bot has said nothing")

@@ -119,7 +119,7 @@ def render_gesture(gesture: Gesture, people: Mapping[int, str]) -> str:
             return f"bot: [sets the card of {name}]"
         case "recall" | "pin":
             return f"bot: [{gesture.kind}s a message]"
-        case "friend" | "joined" | "refusal":
+        case "friend" | "joined" | "admitted" | "refusal":
             return f"bot: [answers {name}: {gesture.kind}]"
 
 

@@ -131,6 +131,44 @@ class Incidents:
     async def invite(self, person: Person, group_id: int) -> None:
         await self._push(actions.invite(self._world, person, group_id))
 
+    async def apply(
+        self, person: Person, comment: str = "", *, group_id: int | None = None
+    ) -> None:
+        """Somebody asks to join a group. Raises Refusal for an unknown group."""
+        place = self._place(group_id)
+        await self._push(actions.apply(self._world, person, place, comment))
+
+    async def enter(self, person: Person, *, group_id: int | None = None, ago: float = 0.0) -> None:
+        """Somebody joined a group that many seconds ago. Raises Refusal for an unknown group."""
+        place = self._place(group_id)
+        self._world.group(place).members[person.user_id] = person
+        await self._push(
+            self._member_notice("group_increase", "approve", place, person.user_id, ago)
+        )
+
+    async def leave(
+        self, user_id: int, *, kicked: bool = False, group_id: int | None = None
+    ) -> None:
+        """Somebody leaves a group, or is removed. Raises Refusal for an unknown group."""
+        place = self._place(group_id)
+        self._world.group(place).members.pop(user_id, None)
+        how = "kick" if kicked else "leave"
+        await self._push(self._member_notice("group_decrease", how, place, user_id))
+
+    def _member_notice(
+        self, kind: str, how: str, group_id: int, user_id: int, ago: float = 0.0
+    ) -> Json:
+        world = self._world
+        return wire.notice(
+            world.self_id,
+            world.now() - ago,
+            kind,
+            sub_type=how,
+            group_id=group_id,
+            operator_id=0,
+            user_id=user_id,
+        )
+
     async def type(self, *, user_id: int) -> None:
         """Show the account that a friend is typing."""
         world = self._world

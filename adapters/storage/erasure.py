@@ -75,11 +75,13 @@ from bot.core import codec
 from bot.core.actions import SEND_PREFIXES, send_prefix, send_prefix_of_person, send_prefix_of_turn
 from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
+from bot.core.journal import ERRAND
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.core.segments import Mention, Segment
 from frostagent.types.errors import BotError
 
-MOST = 1000  # latest messages; covers the moment between the two passes of an erasure
+ERASED_ERRAND = "erased"  # the turn_id of what errands of the erased used
+MOST = 1000  # messages, the latest; it is about the moment between two erasures
 
 
 class Newer(Struct, frozen=True):
@@ -240,7 +242,9 @@ def erase_group(
 ) -> dict[str, int]:
     """Delete a group's rows, but newer ones, in this transaction. Returns counts per table."""
     _note_payers(connection, now)
-    return _erase(connection, _Whose(f"%:group:{group}", newer=newer, group=group), now)
+    applicants = (place_settings.c.value.like(f'%"group_id":{group},%'),)
+    whose = _Whose(f"%:group:{group}", settings=applicants, newer=newer, group=group)
+    return _erase(connection, whose, now)
 
 
 def _note_payers(connection: Connection, now: float) -> None:
@@ -374,7 +378,12 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
     }
     for line in lines:
         gone[sends.name] += connection.execute(delete(sends).where(sends.c.id == line)).rowcount
-    there = usage.c.turn_id.in_(every_turn)  # these turns still exist and name their payer
+    # What errands took today is still theirs until the day has ended, as what erased turns took.
+    errands = usage.c.turn_id.startswith(ERRAND), usage.c.reserved == 0
+    connection.execute(
+        update(usage).where(rows(usage, *whose.usage), *errands).values(turn_id=ERASED_ERRAND)
+    )
+    there = usage.c.turn_id.in_(every_turn)  # who pays for these, they say themselves
     connection.execute(delete(usage).where(usage.c.step == PAYER, there))
     gone[messages.name] += blanked
     return gone | drop_facts(connection, rows(memories, *whose.memories))

@@ -22,6 +22,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     update,
 )
@@ -48,6 +49,7 @@ from adapters.storage.tables import (
     windows,
 )
 from bot.core.calendar_days import midnight
+from bot.core.journal import ERRAND
 
 DAY = 86_400.0
 LONGEST_DAY = 25 * 3600.0  # seconds; usage within it may be today's
@@ -116,15 +118,23 @@ def _delete_memories(connection: Connection, now: float) -> bool:
 
 
 def _delete_usage(connection: Connection, until: float) -> bool:
-    """Delete the usage of erased turns once its day is over (erasure.py)."""
-    gone = usage.c.conversation != "", ~exists().where(turns.c.turn_id == usage.c.turn_id)
+    """Delete the usage of the erased on a day that is over (erasure.py): it was somebody's, and its
+    turn is gone.
+    """
+    gone = (
+        usage.c.conversation != "",
+        ~exists().where(turns.c.turn_id == usage.c.turn_id),
+        ~usage.c.turn_id.startswith(ERRAND),
+    )
     old = select(usage.c.id).where(usage.c.at < until, *gone).limit(ROWS)
     return connection.execute(delete(usage).where(usage.c.id.in_(old))).rowcount > 0
 
 
 def _delete_old(connection: Connection, horizon: float, today: float) -> bool:
-    """Delete sums of days and the console's audit; both are few."""
+    """The sums of days, what errands used, and what was done in the console; all are few."""
+    errands = usage.c.at < horizon, usage.c.turn_id.startswith(ERRAND)
     gone = [
+        connection.execute(delete(usage).where(*errands)).rowcount,
         connection.execute(delete(day_totals).where(day_totals.c.day < today)).rowcount,
         connection.execute(delete(day_usage).where(day_usage.c.day < horizon)).rowcount,
         connection.execute(delete(day_tools).where(day_tools.c.day < horizon)).rowcount,
@@ -193,7 +203,7 @@ def _add_up_next(connection: Connection, table: Table, now: float) -> bool:
 def _add_up(connection: Connection, day: float, end: float) -> None:
     """Usage of erased turns counts for no person (erasure.py)."""
     turn = select(turns.c.id).where(turns.c.turn_id == usage.c.turn_id).exists()
-    is_theirs = and_(usage.c.conversation != "", turn)
+    is_theirs = and_(usage.c.conversation != "", or_(turn, usage.c.turn_id.startswith(ERRAND)))
     theirs = (
         select(
             case((is_theirs, usage.c.conversation), else_="").label("conversation"),

@@ -8,7 +8,7 @@ both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,17 @@ class WordFile:
     def blocks_answer(self, text: str) -> int:
         """The line that stops the bot from saying this; 0 for none."""
         return self._going.find(text)
+
+
+def compile_pattern(words: str) -> Callable[[str], bool]:
+    """What tells whether a text has this word, or /regular expression/, in it. Raises ValueError
+    with the reason if it is none.
+    """
+    pattern, why = _pattern_of(words.strip())
+    if why:
+        raise ValueError(why)
+    found = _library().compile(pattern, _options())
+    return lambda text: found.search(fold_text(text)) is not None
 
 
 def read_rules(text: str) -> tuple[list[Rule], list[str]]:

@@ -1,5 +1,6 @@
-"""Friend requests and group invites, each with a number such as `R3`: owners are asked, and their
-decision is sent to QQ.
+"""Friend requests, group invites and people who ask to join a group of the bot's, each with a
+number such as `R3`: owners are asked, and their decision is sent to QQ. About such an applicant the
+rules of GROUPS_FILE may decide, or an admin in the group.
 
 Requests survive a restart as settings of their conversations. A decision is recorded before it is
 sent, so that none is sent twice; if the process ends in between, owners are told that the outcome
@@ -11,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import count
 from typing import TypeAlias
 
 from cachetools import LRUCache
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.approvals.decision import (
@@ -24,12 +26,14 @@ from bot.approvals.decision import (
     DENIED,
     WORD_OF,
     Candidate,
+    Choice,
     Reply,
     ReplyQueue,
     outcome,
     private_words,
     read_answer,
     without_blanks,
+    words_in,
 )
 from bot.core import codec
 from bot.core.conversation import Conversation
@@ -37,13 +41,14 @@ from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionRefused, ActionUnanswered, NotConnected
 from bot.core.events import MessageReceived, Requested, message_words, quote_in
 from bot.core.group_admin import Accept, JoinRequest
-from bot.core.journal import PlaceSet
+from bot.core.journal import Audited, PlaceSet
 from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.ports import Store, Transport
 from bot.core.query_results import Choices
 from bot.core.server_clock import ServerClock
 from bot.core.settlement import Settled
 from bot.outbox.delivery import Postbox
+from bot.policy.join_rules import JoinRule, decide
 from bot.prompt.render import INNER_QUOTES
 from frostagent.engine.authority import in_one_line
 from frostagent.types.ports import Clock
@@ -51,6 +56,8 @@ from frostagent.types.ports import Clock
 logger = logging.getLogger(__name__)
 
 SETTING = "petition"
+APPLICANT = "applicant"  # the setting of people who want to join
+SETTINGS = (SETTING, APPLICANT)
 DAYS = 7  # after which a request expires: QQ forgets older ones
 MAX_OPEN = 20
 MAX_OPEN_EACH = 3  # invites of one person, so that owners are not flooded
@@ -66,6 +73,14 @@ INVITE = Phrase(
     "#R{number} {who} 邀请机器人进群 {group}", "#R{number} {who} invites the bot into group {group}"
 )
 SAYING = Phrase("{line}：「{said}」", "{line}: 「{said}」")
+APPLY = Phrase(
+    "#R{number} {who} 申请加入群 {group}", "#R{number} {who} wants to join the group {group}"
+)
+APPLY_HERE = Phrase("#R{number} {who} 申请入群", "#R{number} {who} wants to join this group")
+HOW_HERE = Phrase(
+    "群管理员回复「同意 R{number}」或「拒绝 R{number} 理由」。",
+    'Admins of the group: answer "approve R{number}" or "deny R{number} reason".',
+)
 HOW = Phrase(
     "回复「同意 R{number}」或「拒绝 R{number} 理由」，也可以引用这条回复；{days} 天内有效。",
     'Answer "approve R{number}" or "deny R{number} reason", or quote this, within {days} days.',
@@ -103,6 +118,7 @@ BUSY = Phrase(
     "That cannot be written down now, R{number} still waits: answer again in a while.",
 )
 CATALOGUE.register(__name__, globals())
+LINES = {"friend": FRIEND, "invite": INVITE, "apply": APPLY}
 
 ANSWER = re.compile(
     r"\s*(?P<word>同意|拒绝|approve|deny)\s*[#＃]?\s*[rRｒＲ]\s*(?P<number>[0-9０-９]{1,9})(?P<rest>.*)",
@@ -129,13 +145,20 @@ class JoinRequestStore:
         """Load the requests of an earlier process. Returns, and closes, those answered there with
         unknown outcome; None if they cannot be read yet.
         """
-        if (stored := await self._choices.settings(SETTING)) is None:
+        stored = [(name, await self._choices.settings(name)) for name in SETTINGS]
+        kept = [
+            (name, where, value)
+            for name, values in stored
+            if values is not None
+            for where, value in values.items()
+        ]
+        if any(values is None for _, values in stored):
             return None
         doubtful = []
-        for where, value in stored.items():
+        for name, where, value in kept:
             request = _read(value)
             if request is None or self.is_over(request):
-                await self._store.commit(PlaceSet(where, SETTING, ""))
+                await self._store.commit(PlaceSet(where, name, ""))
             elif request.answered:
                 doubtful.append(request)
                 await self.end(request)
@@ -153,7 +176,11 @@ class JoinRequestStore:
     def has_room(self, request: JoinRequest) -> bool:
         """Whether the limits in total and per person allow one more."""
         before = self._before(request)
-        others = [each for each in self.open.values() if each is not before]
+        others = [
+            each
+            for each in self.open.values()
+            if each is not before and _name(each) == _name(request)
+        ]
         theirs = [each for each in others if each.user_id == request.user_id]
         return len(others) < MAX_OPEN and len(theirs) < MAX_OPEN_EACH
 
@@ -175,9 +202,11 @@ class JoinRequestStore:
         if request.number in self.open:  # else its person was erased meanwhile
             await self._write(request, codec.write(request))
 
-    async def end(self, request: JoinRequest) -> None:
+    async def end(self, request: JoinRequest, *, again: bool = False) -> None:
+        """It is no longer kept; it may be asked `again` if nothing was decided."""
         self.open.pop(request.number, None)
-        self._past[request.account, request.flag] = None
+        if not again:
+            self._past[request.account, request.flag] = None
         await self._write(request, "")
 
     def forget(self, note: SubjectErased) -> None:
@@ -190,10 +219,33 @@ class JoinRequestStore:
         return self._clock.now() >= request.since + DAYS * 86_400
 
     def _before(self, request: JoinRequest) -> JoinRequest | None:
-        return next((each for each in self.open.values() if each.where == request.where), None)
+        same = (
+            each
+            for each in self.open.values()
+            if each.where == request.where and _name(each) == _name(request)
+        )
+        return next(same, None)
+
+    def note(self, request: JoinRequest, *, by: str, outcome: str) -> None:
+        """Keep in the audit log what was decided about an applicant; the log names them."""
+        group = Conversation(request.account, "group", request.group_id)
+        audited = Audited(
+            at=self._clock.now(),
+            login="",
+            address=by,
+            action="applicant",
+            object=str(group),
+            outcome=outcome,
+        )
+        self._store.put(audited)
 
     async def _write(self, request: JoinRequest, value: str) -> bool:
-        return await self._store.commit(PlaceSet(request.where, SETTING, value))
+        return await self._store.commit(PlaceSet(request.where, _name(request), value))
+
+
+def _name(request: JoinRequest) -> str:
+    """The setting under which it is kept. Applicants have room of their own."""
+    return APPLICANT if request.kind == "apply" else SETTING
 
 
 def _read(value: str) -> JoinRequest | None:
@@ -208,6 +260,21 @@ def _read(value: str) -> JoinRequest | None:
 # --- asking and answering -------------------------------------------------------------------------
 
 _Tell: TypeAlias = Callable[[Settled], object]
+
+
+class Applicants(Struct, frozen=True, kw_only=True):
+    """How people are treated who ask to join a group. `rules_of` are those of a group, for which
+    nobody is asked; without one that fits, owners are asked if `asks_owners`, and then the admins
+    of the group, in the group, if `asks_admins`. `may_act` says whether the bot does anything in a
+    group, `may_speak` whether it may say there what nobody asked for.
+    """
+
+    blocked: Collection[int] = ()
+    asks_owners: bool = False
+    asks_admins: bool = False
+    rules_of: Callable[[Conversation], Iterable[JoinRule]] = lambda _: ()
+    may_act: Callable[[Conversation], bool] = lambda _: True
+    may_speak: Callable[[Conversation], bool] = lambda _: True
 
 
 class JoinRequests:
@@ -225,8 +292,10 @@ class JoinRequests:
         postbox: Postbox,
         server_clock: ServerClock,
         clock: Clock,
+        applicants: Applicants = Applicants(),  # noqa: B008  # it is frozen
         tongue: Language = Language.CHINESE,
     ) -> None:
+        self._applicants = applicants
         self._tongue = tongue
         self._accept = accept
         self._owners = owners
@@ -253,30 +322,90 @@ class JoinRequests:
     # --- new requests -------------------------------------------------------------------------
 
     def receive(self, event: Requested) -> None:
-        """Take a request; never waits. Requests to join a group are left to its admins."""
-        if event.kind == "group" and event.sub_type != "invite":
-            logger.info("somebody wants to join group %d: left to its admins", event.group_id)
-            return
+        """Take a request; never waits."""
+        applies = event.kind == "group" and event.sub_type != "invite"
         request = JoinRequest(
             account=event.self_id,
-            kind="friend" if event.kind == "friend" else "invite",
+            kind="friend" if event.kind == "friend" else "apply" if applies else "invite",
             user_id=event.user_id,
             group_id=event.group_id,
             comment=event.comment,
             flag=event.flag,
             since=self._clock.now(),
         )
-        if self._accept(event.user_id) == "none":
+        if applies:
+            self._queue.put(partial(self._judge_applicant, request))
+        elif self._accept(event.user_id) == "none":
             logger.info("%s of %d is left alone", request.kind, event.user_id)
         else:
             self._queue.put(partial(self._ask, request))
+
+    def joined(self, group: Conversation, user_id: int) -> None:
+        """Somebody joined: whoever let them in, nothing is left to decide."""
+        if any(self._is_theirs(one, group, user_id) for one in self.open):
+            self._queue.put(partial(self._end_joined, group, user_id))
+
+    async def _end_joined(self, group: Conversation, user_id: int) -> None:
+        for one in tuple(self.open):
+            if self._is_theirs(one, group, user_id):
+                await self._request_store.end(one)
+                self._request_store.note(one, by="QQ", outcome=f"joined R{one.number}")
+
+    @staticmethod
+    def _is_theirs(request: JoinRequest, group: Conversation, user_id: int) -> bool:
+        theirs = (request.account, request.group_id, request.user_id)
+        return request.kind == "apply" and theirs == (group.platform_id, group.session_id, user_id)
+
+    async def _judge_applicant(self, request: JoinRequest) -> None:
+        """Decide by the rules of the group, else ask."""
+        group, who = Conversation(request.account, "group", request.group_id), request.user_id
+        applicants, store = self._applicants, self._request_store
+        if who in applicants.blocked or store.is_known(request) or not applicants.may_act(group):
+            return
+        if (decided := decide(applicants.rules_of(group), request.comment)) is not None:
+            choice: Choice = "approve" if decided.rule.accepts else "deny"
+            settled = await self._answer(
+                request, Reply(choice, words=decided.rule.reason), by=f"rule {decided.number}"
+            )
+            if settled.kind not in ("busy", "offline"):
+                return
+            await store.end(request, again=True)  # nothing was sent: somebody has to decide
+        asks_here = applicants.asks_admins and applicants.may_speak(group)
+        if not applicants.asks_owners or not (self._owners or asks_here):
+            logger.info("%d wants to join %s: left to its admins", who, group)
+        elif not store.has_room(request):
+            logger.warning("%d wants to join %s and is left alone: too many wait", who, group)
+        else:
+            request = await store.add(request)
+            self._tell(request.account, request_text(request, days=DAYS, tongue=self._tongue))
+            if asks_here:
+                self._postbox.remark(group, request_here(request, tongue=self._tongue))
+
+    def take_admin_reply(self, message: MessageReceived) -> bool:
+        """Handle the message if an admin of a group decides there about an applicant of it, by
+        number; else return False.
+        """
+        where, sender = message.conversation, message.sender
+        if not where.is_group or not self.open or message.is_own:
+            return False
+        if sender.role not in ("owner", "admin") and sender.user_id not in self._owners:
+            return False
+        reply = None if (words := words_in(message)) is None else read_join_answer(words)
+        if reply is None or reply.number is None:
+            return False
+        request = self._request_store.open.get(reply.number)
+        asked_there = request is not None and (
+            request.kind == "apply"
+            and (request.account, request.group_id) == (where.platform_id, where.session_id)
+        )
+        return asked_there and self.accept(message, reply.number, reply)
 
     async def _ask(self, request: JoinRequest) -> None:
         who, kind = request.user_id, request.kind
         if self._request_store.is_known(request):
             return
         if self._accept(who) == "friends" and kind == "friend":
-            settled = await self._answer(request, Reply("approve"))
+            settled = await self._answer(request, Reply("approve"), by="BOT_ACCEPT")
             logger.info("%d: %s", who, settled.words)
         elif not self._owners:
             logger.warning("%s of %d is left alone: BOT_OWNERS is empty", kind, who)
@@ -353,9 +482,9 @@ class JoinRequests:
             tell(outcome("late", EXPIRED, self._tongue, number=number))
         else:
             logger.info("R%d: %s by %s", number, reply.choice == "approve", by)
-            tell(await self._answer(request, reply))
+            tell(await self._answer(request, reply, by=by))
 
-    async def _answer(self, request: JoinRequest, reply: Reply) -> Settled:
+    async def _answer(self, request: JoinRequest, reply: Reply, *, by: str) -> Settled:
         """Send the decision to QQ. The request stays open if nothing was sent."""
         number, tongue = request.number, self._tongue
         allows = reply.choice == "approve"
@@ -378,6 +507,15 @@ class JoinRequests:
                 line, word = SUBMITTED, YES if allows else NO
             settled = outcome("done", line, tongue, number=number, word=word)
         await self._request_store.end(request)
+        if request.kind == "apply":
+            who, group, rule = request.user_id, request.group_id, by.startswith("rule ")
+            decided = "accepted" if allows else "refused"
+            logger.info("%d, who wants to join %d, is %s by %s", who, group, decided, by)
+            self._request_store.note(
+                request,
+                by=by if rule else "chat",
+                outcome=" ".join(filter(None, (decided, f"R{number}" if number else ""))),
+            )
         return settled
 
 
@@ -386,8 +524,12 @@ class JoinRequests:
 
 def request_line(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
     """The line that describes the request to an owner, without how to answer."""
-    words = FRIEND if request.kind == "friend" else INVITE
+    words = LINES[request.kind]
     line = words.format(tongue, number=request.number, who=request.user_id, group=request.group_id)
+    return _with_comment(line, request, tongue)
+
+
+def _with_comment(line: str, request: JoinRequest, tongue: Language) -> str:
     said = in_one_line(request.comment, MAX_COMMENT).translate(INNER_QUOTES)
     return SAYING.format(tongue, line=line, said=said) if said else line
 
@@ -397,6 +539,13 @@ def request_text(request: JoinRequest, *, days: int, tongue: Language = Language
         f"{request_line(request, tongue=tongue)}\n"
         f"{HOW.format(tongue, number=request.number, days=days)}"
     )
+
+
+def request_here(request: JoinRequest, *, tongue: Language = Language.CHINESE) -> str:
+    """The same for the admins of the group, in the group."""
+    line = APPLY_HERE.format(tongue, number=request.number, who=request.user_id)
+    how = HOW_HERE.format(tongue, number=request.number)
+    return f"{_with_comment(line, request, tongue)}\n{how}"
 
 
 def read_join_answer(text: str) -> Reply | None:

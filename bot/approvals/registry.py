@@ -6,6 +6,7 @@ decision by a number, by quoting the request, or by there being only one.
 |---|---|---|---|---|---|
 | tool call | `A3` | in private, where it was asked | as its tool says | its run | asked again |
 | friend, invite | `R3` | in private | after 7 days | a setting of its place | stays open |
+| applicant | `R3` | in private; admins, in the group | after 7 days | a setting | stays open |
 | draft | `D7` | in private | after a day | a setting of its group | stays open |
 | new group | the group's | in private | never | the group's mode | asked if no owner was |
 """
@@ -80,6 +81,7 @@ class PendingDecisions:
             "call": len(self.calls.open),
             "friend": asked["friend"],
             "invite": asked["invite"],
+            "apply": asked["apply"],
             "group": len(self.groups.open),
             "draft": len(self.drafts.open),
         }

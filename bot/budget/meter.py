@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from bot.budget.spending import Spending
 from bot.budget.trial_account import TrialAccount
-from bot.core.journal import RequestMade, UsageAdded, UsageReleased, UsageReserved
+from bot.core.journal import ERRAND, RequestMade, UsageAdded, UsageReleased, UsageReserved
 from bot.core.ports import Store
 from bot.core.task_context import current_errand, current_run, early_payer
 from frostagent.models.prices import Price
@@ -69,8 +69,8 @@ class Meter:
         if self._count is not None:
             self._count(attempt)
         errand, turn_id = current_errand.get(), current_run.get()
-        if not turn_id or (attempt.outcome == "ok" and not errand):
-            return
+        if not turn_id or (attempt.outcome == "ok" and not errand) or turn_id.startswith(ERRAND):
+            return  # there is no turn that it could be shown with
         made = RequestMade(
             turn_id=turn_id,
             model=attempt.endpoint,

@@ -51,6 +51,10 @@ class ActiveConversations:
         if name and self._names.get(where) != name:
             self._names.keep(where, name)
 
+    def group_name(self, where: Conversation) -> str:
+        """The name of a group; empty if it is unknown."""
+        return self._names.get(where, "")
+
     def with_group_name(self, message: MessageReceived) -> MessageReceived:
         """The message with its group's name, which many servers report only in their list of
         groups.

@@ -43,6 +43,7 @@ from bot.outbox.gestures import Gestures
 from bot.outbox.outbox import Outbox
 from bot.outbox.owner_alerts import Owner
 from bot.outbox.sender import UnreachablePlaces
+from bot.welcome import Greetings
 
 
 class StartupBarrier:
@@ -82,7 +83,9 @@ class ConnectedHandler:
         active_conversations: ActiveConversations,
         deferred: DeferredQuestions,
         deafness: DeafnessWatch,
+        greetings: Greetings,
     ) -> None:
+        self._greetings = greetings
         self._mutes = mutes
         self._owner = owner
         self._outbox = outbox
@@ -99,6 +102,7 @@ class ConnectedHandler:
         self._outbox.connected()
         self._active_conversations.connected(account)
         self._deafness.connected(account)
+        self._greetings.connected(account)
         self._deferred.enqueue_of(account)
 
 
@@ -124,7 +128,9 @@ class Dispatcher:
         self_messages: SelfMessages,
         unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
+        greetings: Greetings,
     ) -> None:
+        self._greetings = greetings
         self._way = way
         self._message_log = message_log
         self._seen = seen
@@ -172,7 +178,11 @@ class Dispatcher:
                 self._unreachable.end(event.conversation)
             case Noticed(kind="friend_add", user_id=friend):
                 self._unreachable.end(Conversation(event.self_id, "private", friend))
-            case Heartbeat() | MemberChanged() | Noticed():
+            case MemberChanged(conversation=group, user_id=user_id, change=change):
+                self._greetings.receive(event)
+                if change == "joined":
+                    self._join_requests.joined(group, user_id)
+            case Heartbeat() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:
                 assert_never(event)

@@ -129,12 +129,12 @@ class MessageLog:
 def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
     """The verdict on a message for the bot; None for other messages, or while it is open."""
     match verdict:
-        case Wake(reason=reason, weak=weak):
-            wakes = True
+        case Wake(reason=called, weak=weak, detail=detail):
+            wakes, why = True, f"{called} {detail}" if detail else str(called)
         case Observe(reason="") | NeedsQuoted() | Ignore():
             return None
         case Observe(reason=reason):
-            wakes, weak = False, False
+            wakes, weak, why = False, False, str(reason)
         case _:
             assert_never(verdict)
     entry = Judged(
@@ -142,13 +142,11 @@ def judged(message: MessageReceived, verdict: Verdict) -> Judged | None:
         message_id=message.message_id,
         sender=message.sender.user_id,
         wakes=wakes,
-        reason=str(reason),
+        reason=why,
         weak=weak,
     )
     if not wakes:
-        logger.info(
-            "message %s in %s is only heard: %s", entry.message_id, entry.conversation, reason
-        )
+        logger.info("message %s in %s is only heard: %s", entry.message_id, entry.conversation, why)
     return entry
 
 

@@ -51,6 +51,7 @@ class Mutes:
         self._clock = clock
         self._known = LRU[Conversation, Ends](MAX_PLACES)
         self._old = LRU[Conversation, Ends](MAX_PLACES)  # from before the connection
+        self._muted = LRU[Conversation, float](MAX_PLACES)  # when the account itself was muted last
         self._unknown: asyncio.Queue[int | Conversation] = asyncio.Queue()
         self.news = 0  # number of reports and resets
         self._latest = LRU[int | Conversation, int](MAX_PLACES)  # number of the latest, by subject
@@ -65,6 +66,8 @@ class Mutes:
         seconds = min(event.seconds, MAX_MUTE) if is_certain else UNCERTAIN_MUTE
         end = self._clock.monotonic() + seconds if event.seconds else 0.0
         if event.user_id:
+            if event.seconds:
+                self._muted.keep(event.conversation, self._clock.monotonic())
             self._change(event.conversation, "event", own=end)
         elif self._own_from(event.conversation, "suspicion"):  # it explains the suspicion
             self._change(event.conversation, own=0.0, whole=end)
@@ -138,6 +141,11 @@ class Mutes:
 
     def holds_in(self, where: Conversation) -> bool:
         return bool(self._known) and self._known.get(where, FREE).until > self._clock.monotonic()
+
+    def was_muted(self, where: Conversation, seconds: float) -> bool:
+        """Whether somebody muted the account there within the last `seconds`, since the start."""
+        at = self._muted.get(where)
+        return at is not None and self._clock.monotonic() - at < seconds
 
     def may_hold_in(self, where: Conversation) -> bool:
         """Whether the bot may still be muted there."""

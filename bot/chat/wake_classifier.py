@@ -346,6 +346,20 @@ class WakeClassifier:
             return Audience.GROUP_ADMIN
         return Audience.EVERYONE
 
+    def may_begin(self, where: Conversation) -> bool:
+        """Whether the bot may say something there that nobody asked for."""
+        rules = self._local(where, self._rules)
+        if rules.groups and where.session_id not in rules.groups:
+            return False
+        if self._mutes.holds_in(where) or self._modes.of(where) is not Mode.LIVE:
+            return False
+        is_unreachable = self._outbox.unreachable.holds_in(where)
+        return not is_unreachable and not self._quiet_hours.holds_in(where, rules.quiet)
+
+    def is_in_shadow(self, where: Conversation) -> bool:
+        """Whether lines of the service are dropped there."""
+        return self._modes.of(where) is Mode.SHADOW
+
     def may_be_muted(self, where: Conversation) -> bool:
         """Whether the bot may be muted there, possibly since before the connection."""
         return self._mutes.may_hold_in(where)

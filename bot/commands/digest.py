@@ -31,6 +31,7 @@ WAITS = {
     "call": Phrase("调用", "calls"),
     "friend": Phrase("好友申请", "friend requests"),
     "invite": Phrase("群邀请", "invites"),
+    "apply": Phrase("入群申请", "applicants"),
     "group": Phrase("新群", "new groups"),
     "draft": Phrase("草稿", "drafts"),
 }

@@ -56,7 +56,8 @@ denial; the first match counts. Journals contain these sentences: if one changes
 here as well.
 """
 CHANCE: Final = "BOT_CHANCE, GROUPS_FILE"
-CALLED_BY: Final = f"BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, {CHANCE}"
+CHIME_IN: Final = "BOT_CHIME_IN, GROUPS_FILE"
+CALLED_BY: Final = f"BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHIME_IN, {CHANCE}"
 """What would have woken the bot without a mention or a quote."""
 
 
@@ -83,6 +84,7 @@ CALLS: Final[Mapping[str, Worded]] = {
     "prefix": Worded(Phrase("用了前缀", "began with a prefix"), "BOT_PREFIXES"),
     "all": Worded(Phrase("@全体成员", "everybody was mentioned"), "BOT_AT_ALL"),
     "chance": Worded(Phrase("随机插话", "joined in by chance"), CHANCE),
+    "chime": Worded(Phrase("看了大家的聊天，主动开口", "chimed in after reading along"), CHIME_IN),
 }
 SILENCES: Final[Mapping[str, Worded]] = {
     Silence.BLOCKED: Worded(Phrase("对方在不理会的名单上", "the sender is blocked"), "BOT_BLOCK"),
@@ -214,6 +216,7 @@ BREAKS: Final[Mapping[str, str | Phrase]] = {
     ),
 }
 """What stopped a run other than /stop, by its kind."""
+DETAIL: Final = Phrase("{reason}（{detail} 分，满分 10）", "{reason} ({detail} of 10)")
 CATALOGUE.register(__name__, globals())
 
 OPEN: Final = frozenset({"day_spent"})
@@ -224,12 +227,19 @@ REASONS: Final[Mapping[str, Worded]] = {**CALLS, **SILENCES}
 
 def words_of(reason: str) -> Bilingual:
     """The reason that woke the bot, or kept it silent."""
-    return bilingual(REASONS[reason].words if reason in REASONS else reason)
+    if reason in REASONS:
+        return bilingual(REASONS[reason].words)
+    called, _, detail = reason.partition(" ")
+    if called in CALLS and detail:
+        return DETAIL.fill(reason=CALLS[called].words, detail=detail)
+    return bilingual(reason)
 
 
 def deciding(reason: str) -> Bilingual:
     """What decides that reason."""
-    return REASONS[reason].deciding if reason in REASONS else NOTHING
+    called = reason.partition(" ")[0]
+    key = called if called in CALLS else reason
+    return REASONS[key].deciding if key in REASONS else NOTHING
 
 
 def end_of(stop: str) -> Bilingual:

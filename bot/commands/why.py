@@ -14,7 +14,7 @@ from bot.commands.reasons import (
     words_of,
 )
 from bot.core.command import AWAY, Asked, Command, at_time, command, money, tokens
-from bot.core.conversation import NOWHERE
+from bot.core.conversation import NOWHERE, Conversation
 from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual, text_in
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
 from frostagent.types.runs import Asker
@@ -31,10 +31,10 @@ UNSAID = Phrase(
 )
 LOSS = Phrase("没发出去：{reason}", "not sent: {reason}")
 UNKNOWN = Phrase(
-    "这条消息我没有记录：可能是命令的回复、我来之前说的、不理会的人发的（BOT_BLOCK、BOT_USERS、"
-    "BOT_ROBOTS），或者已经清掉了。",
-    "I have no record of that message: it answered a command, is from before I joined, is"
-    " from a sender I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or has been"
+    "这条消息我没有记录：可能是命令的回复、打招呼的话、我来之前说的、"
+    "不理会的人发的（BOT_BLOCK、BOT_USERS、BOT_ROBOTS），或者已经清掉了。",
+    "I have no record of that message: it answered a command, is a greeting, is from before I"
+    " joined, is from a sender I do not listen to (BOT_BLOCK, BOT_USERS, BOT_ROBOTS), or has been"
     " cleared.",
 )
 NO_TURN = Phrase(
@@ -56,6 +56,10 @@ SHADOWED = Phrase("影子：留作草稿 {kept}", "shadow: kept as draft {kept}"
 SENT = Phrase("发出 {sends} 条", "{sends} sent")
 FAILED = Phrase("，没发出去 {failed} 条", ", {failed} not")
 RUN = Phrase("编号", "run")
+LOOKED = Phrase(
+    "看过要不要主动开口：{number} 分（满分 10），没有开口（BOT_CHIME_IN）",
+    "read along, {number} of 10 for chiming in: I did not (BOT_CHIME_IN)",
+)
 AN_OWNER = Phrase("主人", "an owner")
 CHANGED = Phrase("D{number}：{by} 改了再发的", "D{number}: changed and published by {by}")
 PUBLISHED = Phrase("D{number}：{by} 发的", "D{number}: published by {by}")
@@ -74,8 +78,15 @@ CATALOGUE.register(__name__, globals())
 SHOWN = 5  # calls of one answer
 
 
-def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command:
-    """About the quoted answer or question; without a quote, about the last answer here."""
+def why_command(
+    books: JournalQueries,
+    *,
+    has_fallbacks: bool = True,
+    looked: Callable[[Conversation, str], float | None] | None = None,
+) -> Command:
+    """About the quoted answer or question; without a quote, about the last answer here. `looked`
+    gives the number of a line that was considered for chiming in.
+    """
 
     @command(
         "why", "为什么", about=("刚才为什么这么答，或没答", "why I answered like that, or did not")
@@ -86,7 +97,12 @@ def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command
             return AWAY.format(asked.language)
         if not story.is_known:
             return (UNKNOWN if asked.quoted else NO_TURN).format(asked.language)
-        return "\n".join(explain_turn(asked, story, has_fallbacks=has_fallbacks))
+        lines = explain_turn(asked, story, has_fallbacks=has_fallbacks)
+        if looked and not story.turn_id:
+            number = looked(asked.where, asked.quoted)
+            told = "" if number is None else f"{number:g}"
+            lines += [LOOKED.format(asked.language, number=told)] if told else []
+        return "\n".join(lines)
 
     return why
 

@@ -128,6 +128,7 @@ async def read_draft(app: App, where: Conversation, waiting: KeptDraft) -> Waiti
 
 
 def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
+    """The friend requests, invitations and applicants that wait."""
     return tuple(
         WaitingJoinRequest(
             one.number,
@@ -136,6 +137,7 @@ def list_join_requests(app: App) -> tuple[WaitingJoinRequest, ...]:
             one.comment,
             one.since + DAYS * 86_400,
             one.account,
+            one.kind == "apply",
         )
         for one in app.decisions.join_requests.open
     )

@@ -366,7 +366,8 @@ class WaitingCall(Struct, frozen=True):
 
 
 class WaitingJoinRequest(Struct, frozen=True):
-    """A friend request, or an invite into `group`, that waits until `expires` (seconds since 1970).
+    """A friend request, an invite into `group`, or, if its asker `applies`, somebody who wants to
+    join it; it waits until `expires` (seconds since 1970).
     `said` is what its asker wrote to the bot's `account`.
     """
 
@@ -376,6 +377,7 @@ class WaitingJoinRequest(Struct, frozen=True):
     said: str
     expires: float
     account: int = 0
+    applies: bool = False
 
 
 class WaitingDraft(Struct, frozen=True):

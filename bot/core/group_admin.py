@@ -63,12 +63,13 @@ Accept: TypeAlias = Literal["ask", "friends", "none"]
 
 
 class JoinRequest(Struct, frozen=True, kw_only=True):
-    """A request that waits for an owner since then (by our clock, in seconds since 1970); `flag` is
+    """A request that waits for an owner since then (by our clock, in seconds since 1970): to be a
+    friend, to have the bot in a group, or, of an applicant, to join one of its groups. `flag` is
     the server's id. While `answered` is set, it is unknown whether the server received the answer.
     """
 
     account: int
-    kind: Literal["friend", "invite"]
+    kind: Literal["friend", "invite", "apply"]
     user_id: int
     group_id: int = 0
     comment: str = ""
@@ -79,7 +80,9 @@ class JoinRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def where(self) -> Conversation:
-        """The conversation that would result: a private chat, or a group."""
-        if self.kind == "friend":
+        """Where it is kept: the conversation that would result, a private chat or a group; of an
+        applicant the private chat, since a group may have many.
+        """
+        if self.kind != "invite":
             return Conversation(self.account, "private", self.user_id)
         return Conversation(self.account, "group", self.group_id)

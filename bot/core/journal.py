@@ -91,6 +91,10 @@ class RequestPurpose(StrEnum):
     LATER = "later"
 
 
+ERRAND: Final = "errand-"
+"""Begins the `turn_id` of usage that belongs to no turn (`bot/budget/errands.py`)."""
+
+
 class RequestMade(Struct, frozen=True, kw_only=True, tag="request_made"):
     """A request for a turn that is not one of its steps has ended: it failed, or a subagent or an
     errand made it. `outcome` is that of its `Attempt`, with the HTTP status if any

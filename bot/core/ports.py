@@ -24,12 +24,13 @@ from frostagent.types.traits import Audience
 
 class Member(Struct, frozen=True):
     """A member of a group, as the server has them. `muted_until` is in seconds since 1970 by its
-    clock. None: the server does not say.
+    clock. None, and an empty name: the server does not say.
     """
 
     role: Role = "unknown"
     muted_until: float | None = 0.0
     is_robot: bool | None = None
+    name: str = ""
 
 
 class JoinedGroup(Struct, frozen=True):

@@ -12,6 +12,7 @@ from typing import Final
 
 from bot.budget.limits import LimitOverride
 from bot.core.conversation import Conversation
+from bot.policy.join_rules import JoinRule
 from bot.policy.wake import Rules
 from bot.quiet.rule import AS_EVERYWHERE, QuietChange
 from bot.settings_store import PERSONA, SettingsStore, TableSetting
@@ -56,9 +57,10 @@ class Persona:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """A group's row in GROUPS_FILE: persona key, house rules, chance of joining in unasked, quiet
-    hours and daily limit. Empty or None means the general setting. `audiences` are those of tools
-    there.
+    """One group by the operator's file: the key of its persona, its house rules, how often the bot
+    joins in there unasked, when it keeps quiet, and what its day may take; empty and None where
+    that is as everywhere. `audiences` are those of tools there; `welcome` and `farewell` are said
+    of people who join and leave; `join` decides about applicants.
     """
 
     persona: str = ""
@@ -67,14 +69,25 @@ class House:
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     quiet: QuietChange = AS_EVERYWHERE
     day: LimitOverride | None = None
+    welcome: str = ""
+    farewell: str = ""
+    join: tuple[JoinRule, ...] = ()
+    chime_in: float | None = None
 
     def changed(self, rules: Rules) -> Rules:
         """Apply the group's overrides to the general rules."""
         return dataclasses.replace(
             rules,
             chance=rules.chance if self.chance is None else self.chance,
+            chime_in=self._chime_in(rules),
             quiet=self.quiet.over(rules.quiet),
         )
+
+    def _chime_in(self, rules: Rules) -> float:
+        """A group with a chance of its own has that in place of everybody's `chime_in`."""
+        if self.chime_in is None:
+            return rules.chime_in if self.chance is None else 0.0
+        return self.chime_in if rules.chime_in else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +201,10 @@ class Personas:
         """Return the audience of tools by name, which overrides their declared one."""
         house = self._here(where).house
         return self._cast.audiences if house is None else house.audiences
+
+    def house(self, where: Conversation) -> House:
+        """What the operator's file says of a group; nothing if it does not name it."""
+        return self._here(where).house or House()
 
     def _look(self, where: Conversation) -> _Here:
         group = where.session_id if where.is_group else 0

@@ -49,11 +49,12 @@ class Rules:
     """The operator's rules: the bot's names, and whom and where it answers (empty: everyone,
     everywhere).
 
-    A message that begins with one of the `prefixes` is for the bot; with `at_all`, so is one that
-    mentions everyone. `robots` are never answered. `chance` is the probability of answering a line
-    addressed to no one. A question is `stale` after that many seconds, and `loop` quick wakes by
-    one sender count as a loop; 0 disables either. A rate of None is unlimited. In `quiet` hours
-    fewer questions are answered.
+    What begins with one of the `prefixes` is for the bot, with `at_all` what is said to everybody,
+    too. `robots` are numbers that nobody answers. `chance` is that of a line that is said to
+    nobody; `chime_in` (0 to 1) replaces it: how readily the bot speaks after a batch of such lines.
+    A question is `stale` after so many seconds, and so many quick wakes of one sender are a `loop`;
+    never where that is 0. The rates are those of questions, None without limit.
+    In `quiet` hours it answers fewer.
     """
 
     names: tuple[str, ...] = ()
@@ -65,6 +66,7 @@ class Rules:
     at_all: bool = False
     robots: frozenset[int] = field(default_factory=frozenset)
     chance: float = 0.0
+    chime_in: float = 0.0
     stale: float = 0.0
     loop: int = 0
     user_rate: Rate | None = None
@@ -73,7 +75,7 @@ class Rules:
 
 
 Called: TypeAlias = Literal[
-    "private", "mention", "quote", "retry", "name", "prefix", "all", "chance"
+    "private", "mention", "quote", "retry", "name", "prefix", "all", "chance", "chime"
 ]
 """What wakes the bot."""
 
@@ -111,7 +113,7 @@ Local: TypeAlias = Callable[[Conversation, Rules], Rules]
 
 
 class Wake(Struct, frozen=True):
-    """Answer the message.
+    """Answer it; the last five of the reasons are those of a weak one. `detail` is told with it.
 
     A `weak` wake may be talk about the bot, so silence is a valid answer. Weak are the last four
     reasons.
@@ -119,11 +121,12 @@ class Wake(Struct, frozen=True):
 
     reason: Called
     weak: bool = False
+    detail: str = ""
 
     @property
     def is_uncalled(self) -> bool:
-        """Whether the bot was not addressed in particular; then failures are not reported."""
-        return self.reason in ("all", "chance")
+        """Whether nobody meant the bot more than anybody else: then no failure is told either."""
+        return self.reason in ("all", "chance", "chime")
 
     def payer(self, who: int) -> int:
         """Return the account that the cost of `who`'s question counts for; 0 is the group alone."""
@@ -182,7 +185,7 @@ def judge(
     verdict = _addressed(message, rules)
     if against:
         return _unanswered(verdict, against)
-    if rules.chance and verdict == Observe():
+    if rules.chance and not rules.chime_in and verdict == Observe():
         return Observe(may_join=is_said_to_nobody(message))
     return verdict
 

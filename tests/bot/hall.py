@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bot.budget.errands import Errands
 from bot.chat.active_conversations import ActiveConversations, Arrival
 from bot.chat.active_work import ActiveWork
 from bot.chat.backfill import DeafnessWatch, ExpiredEvents, HeldLanes, LateMessages, ReconnectQueue
@@ -25,8 +26,10 @@ from bot.chat.way import JudgedStage, LaneWay, MessageWay, Stage
 from bot.commands.commands import Commands
 from bot.core.events import Event, MemberChange, MemberChanged, MessageRecalled, Muted
 from bot.core.journal import Judged, MessageObserved
+from bot.memory.personas import Persona
 from bot.policy.wake import Rules
 from bot.quiet.quiet_hours import QuietHours
+from bot.welcome import Greetings, Templates
 from tests.bot.approvals.desk import build_decisions
 from tests.bot.budget.till import unlimited
 from tests.bot.chat.test_turn import House
@@ -211,6 +214,21 @@ class Hall(House):
         self.deafness = DeafnessWatch(
             transport=self.transport, active_conversations=self.places, owner=self.owner, clock=clock
         )
+        self.errands = Errands(model=model, store=store, spending=unlimited(), clock=clock, ids=CountingIds())
+        self.greetings = Greetings(
+            filed=lambda _: Templates(),
+            settings=self.settings_store,
+            may_speak=self.wake_classifier.may_begin,
+            look_up=self.transport.get_member,
+            name_of=history.speakers.name,
+            group_name=self.places.group_name,
+            by_ours=self.ages.by_ours,
+            accounts=self.places.accounts,
+            persona=lambda _: Persona("", "小霜"),
+            errands=self.errands,
+            postbox=postbox,
+            clock=clock,
+        )
         self.dispatcher = Dispatcher(
             way=ExpiredEvents(
                 way=self.way,
@@ -234,12 +252,22 @@ class Hall(House):
                 active_conversations=self.places,
                 deferred=self.put_off,
                 deafness=self.deafness,
+                greetings=self.greetings,
             ),
-            pokes=Pokes(self.wake_classifier, postbox, self.pokes, clock),
+            pokes=Pokes(
+                self.wake_classifier,
+                postbox,
+                self.pokes,
+                clock,
+                errands=self.errands,
+                persona=lambda _: Persona("", "小霜"),
+                name_of=history.speakers.name,
+            ),
             join_requests=self.decisions.join_requests,
             self_messages=self_messages,
             unreachable=self.outbox.unreachable,
             deafness=self.deafness,
+            greetings=self.greetings,
         )
 
     def group_probe(self) -> GroupProbe:

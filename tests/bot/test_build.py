@@ -67,8 +67,8 @@ async def test_commands_are_answered_without_a_model_and_no_prompt_tells_of_them
 
 
 AUDIENCES = {
-    Audience.EVERYONE: "help stop usage context why me forget",
-    Audience.GROUP_ADMIN: "reset persona quiet mute unmute",
+    Audience.EVERYONE: "help stop usage recap context why me forget",
+    Audience.GROUP_ADMIN: "reset persona quiet mute unmute welcome farewell",
     Audience.OWNER: "groups model errors limit digest live shadow off",
 }
 """`/forget` of others is an owner's, which it says itself."""

@@ -244,3 +244,30 @@ def test_a_story_is_longer_than_a_message_and_a_table_is_markdown() -> None:
         assert len(Talk(question).text()) > 1500
     for question in ("画个表格", "draw a table"):
         assert "|---|" in Talk(question).text()
+
+
+# --- errands --------------------------------------------------------------------------------------
+
+
+def errand(mark: str, asked: str) -> str:
+    return think([{"role": "system", "content": f"{mark} do it"}, {"role": "user", "content": asked}], ()).text
+
+
+@each_case(
+    ("mark", "asked", "words"),
+    [
+        ("[省流]", "14:01 小明: 去吗\n14:02 阿澈: 去\n14:03 小明: 好", "小明（2 条）：好\n阿澈（1 条）：去"),
+        ("[Recap]", "14:01 Tom: hike?\n14:02 Ann: yes", "Tom (1): hike?\nAnn (1): yes"),
+        ("[戳一戳]", "[戳一戳] 「小红」戳了戳你。", "诶，谁戳我？我在呢。"),
+        ("[Poke]", "[Poke] Somebody poked you.", "Hey, who was that? I am here."),
+        ("[插话]", "[刚才]\n14:01 小明: 好\n14:02 小红: 有人会吗", '{"number": 9, "reason": "demo"}'),
+        ("[插话]", "[刚才]\n14:01 小明: 有人会吗\n14:02 小红: 有，谢谢", '{"number": 0, "reason": "demo"}'),
+        ("[Chime in]", "[Just now]\n14:01 Tom: is it open?", '{"number": 6, "reason": "demo"}'),
+        ("[Chime in]", "[Just now]\n14:01 Tom: ok", '{"number": 2, "reason": "demo"}'),
+        ("[招呼]", "[招呼] 小红、老李 刚加入群「摸鱼群」。说一句话", "欢迎 小红、老李，随便坐！"),
+        ("[Greeting]", "[Greeting] Tom just left the group 「Fish」.", "Goodbye, Tom!"),
+        ("[Recap]", "(1) a hike\n(2) lunch", "a hike\nlunch"),
+    ],
+)
+def test_it_recaps_by_who_said_how_much_and_what_last_and_greets_by_name(mark: str, asked: str, words: str) -> None:
+    assert errand(mark, asked) == words

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from bot.approvals.join_requests import (
     DAYS,
     MAX_OPEN,
     MAX_OPEN_EACH,
+    Applicants,
     JoinRequests,
     JoinRequestStore,
     number_of,
@@ -19,14 +21,16 @@ from bot.approvals.join_requests import (
     request_line,
     request_text,
 )
+from bot.core.conversation import Conversation
 from bot.core.erasure import SubjectErased
 from bot.core.errors import ActionUnanswered, NotConnected
 from bot.core.events import Requested
 from bot.core.group_admin import Accept, JoinRequest
-from bot.core.journal import PlaceSet
+from bot.core.journal import Audited, PlaceSet
 from bot.core.server_clock import ServerClock
 from bot.memory.history import History
 from bot.outbox.delivery import Postbox
+from bot.policy.join_rules import JoinRule
 from frostagent.cancellation import background
 from frostagent.types.errors import BotError
 from frostagent.types.speech import Quote, Text
@@ -42,7 +46,12 @@ class Porch:
     """Petitions of one life, with what they say and do."""
 
     def __init__(
-        self, store: RecordingStore, *, owners: frozenset[int] = frozenset({999}), accept: Accept = "ask"
+        self,
+        store: RecordingStore,
+        *,
+        owners: frozenset[int] = frozenset({999}),
+        accept: Accept = "ask",
+        applicants: Applicants | None = None,
     ) -> None:
         self.transport, self.clock, self.store = RecordingTransport(), ManualClock(), store
         self.outbox, _ = build_outbox(self.transport, store, self.clock)
@@ -56,9 +65,13 @@ class Porch:
             postbox=Postbox(outbox=self.outbox, history=history, clock=self.clock),
             server_clock=ServerClock(self.clock),
             clock=self.clock,
+            applicants=applicants or Applicants(),
         )
 
-    def ask(self, user: int, flag: str, *, sub_type: str = "") -> None:
+    def has_open(self, number: int) -> bool:
+        return len(self.petitions.open) == number
+
+    def ask(self, user: int, flag: str, *, sub_type: str = "", comment: str = "") -> None:
         self.petitions.receive(
             Requested(
                 self_id=BOT,
@@ -67,7 +80,7 @@ class Porch:
                 sub_type=sub_type,
                 user_id=user,
                 group_id=77 if sub_type else 0,
-                comment="",
+                comment=comment,
                 flag=flag,
             )
         )
@@ -87,9 +100,13 @@ class Porch:
 
 @asynccontextmanager
 async def porch(
-    store: RecordingStore, *, owners: frozenset[int] = frozenset({999}), accept: Accept = "ask"
+    store: RecordingStore,
+    *,
+    owners: frozenset[int] = frozenset({999}),
+    accept: Accept = "ask",
+    applicants: Applicants | None = None,
 ) -> AsyncIterator[Porch]:
-    at = Porch(store, owners=owners, accept=accept)
+    at = Porch(store, owners=owners, accept=accept, applicants=applicants)
     async with asyncio.timeout(30), at.outbox.open(), background(at.petitions.run()):
         yield at
 
@@ -343,3 +360,65 @@ def test_a_strangers_words_stand_in_one_line_and_make_no_request() -> None:
     assert number_of({3: STRANGER}, "#R3 6 想加机器人为好友") is None  # another's words
     assert number_of({3: STRANGER}, "#R9 5 想加机器人为好友") == 9  # one that is over: its answer is told so
     assert number_of({3: STRANGER}, f"我看 {request_line(STRANGER)}") is None
+
+
+# --- people who want to join a group ---------------------------------------------------------------
+
+PLACE = Conversation(BOT, "group", 77)
+RULES = (
+    JoinRule(lambda answer: "spam" in answer, accepts=False, reason="no"),
+    JoinRule(lambda answer: "mountain" in answer, accepts=True),
+)
+BY_RULES = Applicants(asks_owners=True, rules_of=lambda group: RULES if group == PLACE else ())
+
+
+def audited(store: RecordingStore) -> list[tuple[str, str, str]]:
+    """What stands in the audit log: where, by whom, what was decided."""
+    return [(one.object, one.address, one.outcome) for one in store.entries if isinstance(one, Audited)]
+
+
+async def test_each_decision_about_an_applicant_stands_in_the_audit_log_without_their_number() -> None:
+    store = RecordingStore()
+    async with porch(store, applicants=BY_RULES) as at:
+        at.ask(5, "f", sub_type="add", comment="a mountain")
+        at.ask(6, "g", sub_type="add", comment="hello")
+        await at.heard("#R1 6 申请加入群 77：「hello」")
+        assert at.owner_says("拒绝 R1 不认识")
+        at.ask(7, "h", sub_type="add", comment="hi")
+        await at.heard("#R1 6 ", "R1 已拒绝。", "#R2 7 ")
+        at.petitions.joined(PLACE, 7)
+        await until(lambda: len(audited(store)) == 3)
+        assert not at.petitions.open
+        decided = [(done.user_id, granted, reason) for done, granted, reason in at.server.admitted]
+        assert decided == [(5, True, ""), (6, False, "不认识")]
+        assert audited(store) == [
+            (str(PLACE), "rule 2", "accepted"), (str(PLACE), "chat", "refused R1"), (str(PLACE), "QQ", "joined R2"),
+        ]  # fmt: skip
+
+
+async def test_who_is_decided_about_while_the_bot_is_away_is_the_owners_to_answer() -> None:
+    store = RecordingStore()
+    async with porch(store, applicants=BY_RULES) as at:
+        at.server.failures = [NotConnected("away")]
+        at.ask(5, "f", sub_type="add", comment="a mountain")
+        await at.heard("#R1 5 申请加入群 77")
+        assert audited(store) == []
+        assert at.owner_says("同意 R1")
+        await at.heard("#R1 5 ", "R1 已同意。")
+    async with porch(store) as later:
+        await later.heard()
+        assert not later.petitions.open
+
+
+async def test_applicants_have_room_of_their_own_and_one_may_want_to_be_a_friend_as_well() -> None:
+    async with porch(RecordingStore(), applicants=Applicants(asks_owners=True)) as at:
+        for number in range(MAX_OPEN):
+            at.ask(100 + number, f"a{number}", sub_type="add")
+            await until(partial(at.has_open, number + 1))
+        at.ask(500, "late", sub_type="add")
+        at.ask(100, "friend")
+        await until(lambda: len(at.petitions.open) == MAX_OPEN + 1)
+        assert {(one.kind, one.user_id) for one in at.petitions.open if one.user_id in (100, 500)} == {
+            ("apply", 100),
+            ("friend", 100),
+        }

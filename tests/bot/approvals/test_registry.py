@@ -137,4 +137,4 @@ async def test_what_waits_for_an_owner_is_counted_by_kind() -> None:
             )
             at.decisions.join_requests.receive(event)
         await until(lambda: len(at.decisions.join_requests.open) == 2)
-        assert at.decisions.count() == {"call": 1, "friend": 1, "invite": 1, "group": 0, "draft": 0}
+        assert at.decisions.count() == {"call": 1, "friend": 1, "invite": 1, "apply": 0, "group": 0, "draft": 0}

@@ -200,10 +200,17 @@ def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file(
     decided = {
         "quiet": (deciding(Silence.QUIET),),
         "chance": (deciding("chance"), bilingual(reasons.CALLED_BY)),
+        "chime_in": (deciding("chime 8"),),
         "day": (deciding(Silence.DAY), deciding_end("out_of_budget"), deciding_end("failed", "day_spent: x")),
         "audiences": (denied,),
     }
-    assert {field.name for field in fields(House)} - {"persona", "rules"} == decided.keys()
+    assert {field.name for field in fields(House)} - {
+        "persona",
+        "rules",
+        "welcome",
+        "farewell",
+        "join",
+    } == decided.keys()
     for name, told in decided.items():
         assert ["GROUPS_FILE" in text for one in told for text in both(one or "")] == [True] * 2 * len(told), name
 

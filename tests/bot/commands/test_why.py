@@ -73,7 +73,7 @@ async def test_of_a_silence_is_told_what_stood_against_it() -> None:
     assert (await lines(why_command(PaperBooks())))[0].startswith("这里我还没答过什么")
     overheard = why_command(PaperBooks(("7", Story(asker=0, taken=NOW))))
     assert (await lines(overheard, quoted="7"))[0].startswith("没有回答：没有人叫我")
-    called_by = "由此决定：BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHANCE, GROUPS_FILE"
+    called_by = "由此决定：BOT_NAME, BOT_ALIASES, BOT_PREFIXES, BOT_AT_ALL, BOT_CHIME_IN, BOT_CHANCE, GROUPS_FILE"
     assert (await lines(overheard, quoted="7"))[1] == called_by
     gone = why_command(PaperBooks(("8", Story(asker=0, taken=NOW, is_gone=True))))
     assert (await lines(gone, quoted="8"))[0].startswith("没有交给模型：是命令")

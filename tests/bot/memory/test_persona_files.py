@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.words.word_file import compile_pattern
 from bot.budget.limits import LimitOverride
 from bot.memory.persona_files import PersonaFiles
 from bot.memory.personas import House, Persona, Personas
@@ -44,7 +45,7 @@ def files_in(folder: Path, model: ChatModel) -> PersonaFiles:
         groups_file=folder / "groups.toml",
         tools_audience={"look": "everyone"},
     )
-    return PersonaFiles(settings, {"other": model}.__getitem__)
+    return PersonaFiles(settings, {"other": model}.__getitem__, compile_pattern)
 
 
 def test_a_persona_is_its_file_and_the_settings_where_that_says_nothing(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_a_persona_is_its_file_and_the_settings_where_that_says_nothing(tmp_path
 def test_the_usual_persona_may_have_a_front_matter_too(tmp_path: Path) -> None:
     (tmp_path / "fox.md").write_text('+++\nname = "小霜"\n+++\n你是狐狸。', "utf-8")
     with ScriptedModel() as model:
-        files = PersonaFiles(Settings(bot_persona=tmp_path / "fox.md"), lambda _: model)
+        files = PersonaFiles(Settings(bot_persona=tmp_path / "fox.md"), lambda _: model, compile_pattern)
     store = RecordingStore()
     personas = Personas(files.cast(), settings=kept_settings(store))
     assert personas.cast.usual == Persona("你是狐狸。", "小霜")

@@ -49,13 +49,15 @@ true` and `back: true` (the connection), `fault: "timeout 2 times"` (as `!` line
 `server: Lagrange` (or `unknown`), `other_ids: true` (histories tell messages under other ids than their events),
 `report: true` (own messages are reported), `rename: {小明: 主人}` (the card in the group),
 `promote: {bot: admin}` (a role in the group), `befriend: {老张: words}` (asks to be a friend), `invite: {小明: 6262}`
-(the bot, into that group), `lapse: true` (QQ forgets both),
+(the bot, into that group),
+`apply: {老张: words}` (asks to join the group), `enter: name` or `[names]` (joins it; `{name: 300}`: told so late),
+`leave: name` or `{name: kick}`, `lapse: true` (QQ forgets all that was asked),
 `stand_still: seconds` (the process hears nobody meanwhile).
 
 What is looked at: `sent` (a text, or a mapping of `say`, `has` (contains), `quotes: label`, `mentions:
 [names]`, `to: name` (of a person or group), `forward: [texts of nodes]`, `id` (labels it)), `count` (how
 many came since the last look, in place of `sent`), `gestures: [{reaction: label}, {typing: name}, {poke:
-name}, {mute: name}, {card: name}, {recall: label}, {pin: label}, {friend: name}, {joined: name},
+name}, {mute: name}, {card: name}, {recall: label}, {pin: label}, {friend: name}, {joined: name}, {admitted: name},
 {refusal: name}]` (all
 since the last look; `-label`: taken back), `requests` (how many were made since the
 beginning), `cancelled: [numbers]` of requests given up, `shown: [...]` (in this order in the latest

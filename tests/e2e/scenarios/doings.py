@@ -153,6 +153,25 @@ async def invite(stage: Stage, told: Mapping[str, int]) -> None:
         await stage.simulator.incidents.invite(stage.group.members[stage.number(name)], group_id)
 
 
+async def apply(stage: Stage, told: Mapping[str, str]) -> None:
+    for name, comment in told.items():
+        await stage.simulator.incidents.apply(stage.group.members[stage.number(name)], comment)
+
+
+async def enter(stage: Stage, told: str | list[str] | Mapping[str, float]) -> None:
+    """People join the group; with `{name: seconds}` the server tells that so much later."""
+    names = [told] if isinstance(told, str) else told
+    for name in names:
+        ago = names[name] if isinstance(names, Mapping) else 0.0
+        await stage.simulator.incidents.enter(stage.person(name), ago=ago)
+
+
+async def leave(stage: Stage, told: str | Mapping[str, str]) -> None:
+    """Somebody leaves the group; with `{name: kick}` they are removed."""
+    for name, how in (told if isinstance(told, Mapping) else {told: ""}).items():
+        await stage.simulator.incidents.leave(stage.number(name), kicked=how == "kick")
+
+
 async def stand_still(stage: Stage, seconds: Any) -> None:
     stage.loop.stand_still(seconds)
 
@@ -228,6 +247,9 @@ DOINGS: Mapping[str, Doing] = {
     "befriend": befriend,
     "invite": invite,
     "join": join,
+    "apply": apply,
+    "enter": enter,
+    "leave": leave,
     "become_friend": become_friend,
     "lapse": lapse,
     "late": late,

@@ -84,6 +84,7 @@ class Stage:
         self.clock = ScriptedClock(loop, begins=scenario.begins, day=scenario.day)
         self.world = make_world(scenario.people, self.clock)
         self._numbers = self.world.people(GROUP)
+        self._people = dict(self.group.members)
         self.model = StageModel(scenario.answers, self.see)
         self._speaks = model or self.model
         self.asked: list[str] = []  # of each request the name of the model
@@ -111,6 +112,10 @@ class Stage:
     def number(self, name: str) -> int:
         """The QQ number of one of the cast, by the name in the script whatever they call themselves."""
         return self._numbers[name]
+
+    def person(self, name: str) -> Person:
+        """One of the cast, whether or not they are in the group."""
+        return self._people[self.number(name)]
 
     # --- the service's lives ----------------------------------------------------------------------
 

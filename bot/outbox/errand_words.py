@@ -1,0 +1,17 @@
+"""Words of a model from outside any turn, as they may be sent. Pure."""
+
+from __future__ import annotations
+
+from bot.outbox.layout import split_text, strip_markdown
+from bot.policy.cq_codes import strip_meaningless_codes
+from bot.prompt.frame_removal import FrameRemover
+from frostagent.text.visible_text import without_controls
+
+
+def errand_words(text: str, *, limit: int, names: tuple[str, ...] = ()) -> str:
+    """The words without the frame of prompts, CQ codes, controls and Markdown, cut at the end of a
+    sentence if they are longer than `limit` characters. `names` are those the bot goes by.
+    """
+    words = strip_meaningless_codes(FrameRemover(names).cut(without_controls(text)))
+    words = strip_markdown(words).strip()
+    return words if len(words) <= limit else f"{split_text(words, limit - 1)[0]}…"
