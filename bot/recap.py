@@ -151,6 +151,9 @@ class Recaps:
             return AWAY.format(language)
         if (found := await self._store.search(query)) is None:
             return AWAY.format(language)
+        if not hours:  # others may have spoken in the same second, before the asker and after
+            own = [at for at, one in enumerate(found) if one.sender.user_id == asked.user_id]
+            found = found[own[-1] + 1 :] if own else found
         asker = {asked.user_id: asked.asker.name}
         lines = recap_lines(found, language, names=asker, name_of=self._name_of)
         begin = found[0].time if found else query.since
@@ -180,8 +183,7 @@ class Recaps:
         own = LogQuery(conversation=where, sender=asked.user_id, until=until, limit=1)
         if (last := await self._store.search(own)) is None:
             return None
-        # Times are whole seconds for most servers.
-        since = last[0].time + 0.001 if last else now - USUAL
+        since = last[0].time if last else now - USUAL
         return LogQuery(conversation=where, since=since, until=until, limit=MAX_LINES)
 
     async def _read(self, asked: Asked, parts: Sequence[str]) -> str:

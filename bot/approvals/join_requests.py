@@ -277,6 +277,9 @@ class Applicants(Struct, frozen=True, kw_only=True):
     may_speak: Callable[[Conversation], bool] = lambda _: True
 
 
+LEFT_ALONE = Applicants()
+
+
 class JoinRequests:
     """The `DecisionHandler` of join requests; `run` is its task. `accept` returns how to treat a
     person's request without asking.
@@ -292,7 +295,7 @@ class JoinRequests:
         postbox: Postbox,
         server_clock: ServerClock,
         clock: Clock,
-        applicants: Applicants = Applicants(),  # noqa: B008  # it is frozen
+        applicants: Applicants = LEFT_ALONE,
         tongue: Language = Language.CHINESE,
     ) -> None:
         self._applicants = applicants

@@ -1,4 +1,4 @@
-"""Recognises commands before the lanes, and answers them without a model.
+"""Recognises commands before the lanes, and answers them without a turn.
 
 In a group a command has to mention or quote the bot; in private it need not. An unknown command, or
 one that its sender may not use, is an ordinary message.

@@ -1,4 +1,4 @@
-"""Commands in the chat, such as `/help`, which are answered without a model.
+"""Commands in the chat, such as `/help`, which are answered without a turn.
 
     @command("roll", "掷骰子", about=("掷一个骰子", "roll a die"))
     async def roll(asked: Asked) -> str:
