@@ -48,6 +48,7 @@ LIBRARIES = {
     "bot/approvals": {"cachetools"},
     "bot/chat": {"cachetools"},
     "bot/commands": set(),
+    "bot/jobs": {"cronsim"},
     "bot/cluster": set(),
     "bot/console": {"aiohttp"},
     "bot/trial": {"pydantic"},
