@@ -25,6 +25,8 @@ from adapters.storage.queries.conversations import (
     groups,
     settings,
 )
+from adapters.storage.queries.jobs import due, fate, latest_number, next_wake
+from adapters.storage.queries.jobs import listed as listed_jobs
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
 from adapters.storage.queries.sums import (
     costs,
@@ -287,3 +289,16 @@ class SqlMemories:
         cannot be read.
         """
         return await self._reader.read(listed, scope, subject, self._clock.now())
+
+
+class SqlJobs:
+    """Fits `JobQueries`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    next_wake = reads(next_wake)
+    due = reads(due)
+    fate = reads(fate)
+    listed = reads(listed_jobs)
+    latest_number = reads(latest_number)

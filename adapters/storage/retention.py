@@ -36,6 +36,7 @@ from adapters.storage.tables import (
     day_tools,
     day_totals,
     day_usage,
+    jobs,
     memories,
     memory_terms,
     messages,
@@ -52,6 +53,7 @@ from bot.core.calendar_days import midnight
 DAY = 86_400.0
 LONGEST_DAY = 25 * 3600.0  # in seconds: what was taken in it may be of today
 DESCRIBED = 30  # days that a picture is known by its description
+ENDED = 30  # days that a job is known after its last moment
 LATE = 2 * 3600.0  # seconds after midnight: then a day is added up
 ROWS = 500  # of one table in one transaction
 TURNS = 50  # in one transaction, with all that belongs to them
@@ -88,6 +90,7 @@ class Retention:
             or _delete_sends(connection, horizon)
             or _delete_turns(connection, horizon)
             or _delete_memories(connection, now)
+            or _delete_jobs(connection, max(horizon, now - ENDED * DAY))
             or _delete_usage(connection, now - LONGEST_DAY)
             or _delete_old(connection, horizon, now - LONGEST_DAY)
         )
@@ -113,6 +116,12 @@ def _delete_memories(connection: Connection, now: float) -> bool:
     """They say themselves when they end, whatever is kept of the talk they were taken from."""
     old = select(memories.c.id).where(memories.c.expires <= now).limit(ROWS)
     return drop_facts(connection, memories.c.id.in_(old))["memories"] > 0
+
+
+def _delete_jobs(connection: Connection, until: float) -> bool:
+    """Those that ended some time ago; their numbers may be given again."""
+    old = select(jobs.c.id).where(jobs.c.wake.is_(None), jobs.c.due <= until).limit(ROWS)
+    return connection.execute(delete(jobs).where(jobs.c.id.in_(old))).rowcount > 0
 
 
 def _delete_usage(connection: Connection, until: float) -> bool:

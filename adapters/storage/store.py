@@ -28,6 +28,7 @@ from adapters.storage.reading import (
     ConsoleReader,
     Reader,
     SqlConsoleQueries,
+    SqlJobs,
     SqlJournalQueries,
     SqlMemories,
     reads,
@@ -91,6 +92,7 @@ class SqlStore:
         self._met: set[Conversation] = set()
         self.reader = Reader(database, reading, writer=writer, batches=batches)
         self.memories = SqlMemories(self.reader, clock)
+        self.jobs = SqlJobs(self.reader)
         self.books = SqlJournalQueries(self.reader, scope)
         self.shown = SqlConsoleQueries(ConsoleReader(database, pages))
         self.erasing = SqlErasing(

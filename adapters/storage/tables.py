@@ -83,7 +83,7 @@ def flag(name: str) -> Column[bool]:
     return Column(name, Boolean, nullable=False, server_default=false())
 
 
-REVISIONS = ("0015", "0016")
+REVISIONS = ("0015", "0016", "0017")
 """The revisions of the schema that this code reads, oldest first; the first is the baseline
 (`baseline.py`), the last the one this code needs (migrations/versions).
 """
@@ -415,6 +415,38 @@ A table both databases have alike, and pairs of characters: neither SQLite's FTS
 own parser finds Chinese words of two characters.
 """
 
+# --- jobs -----------------------------------------------------------------------------------------
+
+LIVE_JOB = "wake IS NOT NULL"
+"""The jobs that have not ended. Written out, as UNFINISHED is."""
+
+jobs = table(
+    "jobs",
+    Column("account", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),  # as people type it: 7 of J7
+    Column("conversation", Text, nullable=False),
+    number("via_group"),
+    Column("maker", BigInteger, nullable=False),
+    words("kind"),
+    words("words"),
+    words("rule"),  # empty: once
+    words("zone"),
+    words("message_id"),  # that made it
+    words("authority"),
+    words("state"),
+    words("claim"),  # the send, or the turn, of the firing that goes on
+    moment("made"),
+    moment("due"),
+    moment("wake", nullable=True),  # when somebody is to look at it; none once it has ended
+    *map(number, ("fired", "missed")),
+    UniqueConstraint("account", "number"),
+    part_of("jobs_by_wake", "wake", where=LIVE_JOB),
+    Index("jobs_by_conversation", "conversation"),
+    Index("jobs_by_maker", "maker"),
+    Index("jobs_by_due", "due"),
+)
+"""Reminders, and whatever else is done at a moment."""
+
 # --- the console, and what is written ahead -------------------------------------------------------
 
 audit = table(
@@ -459,6 +491,7 @@ BY_CONVERSATION = (
     things,
     memories,
     memory_terms,
+    jobs,
 )
 """The tables that say themselves which conversation a row belongs to."""
 
