@@ -86,6 +86,7 @@ class Service:
         """Return once nothing is being answered, nothing is left to be sent, and nothing is being
         summarised.
         """
+        await self.app.scheduler.wait_idle()
         await self.app.lanes.wait_idle()
         await self.app.commands.wait_idle()
         await self.app.outbox.wait_idle()
@@ -287,6 +288,7 @@ def list_background(
         Background("group probe", app.group_probe.run),
         Background("expiry of approvals", app.active_work.expire_approvals),
         Background("MCP servers", app.servers.run),
+        Background("jobs", app.scheduler.run),
         *list_daily_tasks(settings, app),
         Background("startup alerts", lambda: alerts.pass_on(app.owner), needs_account=True),
     )

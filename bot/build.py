@@ -111,6 +111,9 @@ from bot.core.ports import (
     Web,
 )
 from bot.core.server_clock import ServerClock
+from bot.jobs.commands import reminders_command
+from bot.jobs.reminders import OFFERED, JobBook
+from bot.jobs.scheduler import Scheduler
 from bot.mcp_servers import McpServers
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
@@ -164,7 +167,7 @@ CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
 LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
 MAX_LOGGED = 200  # characters of a line that is looked up
-KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK)
+KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK, OFFERED)
 """What `SettingsStore` keeps over restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
@@ -239,6 +242,8 @@ class App:
     deafness: DeafnessWatch
     unconfirmed_checker: UnconfirmedChecker
     group_probe: GroupProbe
+    # jobs
+    scheduler: Scheduler
     # commands
     commands: Commands
     failures: Failures
@@ -647,6 +652,19 @@ def build_app(
         turn_journal=turn_journal,
         history=history,
     )
+
+    def look_at_jobs() -> None:
+        scheduler.look()
+
+    job_book = JobBook(
+        jobs=journal.jobs,
+        store=store,
+        settings=settings_store,
+        owners=owners,
+        zone=settings.tz,
+        clock=clock,
+        look=look_at_jobs,
+    )
     context_builder = ContextBuilder(
         perception=perception,
         prompt_context=prompt_context,
@@ -657,6 +675,7 @@ def build_app(
         turn_budget=turn_budget,
         ids=ids,
         withheld=servers.withheld,
+        on_demand=job_book.on_demand if settings.bot_reminders else lambda _: {},
     )
     turns = Turns(
         engine=engine,
@@ -796,6 +815,29 @@ def build_app(
         mutes=mutes, server_clock=server_clock, lanes=lanes, active_work=active_work
     )
 
+    # --- jobs -------------------------------------------------------------------------------------
+
+    def connected_accounts() -> list[int]:
+        found = (account.self_id for account in peers.accounts())
+        return [account for account in found if journal.scope.has(account)]
+
+    scheduler = Scheduler(
+        jobs=journal.jobs,
+        store=store,
+        postbox=postbox,
+        outbox=outbox,
+        lanes=lanes,
+        history=history,
+        transport=wire,
+        mutes=mutes,
+        modes=modes,
+        quiet_hours=quiet_hours,
+        accounts=connected_accounts,
+        blocked=settings.bot_block,
+        clock=clock,
+        count=metrics.fired,
+    )
+
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -838,6 +880,7 @@ def build_app(
                 reset_command(store, history),
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
+                reminders_command(job_book),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -950,12 +993,14 @@ def build_app(
             active_conversations=active_conversations,
             deferred=deferred,
             deafness=deafness,
+            then=scheduler.look,
         ),
         pokes=Pokes(wake_classifier, postbox, AnsweredPokes(settings_store), clock, tongue=tongue),
         join_requests=join_requests,
         self_messages=self_messages,
         unreachable=outbox.unreachable,
         deafness=deafness,
+        left=scheduler.left,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------
@@ -1062,6 +1107,7 @@ def build_app(
         deafness=deafness,
         unconfirmed_checker=unconfirmed_checker,
         group_probe=group_probe,
+        scheduler=scheduler,
         commands=commands,
         failures=failures,
         status=status,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import tools
 from bot.core.group_admin import Chair, Topic
+from bot.core.jobs import Reminders
 from bot.core.memories import Notebook
 from bot.core.ports import ChatLog, Looking, Web
 from bot.mcp_servers import belongs_to_server
@@ -33,6 +34,7 @@ TOOL_PORTS: frozenset[type] = frozenset(
         Looking,
         Media,
         Notebook,
+        Reminders,
         Speaker,
         Subagents,
         Topic,
@@ -40,7 +42,8 @@ TOOL_PORTS: frozenset[type] = frozenset(
         Web,
     }
 )
-"""The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP.
+"""The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP;
+`Reminders` if BOT_REMINDERS is on and somebody there has wanted one.
 """
 
 

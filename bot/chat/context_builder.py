@@ -359,7 +359,9 @@ class ContextBuilder:
         turn_budget: TurnBudget,
         ids: Ids,
         withheld: Callable[[Conversation], frozenset[str]] = lambda _: frozenset(),
+        on_demand: Callable[[Question], Mapping[type, object]] = lambda _: {},
     ) -> None:
+        """`on_demand` are the ports of tools that only some questions want."""
         self._perception = perception
         self._prompt_context = prompt_context
         self._history = prompt_context.history
@@ -370,6 +372,7 @@ class ContextBuilder:
         self._turn_budget = turn_budget
         self._ids = ids
         self._withheld = withheld
+        self._on_demand = on_demand
 
     async def begin(
         self,
@@ -463,8 +466,9 @@ class ContextBuilder:
         turn.speaker.heard.update(waiting.heard)
         return turn
 
-    def _ports_of(self, message: MessageReceived, speaker: TurnSpeaker) -> dict[type, object]:
-        ports = {**self._ports, Speaker: speaker}
+    def _ports_of(self, question: Question, speaker: TurnSpeaker) -> dict[type, object]:
+        message = question.message
+        ports = {**self._ports, Speaker: speaker, **self._on_demand(question)}
         if Chair in ports and message.conversation.is_group:
             ports[Topic] = Topic(quote_in(message))
         return ports
@@ -529,7 +533,7 @@ class ContextBuilder:
             transcript=read,
             counted=counted,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
-            ports=self._ports_of(message, speaker),
+            ports=self._ports_of(question, speaker),
             heard=lambda: bool(speaker.said),
             tidy=partial(
                 clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, assert_never
 
 from bot.approvals.join_requests import JoinRequests
@@ -85,7 +85,9 @@ class ConnectedHandler:
         active_conversations: ActiveConversations,
         deferred: DeferredQuestions,
         deafness: DeafnessWatch,
+        then: Callable[[], None] = lambda: None,
     ) -> None:
+        """`then` hears of it when all others have."""
         self._mutes = mutes
         self._owner = owner
         self._outbox = outbox
@@ -93,6 +95,7 @@ class ConnectedHandler:
         self._active_conversations = active_conversations
         self._deferred = deferred
         self._deafness = deafness
+        self._then = then
 
     def pass_on(self, account: int) -> None:
         """The account can be called from now on."""
@@ -104,6 +107,7 @@ class ConnectedHandler:
         self._active_conversations.connected(account)
         self._deafness.connected(account)
         self._deferred.enqueue_of(account)
+        self._then()
 
 
 logger = logging.getLogger(__name__)
@@ -128,7 +132,9 @@ class Dispatcher:
         self_messages: SelfMessages,
         unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
+        left: Callable[[Conversation, int], None] = lambda *_: None,
     ) -> None:
+        """Who left a group, the account itself perhaps, is told to `left`."""
         self._way = way
         self._message_log = message_log
         self._seen = seen
@@ -141,6 +147,7 @@ class Dispatcher:
         self._join_requests = join_requests
         self._self_messages = self_messages
         self._unreachable = unreachable
+        self._left = left
         self._deafness = deafness
 
     async def handle(self, event: Event) -> None:
@@ -175,6 +182,8 @@ class Dispatcher:
                 self._join_requests.receive(event)
             case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:
                 self._unreachable.end(event.conversation)
+            case MemberChanged(change="left", user_id=user):
+                self._left(event.conversation, user)
             case Noticed(kind="friend_add", user_id=friend):
                 self._unreachable.end(Conversation(event.self_id, "private", friend))
             case Heartbeat() | MemberChanged() | Noticed():

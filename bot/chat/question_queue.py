@@ -144,7 +144,8 @@ class QuestionQueue:
 
     def _turn_away(self, task: Task) -> None:
         self.dismiss(task, Silence.FULL)
-        if isinstance(task.verdict, Wake) and not task.wake.is_uncalled:
+        is_asked = task.scheduled is None and not task.wake.is_uncalled
+        if isinstance(task.verdict, Wake) and is_asked:
             self._rate_limiter.turn_away(task.message)
 
     # --- out ----------------------------------------------------------------------------------
@@ -154,7 +155,9 @@ class QuestionQueue:
         message.
         """
         self.give_up(task)
-        if not task.lost:
+        if task.scheduled is not None:
+            task.scheduled.dismissed(why)
+        elif not task.lost:
             for line in task.said:
                 self._message_log.overhear(line, "" if line in task.beside else why)
 
@@ -230,6 +233,8 @@ class DeferredQuestions:
 
     def _verdict(self, task: Task) -> Verdict:
         """By today's rules; a turn that was begun is repeated whatever they say."""
+        if task.message.cap:  # nobody said it
+            return Wake("job")
         verdict = self._wake_classifier.judge_by_rules(task.called)
         if task.retry is None or isinstance(verdict, Wake):
             return verdict

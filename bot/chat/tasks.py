@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.core.events import MessageReceived
-from bot.core.journal import OpenTurn
-from bot.policy.wake import NeedsQuoted, Rules, Wake
+from bot.core.jobs import JobKey
+from bot.core.journal import Entry, OpenTurn
+from bot.policy.wake import NeedsQuoted, Rules, Wake, Why
 from frostagent.types.conversation import Conversation
 from frostagent.types.suspension import Decision
 
@@ -49,6 +50,17 @@ class Facts(Struct, frozen=True):
     is_lost: bool = False
 
 
+class Scheduled(Struct, frozen=True):
+    """The job that a question is of. What is `claimed` by the id of its turn is written down with
+    the turn's beginning; `dismissed` hears why no turn begins, `ended` that it is over.
+    """
+
+    key: JobKey
+    claimed: Callable[[str], Entry]
+    dismissed: Callable[[Why], None]
+    ended: Callable[[], None]
+
+
 class Task(Struct, frozen=True):
     """A message to answer, once it is certain that it is for us.
 
@@ -58,7 +70,7 @@ class Task(Struct, frozen=True):
     before it and what belongs to it, oldest first; of all of it, `beside` are those that called
     nobody. It begins when it is `due`, which what still comes puts off, but to `at_latest` only (by
     the clock's monotonic seconds). `looked_up`: that it is for us was not known when it came, only
-    when what it quotes was looked up.
+    when what it quotes was looked up. Nobody said one that is `scheduled`: its moment has come.
     """
 
     message: MessageReceived
@@ -72,6 +84,7 @@ class Task(Struct, frozen=True):
     due: float = 0.0
     at_latest: float = 0.0
     looked_up: bool = False
+    scheduled: Scheduled | None = None
 
     @property
     def said(self) -> tuple[MessageReceived, ...]:
@@ -87,7 +100,7 @@ class Task(Struct, frozen=True):
     @property
     def may_grow(self) -> bool:
         """Whether what else its asker says may belong to it: it is new, and certainly for us."""
-        is_new = self.retry is None and not (self.told or self.lost)
+        is_new = self.retry is None and not (self.told or self.lost or self.scheduled)
         return is_new and isinstance(self.verdict, Wake)
 
     def without(self, is_gone: Callable[[MessageReceived], bool]) -> Task | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -101,9 +101,12 @@ class Turns:
         lines: tuple[MessageReceived, ...] = (),
         retry: OpenTurn | None = None,
         wake: Wake = CALLED,
+        claimed: Callable[[str], Entry] | None = None,
     ) -> None:
         """Answer one message with the `lines` that belong to it. Only a cancellation gets out; what
         was said until then stays in the history. After a weak `wake` nothing said is an answer.
+
+        What is `claimed` by the id of the turn is written down with its beginning.
 
         A `retry` takes the place of the turn it repeats, with the same words for the model and in
         one commit, so that there is one of them in the history, and one left open, whenever the
@@ -121,13 +124,13 @@ class Turns:
             opened = self._turn_journal.opened(
                 turn.run.id, turn.question, turn.user, retry, uncalled=wake.is_uncalled
             )
-            await self._finish(live, turn, self._begin(live, turn, *opened))
+            claims = (claimed(turn.run.id),) if claimed is not None else ()
+            await self._finish(live, turn, self._begin(live, turn, *opened, *claims))
 
     def _signs_for(self, turn: Turn) -> AbstractContextManager[None]:
         """Signs of work for whoever asked; where nobody did there is nobody to show them to."""
-        return (
-            nullcontext() if turn.wake.is_uncalled else self._gestures.while_working(turn.message)
-        )
+        is_awaited = not (turn.wake.is_uncalled or turn.message.cap)
+        return self._gestures.while_working(turn.message) if is_awaited else nullcontext()
 
     async def _begin(self, live: ActiveTurn, turn: Turn, *entries: Entry) -> Outcome | SuspendedRun:
         await self._turn_journal.begin(*entries)

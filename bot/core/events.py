@@ -25,6 +25,7 @@ Identity: TypeAlias = tuple[
 
 NO_IDS = ("", "0")  # ids that name no message: some servers give many messages the latter
 ANONYMOUS = 80_000_000  # the account in whose name a group's anonymous members speak
+OF_JOB = "job:"  # in place of a sub_type: nobody said it, its moment has come
 _MASKS = 10**15  # numbers from here on tell them apart: no account has one
 
 
@@ -101,6 +102,11 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
     def has_identity(self) -> bool:
         """Whether its id tells it apart."""
         return self.message_id not in NO_IDS
+
+    @property
+    def cap(self) -> str:
+        """Of a job's question the most authority that it may have; empty for what people say."""
+        return self.sub_type.removeprefix(OF_JOB) if self.sub_type.startswith(OF_JOB) else ""
 
     @property
     def is_own(self) -> bool:

@@ -72,7 +72,7 @@ class Rules:
 
 
 Called: TypeAlias = Literal[
-    "private", "mention", "quote", "retry", "name", "prefix", "all", "chance"
+    "private", "mention", "quote", "retry", "job", "name", "prefix", "all", "chance"
 ]
 """What wakes the bot."""
 

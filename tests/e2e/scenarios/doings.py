@@ -171,6 +171,15 @@ async def late(stage: Stage, told: Mapping[str, Any]) -> None:
         await stage.simulator.push({**event, "time": event["time"] - ago})
 
 
+async def leave(stage: Stage, name: str) -> None:
+    """Somebody leaves the group."""
+    number = stage.number(name)
+    del stage.group.members[number]
+    notice = {"notice_type": "group_decrease", "sub_type": "leave", "group_id": GROUP, "operator_id": number}
+    about = {"post_type": "notice", "self_id": stage.world.self_id, "time": int(stage.world.now())}
+    await stage.simulator.push({**about, **notice, "user_id": number})
+
+
 async def join(stage: Stage, _: Any) -> None:
     """The bot is told that it joined the group, as after it had been removed."""
     world = stage.world
@@ -228,6 +237,7 @@ DOINGS: Mapping[str, Doing] = {
     "befriend": befriend,
     "invite": invite,
     "join": join,
+    "leave": leave,
     "become_friend": become_friend,
     "lapse": lapse,
     "late": late,

@@ -1,0 +1,360 @@
+"""Who may make, see, move and cancel jobs, and what is said about that. Fits `Reminders`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from bot.core.events import message_words
+from bot.core.jobs import (
+    Job,
+    JobChanged,
+    JobKind,
+    JobMade,
+    JobQueries,
+    JobState,
+    Reminders,
+)
+from bot.core.language import CATALOGUE
+from bot.core.ports import Store
+from bot.jobs.rules import (
+    CRON,
+    RuleProblem,
+    next_moment,
+    read_moment,
+    read_rule,
+    tell_moment,
+    tell_rule,
+)
+from bot.policy.permissions import WAIT
+from bot.prompt.compose import Question
+from bot.settings_store import PlaceSetting, SettingsStore
+from frostagent.engine.authority import lowest_authority, may_call, must_be_confirmed
+from frostagent.text.language import Language, Phrase
+from frostagent.text.visible_text import visible_text
+from frostagent.types.conversation import Conversation
+from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
+from frostagent.types.ports import Clock
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import Asker
+from frostagent.types.suspension import Suspend
+from frostagent.types.tools import ToolContext
+from frostagent.types.traits import Audience
+
+MAX_OF_PERSON: Final = 20
+MAX_OF_PLACE: Final = 50
+MAX_WORDS: Final = 500  # characters
+SHOWN_WORDS: Final = 60  # characters of each in a list
+
+SET = Phrase(
+    "已设好 J{number}：{moment}{rule}。内容：{words}",
+    "Set J{number}: {moment}{rule}. Words: {words}",
+)
+MOVED = Phrase("J{number} 改为 {moment}{rule}。", "J{number} is now {moment}{rule}.")
+CANCELLED = Phrase("已取消 J{number}：{words}", "Cancelled J{number}: {words}")
+IN_BRACKETS = Phrase("（{rule}）", " ({rule})")
+LINE = Phrase("J{number} {moment}{rule} {words}", "J{number} {moment}{rule} {words}")
+ASKS = Phrase("（到时回答）", " (asked then)")
+NONE = Phrase("没有定好的提醒。", "No reminders are set.")
+APPROVE = Phrase(
+    "定时让机器人自己做：{moment}{rule} {words}",
+    "Have the bot do this by itself: {moment}{rule} {words}",
+)
+CATALOGUE.register(__name__, globals())
+
+NO_WORDS = "words: what is to be said, or done, is missing"
+TOO_LONG = f"words: at most {MAX_WORDS} characters"
+NO_MOMENT = "when: say when, or give a rule"
+MOMENT_AND_RULE = "when: it repeats by five fields of cron: change the rule and leave when out"
+NO_SUCH = "number: there is no {number} here; list names them"
+NOT_YOURS = "only whoever set {number}, an admin of the group or an owner of the bot may change it"
+BUSY = "{number} is being said right now; try again in a minute"
+TOO_MANY = f"they have {MAX_OF_PERSON} reminders already: one must be cancelled first"
+TOO_MANY_HERE = f"there are {MAX_OF_PLACE} reminders here already: one must be cancelled first"
+NO_REPEATED_RUNS = (
+    "only admins of the group and owners of the bot may have a task repeated; a reminder in words "
+    "may repeat for everybody: kind text"
+)
+NO_RUNS_BY_RUNS = "a task that runs by itself sets no other one"
+NOT_NOW = "the journal cannot be used at the moment; try again later"
+
+NUMBER = re.compile(r"[jJＪｊ]?\s*(\d{1,9})")
+
+WANTED = re.compile(
+    r"提醒|闹钟|定时|叫[我醒]|喊我|别忘|倒计时|到点|每(?:天|日|晚|早|周|隔|月|年|小时|个?(?:工作日|星期|礼拜))"
+    r"|(?:分钟|小时|钟头|天|周|星期)(?:之|以)?后|\bJ\d"
+    r"|\bremind|\balarm|\bschedul|\btimer\b|\bwake (?:me|us)\b|\bping me\b"
+    r"|\bevery (?:day|morning|evening|night|week|month|hour|mon|tue|wed|thu|fri|sat|sun|\d)"
+    r"|\bin (?:an?|\d+|half an) ?(?:min|hour|h\b|day|week)",
+    re.IGNORECASE,
+)
+"""Words of a question that may want a reminder. The tool is offered in a conversation from the
+first such question on, so that a prompt without any has no token more, and one that has begun
+alike goes on alike.
+"""
+
+OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
+
+
+class JobBook:
+    """The jobs of everybody, for the tool and for commands. `look` has the timer look again."""
+
+    def __init__(
+        self,
+        *,
+        jobs: JobQueries,
+        store: Store,
+        settings: SettingsStore,
+        owners: Collection[int],
+        zone: str,
+        clock: Clock,
+        look: Callable[[], None],
+    ) -> None:
+        self._jobs = jobs
+        self._store = store
+        self._settings = settings
+        self._owners = owners
+        self._zone = zone
+        self._clock = clock
+        self._look = look
+        self._making = asyncio.Lock()
+
+    def on_demand(self, question: Question) -> Mapping[type, object]:
+        """The port of the tool, if this question or an earlier one there wants it."""
+        where = question.message.conversation
+        if self._settings.get(OFFERED, where) is None:
+            if not any(WANTED.search(message_words(line)) for line in question.said):
+                return {}
+            self._settings.put(OFFERED, where, "1")
+        return {Reminders: self}
+
+    # --- for the tool -----------------------------------------------------------------------------
+
+    async def create(
+        self, context: ToolContext, words: str, *, when: str, rule: str, kind: JobKind
+    ) -> ToolResult:
+        """Make a job, and say when it comes. Raises InvalidArguments, ToolDenied, ToolFailed;
+        Suspend for what is done by itself again and again, if others' words may have led there.
+        """
+        asker, where, now = context.asker, context.conversation, self._clock.now()
+        words = visible_text(words).strip()
+        if not words:
+            raise InvalidArguments(NO_WORDS)
+        if len(words) > MAX_WORDS:
+            raise InvalidArguments(TOO_LONG)
+        repeats, due = self._moment(when, self._rule(rule), now)
+        job = Job(
+            number=0,
+            where=where,
+            maker=asker.user_id,
+            kind=kind,
+            words=words,
+            made=now,
+            due=due,
+            wake=due,
+            rule=repeats,
+            zone=self._zone,
+            message_id=context.asked[-1] if context.asked else "",
+            authority=self._authority(context),
+        )
+        if kind is JobKind.RUN:
+            self._check_run(context, job)
+        async with self._making:
+            await self._check_limits(job)
+            latest = await self._jobs.latest_number(where.platform_id)
+            if latest is None or not await self._store.commit():
+                raise ToolFailed(NOT_NOW)
+            job = replace(job, number=latest + 1)
+            if not await self._store.commit(JobMade(job)):
+                raise ToolFailed(NOT_NOW)
+        self._look()
+        tongue = context.tongue
+        told = SET.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+        return ToolResult(told, sources=context.asked)
+
+    async def listed(self, context: ToolContext) -> ToolResult:
+        """The jobs that the asker may see there, a line each. Raises ToolFailed."""
+        asker, where = context.asker, context.conversation
+        is_admin = may_call(asker, Audience.GROUP_ADMIN, where=where)
+        found = await self.visible(where, 0 if is_admin else asker.user_id)
+        if found is None:
+            raise ToolFailed(NOT_NOW)
+        return _result(self.told(found, context.tongue), found, context)
+
+    async def cancel(self, context: ToolContext, number: str) -> ToolResult:
+        """End a job. Raises InvalidArguments, ToolDenied, ToolFailed."""
+        job = await self._find(context.asker, context.conversation, number)
+        return _result(await self.end(job, context.tongue), (job,), context)
+
+    async def move(self, context: ToolContext, number: str, *, when: str, rule: str) -> ToolResult:
+        """Give a job another moment, or another rule, and say when it comes. Raises as `create`."""
+        job = await self._find(context.asker, context.conversation, number)
+        if job.state is not JobState.WAITING:
+            raise ToolFailed(BUSY.format(number=number))
+        wanted = self._rule(rule) if rule.strip() else job.rule
+        repeats, due = self._moment(when, wanted, self._clock.now())
+        lowest = lowest_authority((job.authority, self._authority(context)))
+        job = replace(job, rule=repeats, zone=self._zone, due=due, wake=due, authority=lowest)
+        if job.kind is JobKind.RUN:
+            self._check_run(context, job)
+        if not await self._store.commit(JobChanged(job)):
+            raise ToolFailed(NOT_NOW)
+        self._look()
+        told = self._told(job, context.tongue)
+        return ToolResult(MOVED.format(context.tongue, number=job.number, **told))
+
+    # --- for commands, too ------------------------------------------------------------------------
+
+    async def visible(self, where: Conversation, maker: int) -> tuple[Job, ...] | None:
+        """The jobs of a conversation, of this person or of all (0); None if they cannot be read."""
+        return await self._jobs.listed(where.platform_id, where=where, maker=maker)
+
+    async def everywhere(self, account: int) -> tuple[Job, ...] | None:
+        """All jobs of the account; None if they cannot be read."""
+        return await self._jobs.listed(account)
+
+    async def end(self, job: Job, tongue: Language) -> str:
+        """End the job; what is said about that. Raises ToolFailed."""
+        if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
+            raise ToolFailed(NOT_NOW)
+        return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
+
+    async def _find(self, asker: Asker, where: Conversation, number: str) -> Job:
+        """The job of this number that the asker may change. Raises InvalidArguments, ToolDenied,
+        ToolFailed.
+        """
+        if not (found := NUMBER.fullmatch(number.strip())):
+            raise InvalidArguments(NO_SUCH.format(number=number[:20]))
+        jobs = await self._jobs.listed(where.platform_id)
+        if jobs is None:
+            raise ToolFailed(NOT_NOW)
+        job = next((one for one in jobs if one.number == int(found[1])), None)
+        if job is None or not may_see(asker, job, where=where):
+            raise InvalidArguments(NO_SUCH.format(number=f"J{found[1]}"))
+        if not may_change(asker, job, where=where):
+            raise ToolDenied(NOT_YOURS.format(number=f"J{found[1]}"))
+        return job
+
+    async def find(self, asker: Asker, where: Conversation, number: str) -> Job | None:
+        """The same for a command; None for what there is not, or is not the asker's to change.
+        Raises ToolFailed.
+        """
+        try:
+            return await self._find(asker, where, number)
+        except (InvalidArguments, ToolDenied):
+            return None
+
+    def told(self, jobs: Collection[Job], tongue: Language, *, places: bool = False) -> str:
+        """These jobs, a line each; with their `places`, if they are of several."""
+        lines = []
+        for job in jobs:
+            place = f"[{job.where.session_id}] " if places else ""
+            asks = ASKS.format(tongue) if job.kind is JobKind.RUN else ""
+            words = f"{place}{_short(job.words)}{asks}"
+            line = LINE.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+            lines.append(line)
+        return "\n".join(lines) or NONE.format(tongue)
+
+    def _told(self, job: Job, tongue: Language) -> dict[str, str]:
+        now = self._clock.now()
+        rule = tell_rule(job.rule, tongue)
+        return {
+            "moment": tell_moment(job.due, zone=job.zone, now=now, tongue=tongue),
+            "rule": IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+        }
+
+    # --- what may be ------------------------------------------------------------------------------
+
+    def _rule(self, text: str) -> str:
+        """Raises InvalidArguments."""
+        try:
+            return read_rule(text, zone=self._zone, now=self._clock.now())
+        except RuleProblem as problem:
+            raise InvalidArguments(str(problem)) from None
+
+    def _moment(self, when: str, rule: str, now: float) -> tuple[str, float]:
+        """The rule, and its first moment. Raises InvalidArguments."""
+        if when.strip():
+            if rule.startswith(CRON):
+                raise InvalidArguments(MOMENT_AND_RULE)
+            try:
+                return rule, read_moment(when, zone=self._zone, now=now)
+            except RuleProblem as problem:
+                raise InvalidArguments(str(problem)) from None
+        first = next_moment(rule, zone=self._zone, due=now, after=now)
+        if first is None:
+            raise InvalidArguments(NO_MOMENT)
+        return rule, first
+
+    def _authority(self, context: ToolContext) -> Audience:
+        """The most that a run of this job may ever have: of its maker, and of all whose words may
+        have led to it, unless an owner has allowed this call.
+        """
+        asker = context.asker
+        own = Audience.EVERYONE
+        if asker.user_id in self._owners:
+            own = Audience.OWNER
+        elif context.conversation.is_group and asker.role in {"owner", "admin"}:
+            own = Audience.GROUP_ADMIN
+        led = Audience.EVERYONE if asker.read else Audience.OWNER
+        if context.allowed:
+            return own
+        return lowest_authority((own, asker.authority, asker.overheard, led))
+
+    def _check_run(self, context: ToolContext, job: Job) -> None:
+        """Raises ToolDenied; Suspend if an owner is to decide."""
+        if not context.asked:
+            raise ToolDenied(NO_RUNS_BY_RUNS)
+        if not job.rule:
+            return
+        if not may_call(context.asker, Audience.GROUP_ADMIN, where=context.conversation):
+            raise ToolDenied(NO_REPEATED_RUNS)
+        if must_be_confirmed(context.asker, Audience.GROUP_ADMIN) and not context.allowed:
+            tongue = context.tongue
+            told = self._told(job, tongue)
+            raise Suspend(APPROVE.format(tongue, words=job.words, **told), seconds=WAIT)
+
+    async def _check_limits(self, job: Job) -> None:
+        theirs = await self._jobs.listed(job.where.platform_id, maker=job.maker)
+        here = await self._jobs.listed(job.where.platform_id, where=job.where)
+        if theirs is None or here is None:
+            raise ToolFailed(NOT_NOW)
+        if len(theirs) >= MAX_OF_PERSON:
+            raise ToolDenied(TOO_MANY)
+        if job.where.is_group and len(here) >= MAX_OF_PLACE:
+            raise ToolDenied(TOO_MANY_HERE)
+
+
+def may_see(asker: Asker, job: Job, *, where: Conversation) -> bool:
+    """Whether the asker may hear of a job in this conversation: its own are told here, those of
+    other places to whoever made them and to owners, and not in a group.
+    """
+    if job.where == where:
+        return True
+    return not where.is_group and (job.maker == asker.user_id or asker.is_owner)
+
+
+def may_change(asker: Asker, job: Job, *, where: Conversation) -> bool:
+    """Whether the asker may cancel or move a job."""
+    if job.maker == asker.user_id:
+        return True
+    return may_call(asker, Audience.GROUP_ADMIN, where=where)
+
+
+def _result(words: str, jobs: Collection[Job], context: ToolContext) -> ToolResult:
+    """What tells these jobs, with the authority of those whose words they are."""
+    least = (
+        job.authority if job.maker == context.asker.user_id else Audience.EVERYONE for job in jobs
+    )
+    here = (job.message_id for job in jobs if job.where == context.conversation)
+    sources = tuple(dict.fromkeys(filter(None, here)))
+    return ToolResult(words, sources=sources, authority=lowest_authority(least))
+
+
+def _short(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= SHOWN_WORDS else f"{line[:SHOWN_WORDS]}…"
