@@ -433,6 +433,7 @@ jobs = table(
     words("zone"),
     words("message_id"),  # that made it
     words("authority"),
+    words("language"),
     words("state"),
     words("claim"),  # the send, or the turn, of the firing that goes on
     moment("made"),

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation
 from frostagent.types.results import ToolResult
 from frostagent.types.tools import ToolContext
@@ -45,8 +46,9 @@ class Job(Struct, frozen=True, kw_only=True):
 
     `rule` is empty for once, else as `bot/jobs/rules.py` reads it, by the clock on the wall of
     `zone` (empty: the machine's). `due` is the moment that it is about, `wake` when somebody is to
-    look at it, both in seconds since 1970. `authority` is the most that its run may have. Its
-    words were said `fired` times and `missed` times not.
+    look at it, both in seconds since 1970. `authority` is the most that its run may have,
+    `language` that of its maker, `zh` or `en`. Its words were said `fired` times, and `missed`
+    times not.
     """
 
     number: int
@@ -61,10 +63,16 @@ class Job(Struct, frozen=True, kw_only=True):
     zone: str = ""
     message_id: str = ""
     authority: Audience = Audience.EVERYONE
+    language: str = "zh"
     state: JobState = JobState.WAITING
     claim: str = ""
     fired: int = 0
     missed: int = 0
+
+    @property
+    def tongue(self) -> Language:
+        """The language of its maker."""
+        return Language.ENGLISH if self.language == "en" else Language.CHINESE
 
     @property
     def key(self) -> JobKey:
@@ -98,13 +106,15 @@ class JobsEnded(Struct, frozen=True, tag="jobs_ended"):
 
 class Fate(StrEnum):
     """What became of the words, or the turn, that a job claimed: they were SAID, or may have been
-    and nobody knows (UNKNOWN), were LOST, or are still OPEN.
+    and nobody knows (UNKNOWN), were LOST, or are still OPEN. A turn that was BROKEN off had begun
+    something that must not be done twice.
     """
 
     SAID = "said"
     UNKNOWN = "unknown"
     LOST = "lost"
     OPEN = "open"
+    BROKEN = "broken"
 
 
 class JobQueries(Protocol):

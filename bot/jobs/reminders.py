@@ -160,6 +160,7 @@ class JobBook:
             zone=self._zone,
             message_id=context.asked[-1] if context.asked else "",
             authority=self._authority(context),
+            language=context.tongue.either("zh", "en"),
         )
         if kind is JobKind.RUN:
             self._check_run(context, job)

@@ -16,6 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from bot.chat.backfill import read_history
 from bot.chat.lanes import Lanes
 from bot.chat.mutes import Mutes
 from bot.chat.tasks import Scheduled, Task, Work
@@ -41,8 +42,8 @@ from bot.memory.history import History
 from bot.memory.modes import Mode, Modes
 from bot.outbox.delivery import Postbox
 from bot.outbox.outbox import Outbox
+from bot.policy.answered_questions import lacks_answer
 from bot.policy.wake import Wake, Why
-from bot.prompt.prompt_language import language_of_text
 from bot.quiet.quiet_hours import QuietHours
 from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
@@ -58,6 +59,8 @@ AGAIN: Final = 30.0  # seconds after which it is tried again
 PATIENCE: Final = HOUR  # in which it is tried
 OLDEST: Final = 12 * HOUR  # what is later than that is not said
 UNSURE: Final = 10 * MINUTE  # in which a history may yet show what became of it
+LAG: Final = 5.0  # seconds after which a history has what was delivered
+MESSAGES: Final = 50  # of a history
 GIVEN_UP: Final = 30 * 24 * HOUR  # after which nobody wants to hear that it was missed
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 5  # jobs in a line about missed ones
@@ -235,16 +238,17 @@ class Scheduler:
             self._miss(job, "it could not be said")
             return
         pause = max(AGAIN, now - since) if is_late else AGAIN
+        pause = min(pause, since + PATIENCE - now)
         self._change(job, state=JobState.WAITING, claim="", wake=now + pause)
 
     def _say(self, job: Job) -> None:
-        tongue = language_of_text(job.words)
+        tongue = job.tongue
         words = REMINDER.format(tongue, words=job.words, late=self._late(job))
         self._claim((job,), words, JobState.FIRING)
 
     def _late(self, job: Job) -> str:
         minutes = int((self._clock.now() - job.due) // MINUTE)
-        return LATE.format(language_of_text(job.words), minutes=minutes) if minutes > 0 else ""
+        return LATE.format(job.tongue, minutes=minutes) if minutes > 0 else ""
 
     def _claim(self, jobs: Sequence[Job], words: str, state: JobState) -> None:
         """Say the words to whoever made these, who is one, and claim that for all of them."""
@@ -315,7 +319,7 @@ class Scheduler:
             return None
 
     def _question(self, job: Job, role: Role) -> MessageReceived:
-        where, tongue = job.where, language_of_text(job.words)
+        where, tongue = job.where, job.tongue
         moment = f"{wall_clock(job.due, job.zone):%H:%M}"
         words = QUESTION.format(
             tongue, number=job.number, moment=moment, late=self._late(job), words=job.words
@@ -357,18 +361,48 @@ class Scheduler:
         now = self._clock.now()
         fate = await self._jobs.fate(job)
         if fate is Fate.UNKNOWN:
-            since = self._unsure.get(job.key, now)
-            self._unsure.keep(job.key, since)
-            fate = Fate.OPEN if now - since < UNSURE else Fate.SAID
+            fate = await self._fate_in_history(job)
         match fate:
             case Fate.SAID:
                 self._advance(job)
             case Fate.LOST if job.state is JobState.REPORTING:
                 self._change(job, state=JobState.MISSED, claim="", wake=now + CHECK)
+            case Fate.BROKEN:
+                self._miss(job, "it was broken off")
             case Fate.LOST:
                 self._hold(job, is_late=True)
             case _:
                 self._change(job, wake=now + CHECK)
+
+    async def _fate_in_history(self, job: Job) -> Fate:
+        """What a history shows of words that QQ did not confirm. What none shows in UNSURE seconds
+        may have been read: it is not said again.
+        """
+        now, where = self._clock.now(), job.where
+        since = self._unsure.get(job.key, now)
+        self._unsure.keep(job.key, since)
+        unconfirmed = self._outbox.unconfirmed
+        send = next((one for one in unconfirmed.at(where) if one.send_id == job.claim), None)
+        if send is not None and now - send.doubted >= LAG:
+            try:
+                history, sent = await read_history(
+                    self._transport, self._store, where, count=MESSAGES
+                )
+            except TransportError as error:
+                logger.info("no history of %s: %s", where, error)
+            else:
+                own = [one for one in history if one.is_own]
+                known = [
+                    one.message_id
+                    for one in own
+                    if one.message_id in (sent or ()) or unconfirmed.is_known(one)
+                ]
+                asked = _message_of(job)
+                if sent is not None and lacks_answer(history, asked, send.at, accounted=known):
+                    if unconfirmed.holds(send):
+                        self._store.put(*unconfirmed.lost([send]))
+                    return Fate.LOST
+        return Fate.OPEN if now - since < UNSURE else Fate.SAID
 
     def _advance(self, job: Job) -> None:
         """It is done with for now: it waits for its next moment, or has ended."""
@@ -403,7 +437,7 @@ class Scheduler:
         missed = [one for one in theirs or () if one.state is JobState.MISSED]
         if job.key not in {one.key for one in missed}:
             return  # it was told with another one
-        tongue = language_of_text(missed[0].words)
+        tongue = missed[0].tongue
         lines = [
             MISSED_LINE.format(
                 tongue,
@@ -422,3 +456,15 @@ class Scheduler:
     def left(self, where: Conversation, user: int) -> None:
         """This person left the group, the bot itself if it is the account's: their jobs end."""
         self._store.put(JobsEnded(where, 0 if user == where.platform_id else user))
+
+
+def _message_of(job: Job) -> MessageReceived:
+    """The message that made the job, without its words."""
+    return MessageReceived(
+        self_id=job.where.platform_id,
+        time=job.made,
+        conversation=job.where,
+        message_id=job.message_id,
+        sender=Sender(job.maker),
+        segments=(),
+    )

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Row, func, select, text
 
 from adapters.storage.queries.conversations import conversation_of
 from adapters.storage.queries.scanning import readable
-from adapters.storage.tables import LIVE_JOB, jobs, runs, sends, turns
+from adapters.storage.tables import LIVE_JOB, jobs, runs, sends, tool_calls, turns
 from bot.core.jobs import Fate, Job, JobKind, JobState
 from bot.core.journal import SendState
 from frostagent.types.conversation import Conversation
@@ -87,9 +87,17 @@ def _fate_of_turn(connection: Connection, turn_id: str) -> Fate:
     if turn.closed is None:
         return Fate.OPEN
     stop = connection.scalar(select(runs.c.stop).where(runs.c.turn_id == turn.turn_id))
-    said = select(sends.c.id).where(sends.c.turn_id == turn.turn_id, sends.c.final)
-    is_told = connection.scalar(said.limit(1)) is not None
-    return Fate.LOST if stop == Stop.INTERRUPTED and not is_told else Fate.SAID
+    if stop != Stop.INTERRUPTED:
+        return Fate.SAID
+    said = select(sends.c.final).where(sends.c.turn_id == turn.turn_id)
+    finals = set(connection.scalars(said))
+    if True in finals:
+        return Fate.SAID
+    began = select(tool_calls.c.id).where(
+        tool_calls.c.turn_id == turn.turn_id, tool_calls.c.started.is_not(None)
+    )
+    is_begun = bool(finals) or connection.scalar(began.limit(1)) is not None
+    return Fate.BROKEN if is_begun else Fate.LOST
 
 
 def _job(row: Row[Any]) -> Job:
@@ -106,6 +114,7 @@ def _job(row: Row[Any]) -> Job:
         zone=row.zone,
         message_id=row.message_id,
         authority=Audience(row.authority),
+        language=row.language,
         state=JobState(row.state),
         claim=row.claim,
         fired=row.fired,

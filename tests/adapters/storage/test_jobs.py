@@ -20,7 +20,7 @@ from frostagent.types.conversation import Conversation
 from frostagent.types.messages import AssistantMessage
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
-from tests.adapters.storage.entries import NOW, closing, job, opening, put, read, sending
+from tests.adapters.storage.entries import NOW, began, closing, job, opening, put, read, sending
 from tests.cases import each_case
 from tests.fakes import BOT, GROUP, said
 
@@ -42,6 +42,7 @@ def test_a_job_comes_back_as_it_was_made(batches: EntryBatches, database: Databa
         rule="cron 0 8 * * *",
         zone="Asia/Shanghai",
         authority=Audience.GROUP_ADMIN,
+        language="en",
         state=JobState.FIRING,
         claim="s1",
         fired=3,
@@ -126,6 +127,10 @@ AGAIN = opening("t2", said("喝水"), retry_of="t1")
         pytest.param([OPENED], Fate.OPEN, id="it goes on"),
         pytest.param([OPENED, closing(OPENED, AssistantMessage("好"))], Fate.SAID, id="it has ended"),
         pytest.param([OPENED, CUT_OFF], Fate.LOST, id="a crash cut it off"),
+        pytest.param([OPENED, began("t1"), CUT_OFF], Fate.BROKEN, id="a crash cut it off in a call"),
+        pytest.param(
+            [OPENED, replace(sending("s1", "t1"), final=False), CUT_OFF], Fate.BROKEN, id="it had said something"
+        ),
         pytest.param([OPENED, CUT_OFF, sending("s1", "t1", "抱歉")], Fate.SAID, id="its maker was told"),
         pytest.param([OPENED, CUT_OFF, AGAIN], Fate.OPEN, id="it is asked again"),
         pytest.param([OPENED, CUT_OFF, AGAIN, closing(AGAIN)], Fate.SAID, id="it was asked again"),

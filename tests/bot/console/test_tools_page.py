@@ -161,6 +161,7 @@ UNFIT = {
     "chat_log": "chat",
     "look": "chat",
     "memory": "effects",
+    "remind": "effects",
     "send_message": "effects",
     "stay_silent": "chat",
     "use_subagent": "models",

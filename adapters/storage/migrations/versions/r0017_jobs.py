@@ -30,6 +30,7 @@ def upgrade() -> None:
                 "zone",
                 "message_id",
                 "authority",
+                "language",
                 "state",
                 "claim",
             )
