@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from adapters.offline.reminders import read_reminding
+
 # --- what stands around a name --------------------------------------------------------------------
 
 PUNCTUATION = r"[\s,，.。!！?？:：;；、~～…《》〈〉「」“”\"'‘’]"
@@ -225,6 +227,11 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Reminder:
+    """A reminder is wanted, or something about one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     pass
 
@@ -242,6 +249,7 @@ Intent: TypeAlias = (
     | SayNothing
     | Tale
     | Table
+    | Reminder
     | Other
 )
 
@@ -253,6 +261,8 @@ def recognise(question: str) -> Intent:
     text = question.strip()[:MAX_QUESTION]
     if ABLE.search(text):
         return Help()
+    if read_reminding(text) is not None:
+        return Reminder()
     if _is_code(text):
         return Code(question.strip())
     if SEND.search(text) and not SHOWN.search(text):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from adapters.simulator import shared_media
 from adapters.simulator.faults import ASKING, Fault, NoFault, parse_fault, parse_number, says_when
 from adapters.simulator.incidents import MUTED_FOR
@@ -84,6 +86,8 @@ def talk(depth: int) -> Nodes:
 
 
 MARK = "!"
+AHEAD = re.compile(r"\+(\d{1,4})([smhd])")
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 EXPLAINED = {
     Fault.TIMEOUT: "the message arrives, but NapCat answers that QQ did not confirm it",
@@ -132,6 +136,7 @@ OTHERS = {
     "befriend [WORDS]": "a stranger wants to be the bot's friend",
     "invite GROUP": "user1 invites the bot into a group of that number",
     "card TITLE [URL]": "user1 shares a card",
+    "time +AHEAD": "it is so much later from now on: +30s, +5m, +1h, +2d",
     "faults": "what is armed",
     "off": "nothing is armed any more",
 }
@@ -206,6 +211,11 @@ async def _obey(simulator: Simulator, words: str) -> str:
         case ["otherquotes", "on" | "off" as state]:
             simulator.world.misquotes = state == "on"
             return f"quotes have {'other' if simulator.world.misquotes else 'the same'} ids"
+        case ["time", ahead] if found := AHEAD.fullmatch(ahead):
+            if simulator.on_travel is None:
+                raise CallRefused(NOT_DONE, "the time cannot be changed here")
+            simulator.on_travel(int(found[1]) * UNITS[found[2]])
+            return f"it is {found[1]}{found[2]} later now"
         case ["selfreport", "on" | "off" as state]:
             simulator.world.reports_self = state == "on"
             return f"own messages are {'' if simulator.world.reports_self else 'not '}reported"

@@ -215,6 +215,8 @@ class Simulator:
     the bot hears that it was sent, `on_gesture` with each gesture.
     `sockets` cuts and restores the connections.
 
+    `on_travel` puts the time forward by so many seconds, where that can be done.
+
     `sent` is every message the bot asked us to send, `delivered` those people got, whatever the bot
     was told; both in order. `missed` are the ids of what people said while nobody listened,
     `last_said` is that of the last thing they said.
@@ -229,8 +231,10 @@ class Simulator:
         reconnect: float = 5.0,
         on_sent: Callable[[SentMessage], None] | None = None,
         on_gesture: Callable[[Gesture], None] | None = None,
+        on_travel: Callable[[float], None] | None = None,
     ) -> None:
         self.world = world
+        self.on_travel = on_travel
         self.faults = Faults()
         self.sent: list[SentMessage] = []
         self.delivered: list[SentMessage] = []
