@@ -441,7 +441,7 @@ jobs = table(
     moment("wake", nullable=True),  # when somebody is to look at it; none once it has ended
     *map(number, ("fired", "missed")),
     UniqueConstraint("account", "number"),
-    part_of("jobs_by_wake", "wake", where=LIVE_JOB),
+    part_of("jobs_by_wake", "account", "wake", where=LIVE_JOB),
     Index("jobs_by_conversation", "conversation"),
     Index("jobs_by_maker", "maker"),
     Index("jobs_by_due", "due"),

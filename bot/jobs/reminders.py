@@ -86,18 +86,29 @@ NUMBER = re.compile(r"[jJＪｊ]?\s*(\d{1,9})")
 
 WANTED = re.compile(
     r"提醒|闹钟|定时|叫[我醒]|喊我|别忘|倒计时|到点|每(?:天|日|晚|早|周|隔|月|年|小时|个?(?:工作日|星期|礼拜))"
-    r"|(?:分钟|小时|钟头|天|周|星期)(?:之|以)?后|\bJ\d"
+    r"|(?:分钟|小时|钟头|天|周|星期)(?:之|以)?后|\bj\d"
     r"|\bremind|\balarm|\bschedul|\btimer\b|\bwake (?:me|us)\b|\bping me\b"
     r"|\bevery (?:day|morning|evening|night|week|month|hour|mon|tue|wed|thu|fri|sat|sun|\d)"
-    r"|\bin (?:an?|\d+|half an) ?(?:min|hour|h\b|day|week)",
-    re.IGNORECASE,
+    r"|\bin (?:an?|\d+|half an) ?(?:minute|hour)",
 )
-"""Words of a question that may want a reminder. The tool is offered in a conversation from the
-first such question on, so that a prompt without any has no token more, and one that has begun
-alike goes on alike.
+"""Words of a question, in lower case, that may want a reminder. The tool is offered from the
+first such question of a conversation on, so that a prompt without any has no token more, and one
+that has begun alike goes on alike.
 """
 
+HINTS = (
+    *("提醒", "闹钟", "定时", "叫", "喊我", "别忘", "倒计时", "到点", "每", "后"),
+    *("remind", "alarm", "schedul", "timer", "wake ", "ping ", "every ", "minute", "hour", "j"),
+)
+"""One of them is in each of those words: most questions have none, and are not searched."""
+
 OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
+
+
+def wants_reminder(words: str) -> bool:
+    """Whether they may want a reminder."""
+    folded = words.casefold()
+    return any(hint in folded for hint in HINTS) and WANTED.search(folded) is not None
 
 
 class JobBook:
@@ -127,7 +138,7 @@ class JobBook:
         """The port of the tool, if this question or an earlier one there wants it."""
         where = question.message.conversation
         if self._settings.get(OFFERED, where) is None:
-            if not any(WANTED.search(message_words(line)) for line in question.said):
+            if not any(wants_reminder(message_words(line)) for line in question.said):
                 return {}
             self._settings.put(OFFERED, where, "1")
         return {Reminders: self}

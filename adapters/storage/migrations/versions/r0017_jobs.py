@@ -42,7 +42,9 @@ def upgrade() -> None:
         sa.Column("missed", sa.BigInteger, nullable=False, server_default=sa.text("0")),
         sa.UniqueConstraint("account", "number"),
     )
-    op.create_index("jobs_by_wake", "jobs", ["wake"], sqlite_where=live, postgresql_where=live)
+    op.create_index(
+        "jobs_by_wake", "jobs", ["account", "wake"], sqlite_where=live, postgresql_where=live
+    )
     op.create_index("jobs_by_conversation", "jobs", ["conversation"])
     op.create_index("jobs_by_maker", "jobs", ["maker"])
     op.create_index("jobs_by_due", "jobs", ["due"])
