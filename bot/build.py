@@ -243,6 +243,7 @@ class App:
     unconfirmed_checker: UnconfirmedChecker
     group_probe: GroupProbe
     # jobs
+    job_book: JobBook
     scheduler: Scheduler
     # commands
     commands: Commands
@@ -874,7 +875,11 @@ def build_app(
                 usage_command(books, spending),
                 limit_command(spending, speakers, owners),
                 context_command(measure),
-                why_command(books, has_fallbacks=bool(settings.llm_fallbacks)),
+                why_command(
+                    books,
+                    has_fallbacks=bool(settings.llm_fallbacks),
+                    explain_job=job_book.explain,
+                ),
                 me_command(journal.memories),
                 forget_command(forgetting, speakers),
                 reset_command(store, history),
@@ -1107,6 +1112,7 @@ def build_app(
         deafness=deafness,
         unconfirmed_checker=unconfirmed_checker,
         group_probe=group_probe,
+        job_book=job_book,
         scheduler=scheduler,
         commands=commands,
         failures=failures,

@@ -16,6 +16,7 @@ from adapters.console.logins import LOGINS
 from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
 from bot.core.console_views import Chat, ChatLine
+from frostagent.text.language import Language
 from frostagent.types.conversation import Conversation, NotAConversation
 from frostagent.types.errors import BotError
 
@@ -100,6 +101,18 @@ async def forget_chat(request: web.Request) -> web.Response:
     return await _render_chat(request, key or f"totp.{outcome}", rows, 400 if outcome else 200)
 
 
+async def cancel_job(request: web.Request) -> web.Response:
+    """Cancel a reminder of the chat."""
+    if (where := _where(request)) is None:
+        return render_missing(request)
+    number = parse_number(request[FIELDS].get("number", ""))
+    is_done = await request.app[SOURCES].cancel_job(where, number)
+    outcome = f"J{number}" if is_done else f"J{number}: failed"
+    note(request, "cancel", what=str(where), outcome=outcome)
+    key = "chats.jobs.cancelled" if is_done else "chats.jobs.failed"
+    return await _render_chat(request, key, status=200 if is_done else 400)
+
+
 async def _erase(request: web.Request, where: Conversation) -> tuple[str, int]:
     """What prevented it, or empty, and the number of rows."""
     if request[FIELDS].get("name", "").strip() != str(where.session_id):
@@ -136,6 +149,7 @@ async def _render_chat(
             for line in found.lines
         ],
         link=quote(str(where), safe=""),
+        jobs=await sources.jobs(where, Language.CHINESE if chinese else Language.ENGLISH),
         estimate=sources.estimate,
         repeated=sources.weigh(found.told, found.light) if found.told else None,
     )

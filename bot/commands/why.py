@@ -13,7 +13,7 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.core.command import AWAY, Asked, Command, at_time, command, money, tokens
+from bot.core.command import AWAY, Answering, Asked, Command, at_time, command, money, tokens
 from bot.core.language import CATALOGUE
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
 from frostagent.text.language import Bilingual, Language, Phrase, bilingual, text_in
@@ -75,11 +75,20 @@ CATALOGUE.register(__name__, globals())
 SHOWN = 5  # calls of one answer
 
 
-def why_command(books: JournalQueries, *, has_fallbacks: bool = True) -> Command:
-    """Of what is quoted, an answer or a question; of the last answer here where nothing is."""
+def why_command(
+    books: JournalQueries,
+    *,
+    has_fallbacks: bool = True,
+    explain_job: Answering | None = None,
+) -> Command:
+    """Of what is quoted, an answer or a question; of the last answer here where nothing is. What
+    `explain_job` has words for is no answer but a reminder.
+    """
 
     @command("why", "为什么", about=("刚才为什么这么答，或没答", "how the last answer came about"))
     async def why(asked: Asked) -> str:
+        if explain_job is not None and (told := await explain_job(asked)):
+            return told
         story = await books.story(asked.where, asked.quoted)
         if story is None:
             return AWAY.format(asked.language)

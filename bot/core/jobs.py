@@ -27,7 +27,8 @@ class JobKind(StrEnum):
 class JobState(StrEnum):
     """WAITING for its moment; FIRING: its words, or its turn, are in the journal under its `claim`,
     and what became of them is not known yet. MISSED: its maker is to hear that nothing was said;
-    REPORTING: those words are in the journal under its `claim`. ENDED: it never fires again.
+    REPORTING: those words are in the journal under its `claim`. ENDED: it never fires again. Else
+    `claim` is the latest one.
     """
 
     WAITING = "waiting"
@@ -142,6 +143,10 @@ class JobQueries(Protocol):
         """The jobs of the account that have not ended, by their moments: of a conversation, of a
         person, or of both.
         """
+        ...
+
+    async def said_as(self, where: Conversation, message_id: str) -> Job | None:
+        """The job whose latest words are this message there."""
         ...
 
     async def latest_number(self, account: int) -> int | None:

@@ -9,6 +9,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from bot.core.command import Asked, at_time
+from bot.core.console_views import ScheduledJob
 from bot.core.events import message_words
 from bot.core.jobs import (
     Job,
@@ -27,6 +29,7 @@ from bot.jobs.rules import (
     next_moment,
     read_moment,
     read_rule,
+    tell_date,
     tell_moment,
     tell_rule,
 )
@@ -59,6 +62,16 @@ CANCELLED = Phrase("已取消 J{number}：{words}", "Cancelled J{number}: {words
 IN_BRACKETS = Phrase("（{rule}）", " ({rule})")
 LINE = Phrase("J{number} {moment}{rule} {words}", "J{number} {moment}{rule} {words}")
 ASKS = Phrase("（到时回答）", " (asked then)")
+WHY_SAID = Phrase(
+    "提醒 J{number}：{made} 定的，{due}{rule}。说了 {fired} 次，错过 {missed} 次，不经过模型。",
+    "Reminder J{number}: set {made}, {due}{rule}. Said {fired} times, missed {missed}; no model.",
+)
+WHY_MISSED = Phrase(
+    "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
+    "说了 {fired} 次，错过 {missed} 次。",
+    "J{number}: set {made}, {due}{rule}, not said in time: I was away, muted or not heard for too "
+    "long. Said {fired} times, missed {missed}.",
+)
 NONE = Phrase("没有定好的提醒。", "No reminders are set.")
 APPROVE = Phrase(
     "定时让机器人自己做：{moment}{rule} {words}",
@@ -234,6 +247,56 @@ class JobBook:
         if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
             raise ToolFailed(NOT_NOW)
         return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
+
+    async def scheduled(self, where: Conversation, tongue: Language) -> list[ScheduledJob] | None:
+        """The jobs of a conversation as a page shows them; None if they cannot be read."""
+        found = await self.visible(where, 0)
+        if found is None:
+            return None
+        return [
+            ScheduledJob(
+                number=job.number,
+                maker=job.maker,
+                words=job.words,
+                due=job.due,
+                rule=tell_rule(job.rule, tongue),
+                kind=job.kind,
+                state=job.state,
+                fired=job.fired,
+                missed=job.missed,
+            )
+            for job in found
+        ]
+
+    async def explain(self, asked: Asked) -> str:
+        """What a message that is quoted is about, if it is a reminder or tells of a missed one;
+        else empty.
+        """
+        job = await self._jobs.said_as(asked.where, asked.quoted) if asked.quoted else None
+        if job is None:
+            return ""
+        rule = tell_rule(job.rule, asked.language)
+        told = {
+            "made": at_time(job.made, asked.now),
+            "due": tell_date(job.due, zone=job.zone, now=asked.now, tongue=asked.language),
+            "rule": IN_BRACKETS.format(asked.language, rule=rule) if rule else "",
+        }
+        if job.state in {JobState.MISSED, JobState.REPORTING} or (job.missed and not job.fired):
+            why = WHY_MISSED
+        else:
+            why = WHY_SAID
+        number, fired, missed = job.number, job.fired, job.missed
+        return why.format(asked.language, number=number, fired=fired, missed=missed, **told)
+
+    async def cancel_in(self, where: Conversation, number: int) -> bool:
+        """End the job of this number there. Returns False if there is none, or if that cannot be
+        written now.
+        """
+        found = await self.visible(where, 0)
+        job = next((one for one in found or () if one.number == number), None)
+        if job is None:
+            return False
+        return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
 
     async def _find(self, asker: Asker, where: Conversation, number: str) -> Job:
         """The job of this number that the asker may change. Raises InvalidArguments, ToolDenied,

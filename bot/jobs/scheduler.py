@@ -239,7 +239,7 @@ class Scheduler:
             return
         pause = max(AGAIN, now - since) if is_late else AGAIN
         pause = min(pause, since + PATIENCE - now)
-        self._change(job, state=JobState.WAITING, claim="", wake=now + pause)
+        self._change(job, state=JobState.WAITING, wake=now + pause)
 
     def _say(self, job: Job) -> None:
         tongue = job.tongue
@@ -366,7 +366,7 @@ class Scheduler:
             case Fate.SAID:
                 self._advance(job)
             case Fate.LOST if job.state is JobState.REPORTING:
-                self._change(job, state=JobState.MISSED, claim="", wake=now + CHECK)
+                self._change(job, state=JobState.MISSED, wake=now + CHECK)
             case Fate.BROKEN:
                 self._miss(job, "it was broken off")
             case Fate.LOST:
@@ -416,12 +416,12 @@ class Scheduler:
         if coming is None:
             self._change(job, state=JobState.ENDED)
         else:
-            self._change(job, state=JobState.WAITING, claim="", due=coming, wake=coming)
+            self._change(job, state=JobState.WAITING, due=coming, wake=coming)
 
     def _miss(self, job: Job, why: str) -> None:
         logger.warning("J%d of %s is missed: %s", job.number, job.where, why)
         self._tried.pop(job.key, None)
-        self._change(job, state=JobState.MISSED, claim="", wake=self._clock.now())
+        self._change(job, state=JobState.MISSED, wake=self._clock.now())
 
     async def _report(self, job: Job) -> None:
         """Tell its maker, once it can be said, of this and all others that were missed there."""

@@ -62,6 +62,18 @@ def latest_number(connection: Connection, account: int) -> int:
     return connection.scalar(select(func.max(jobs.c.number)).where(jobs.c.account == account)) or 0
 
 
+def said_as(connection: Connection, where: Conversation, message_id: str) -> Job | None:
+    """The job whose latest words are this message there."""
+    said = select(sends.c.send_id).where(
+        sends.c.conversation == str(where), sends.c.message_id == message_id
+    )
+    send_id = connection.scalar(said.order_by(sends.c.id.desc()).limit(1))
+    if not send_id:
+        return None
+    query = select(jobs).where(jobs.c.conversation == str(where), jobs.c.claim == send_id)
+    return next(readable(_job, connection.execute(query.limit(1))), None)
+
+
 def fate(connection: Connection, job: Job) -> Fate:
     """What became of what it claimed; what is erased is settled."""
     if job.kind is JobKind.RUN and job.state is JobState.FIRING:

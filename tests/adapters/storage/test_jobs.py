@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.jobs import due, fate, latest_number, listed, next_wake
+from adapters.storage.queries.jobs import due, fate, latest_number, listed, next_wake, said_as
 from adapters.storage.retention import Retention
 from adapters.storage.tables import jobs
 from bot.core.jobs import Fate, JobChanged, JobKind, JobsEnded, JobState
@@ -142,6 +142,15 @@ def test_the_turn_of_a_firing_tells_what_became_of_it(
 ) -> None:
     batches.write(put(*entries))
     assert read(database, fate, RUN) is became
+
+
+def test_a_message_is_known_as_the_latest_words_of_a_job(batches: EntryBatches, database: Database) -> None:
+    claimed = replace(job(1).job, claim="s1")
+    sent = SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9")
+    batches.write(put(job(1), job(2), sending("s1", "", "喝水"), sent, JobChanged(claimed)))
+    assert read(database, said_as, GROUP, "9") == claimed
+    assert read(database, said_as, GROUP, "8") is None
+    assert read(database, said_as, ELSEWHERE, "9") is None
 
 
 def test_what_ended_a_month_ago_is_deleted_and_nothing_that_waits(batches: EntryBatches, database: Database) -> None:
