@@ -25,7 +25,7 @@ from adapters.storage.queries.conversations import (
     groups,
     settings,
 )
-from adapters.storage.queries.jobs import due, fate, latest_number, next_wake, said_as
+from adapters.storage.queries.jobs import claimed, due, fate, latest_number, next_wake, said_as
 from adapters.storage.queries.jobs import listed as listed_jobs
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
 from adapters.storage.queries.sums import (
@@ -301,5 +301,6 @@ class SqlJobs:
     due = reads(due)
     fate = reads(fate)
     listed = reads(listed_jobs)
+    claimed = reads(claimed)
     said_as = reads(said_as)
     latest_number = reads(latest_number)

@@ -133,6 +133,10 @@ class JobQueries(Protocol):
         """
         ...
 
+    async def claimed(self, account: int) -> tuple[Job, ...] | None:
+        """The jobs of the account that have claimed something and do not know what became of it."""
+        ...
+
     async def fate(self, job: Job) -> Fate | None:
         """What became of what the job has claimed."""
         ...

@@ -115,6 +115,7 @@ class Scheduler:
         self._count = count
         self._tried = LRU[JobKey, float](MAX_TRIED)  # since when, in this process
         self._unsure = LRU[JobKey, float](MAX_TRIED)
+        self._looked_at = set[int]()
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -161,6 +162,7 @@ class Scheduler:
         # Of a journal in trouble nobody knows what was claimed already.
         if not await self._store.commit():
             return now + RETRY
+        await self._look_at_claims(accounts)
         found = await self._jobs.due(accounts, now)
         if found is None:
             return now + RETRY
@@ -172,6 +174,17 @@ class Scheduler:
                 self._change(job, wake=now + AGAIN)
         next_wake = await self._jobs.next_wake(accounts)
         return now + RETRY if next_wake is None else next_wake
+
+    async def _look_at_claims(self, accounts: Collection[int]) -> None:
+        """What an earlier process claimed is looked up as soon as a history may have it."""
+        for account in set(accounts) - self._looked_at:
+            claimed = await self._jobs.claimed(account)
+            if claimed is None:
+                continue
+            self._looked_at.add(account)
+            soon = self._clock.now() + LAG + 1.0
+            for job in claimed:
+                self._change(job, wake=min(job.wake, soon))
 
     async def _take(self, job: Job) -> None:
         match job.state:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.onebot.transport import OneBotTransport
+from adapters.simulator.wire import mention, text
 from bot.core.actions import SendMessage
 from tests.e2e.scenarios.doings import DOINGS
 from tests.e2e.scenarios.loop import ScriptedLoop
@@ -18,6 +19,8 @@ from tests.e2e.scenarios.script import FOLDER, read_scenario
 from tests.e2e.scenarios.stage import Stage
 
 SCENARIO = FOLDER / "970-a-reminder.yaml"
+TO_BOT = [mention(10001)]
+MISSED = "⏰ 没能按时做到：\n· 周六 3月14日 14:10 报天气（J1）"
 MOMENT = 3600.0  # seconds after the beginning
 
 
@@ -34,13 +37,14 @@ class Killed:
                 return await said(transport, action)
             if after_the_wire:
                 await said(transport, action)
-            self._die()
+            self.die()
             await asyncio.get_running_loop().create_future()
             raise AssertionError("it is dead")
 
         monkeypatch.setattr(OneBotTransport, "send", send)
 
-    def _die(self) -> None:
+    def die(self) -> None:
+        """Nothing that is written from now on ever was."""
         self.is_dead = True
         self.kept.mkdir()
         for file in self.folder.glob("bot.db*"):
@@ -65,7 +69,7 @@ def test_a_reminder_is_said_once_whenever_its_process_dies(
         stage = Stage(scenario, loop=loop, folder=tmp_path)
         killed = Killed(tmp_path, monkeypatch, after_the_wire=after_the_wire)
         async with stage:
-            await stage.simulator.say([{"type": "at", "data": {"qq": str(stage.world.self_id)}}, *WORDS], user_id=20002)
+            await stage.simulator.say([*TO_BOT, text(" 三点提醒我交作业")], user_id=20002)
             await loop.pass_time(MOMENT + 5)
             assert killed.is_dead
             await stage.close()
@@ -83,4 +87,28 @@ def test_a_reminder_is_said_once_whenever_its_process_dies(
     assert "交作业" in said[0]
 
 
-WORDS = [{"type": "text", "data": {"text": " 三点提醒我交作业"}}]
+@pytest.mark.parametrize(("away", "said"), [(0.0, ["晴。"]), (600.0, ["晴。"]), (50_000.0, [MISSED])])
+def test_a_task_is_done_once_if_its_process_dies_while_the_model_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, away: float, said: list[str]
+) -> None:
+    scenario = read_scenario(FOLDER / "1007-restart-in-a-task.yaml", DOINGS)
+
+    async def live(loop: ScriptedLoop) -> list[str]:
+        stage = Stage(scenario, loop=loop, folder=tmp_path)
+        killed = Killed(tmp_path, monkeypatch, after_the_wire=False)
+        async with stage:
+            await stage.simulator.say([*TO_BOT, text(" 十分钟后定时报天气")], user_id=20002)
+            await loop.pass_time(605)
+            assert len(stage.model.requests) == 3
+            killed.die()
+            await stage.close()
+            killed.come_back()
+            if away:
+                await loop.pass_time(away)
+            await stage.open()
+            await loop.pass_time(7200)
+        return [text_of(message).strip() for message in stage.simulator.delivered[1:]]
+
+    loop = ScriptedLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        assert runner.run(live(loop)) == said

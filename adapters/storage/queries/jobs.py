@@ -21,6 +21,7 @@ AT_ONCE = 50  # jobs that are looked at in one go
 LISTED = 500
 
 LIVE = text(LIVE_JOB)
+CLAIMED = (JobState.FIRING, JobState.REPORTING)
 LOST = frozenset({SendState.DROPPED, SendState.REFUSED, SendState.WITHDRAWN})
 OPEN = frozenset({SendState.QUEUED, SendState.SENDING})
 
@@ -42,6 +43,12 @@ def due(connection: Connection, accounts: Collection[int], now: float) -> tuple[
         for row in connection.execute(query.where(jobs.c.account == account))
     ]
     return tuple(readable(_job, sorted(found, key=lambda row: row.wake)))
+
+
+def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
+    """The jobs that do not know what became of their claims."""
+    query = select(jobs).where(LIVE, jobs.c.account == account, jobs.c.state.in_(CLAIMED))
+    return tuple(readable(_job, connection.execute(query.order_by(jobs.c.wake))))
 
 
 def listed(

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from adapters.storage.batches import EntryBatches
 from adapters.storage.database import Database
-from adapters.storage.queries.jobs import due, fate, latest_number, listed, next_wake, said_as
+from adapters.storage.queries.jobs import claimed, due, fate, latest_number, listed, next_wake, said_as
 from adapters.storage.retention import Retention
 from adapters.storage.tables import jobs
 from bot.core.jobs import Fate, JobChanged, JobKind, JobsEnded, JobState
@@ -64,6 +64,12 @@ def test_only_what_is_due_of_these_accounts_is_looked_at_the_oldest_first(
     assert numbers(database) == [2, 1]
     assert read(database, latest_number, BOT) == 2
     assert read(database, latest_number, 5) == 0
+
+
+def test_the_claimed_are_those_that_do_not_know_what_became_of_it(batches: EntryBatches, database: Database) -> None:
+    made = [job(number, state=state) for number, state in enumerate(JobState)]
+    batches.write(put(*made, job(1, where=ELSEWHERE, state=JobState.FIRING)))
+    assert [one.state for one in read(database, claimed, BOT)] == [JobState.FIRING, JobState.REPORTING]
 
 
 def test_what_has_ended_stays_so(batches: EntryBatches, database: Database) -> None:
@@ -145,10 +151,10 @@ def test_the_turn_of_a_firing_tells_what_became_of_it(
 
 
 def test_a_message_is_known_as_the_latest_words_of_a_job(batches: EntryBatches, database: Database) -> None:
-    claimed = replace(job(1).job, claim="s1")
+    made = replace(job(1).job, claim="s1")
     sent = SendChanged(send_id="s1", state=SendState.CONFIRMED, at=NOW, message_id="9")
-    batches.write(put(job(1), job(2), sending("s1", "", "喝水"), sent, JobChanged(claimed)))
-    assert read(database, said_as, GROUP, "9") == claimed
+    batches.write(put(job(1), job(2), sending("s1", "", "喝水"), sent, JobChanged(made)))
+    assert read(database, said_as, GROUP, "9") == made
     assert read(database, said_as, GROUP, "8") is None
     assert read(database, said_as, ELSEWHERE, "9") is None
 
