@@ -95,7 +95,7 @@ from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
-from bot.core.events import MessageReceived
+from bot.core.events import MemberChanged, MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.memories import Notebook
 from bot.core.other_bots import ALONE, Announcer, OtherBots
@@ -148,6 +148,8 @@ from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
 from bot.settings_store import PERSONA, SettingsStore
 from bot.subagents import SubagentRegistry
+from bot.welcome.commands import welcome_commands
+from bot.welcome.greeter import FAREWELL, NO_TEMPLATES, WELCOME, Greeter, Templates
 from config.settings import Settings
 from frostagent.engine.budget import Limits
 from frostagent.engine.call_executor import CallExecutor
@@ -167,7 +169,18 @@ CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
 LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that it takes
 MAX_LOGGED = 200  # characters of a line that is looked up
-KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK, OFFERED)
+KEPT_SETTINGS = (
+    LIMITS,
+    PERSONA,
+    PERSONA_TEXTS,
+    QUIET,
+    MODE,
+    POKED,
+    OPEN_TALK,
+    OFFERED,
+    WELCOME,
+    FAREWELL,
+)
 """What `SettingsStore` keeps over restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
@@ -245,6 +258,7 @@ class App:
     # jobs
     job_book: JobBook
     scheduler: Scheduler
+    greeter: Greeter
     # commands
     commands: Commands
     failures: Failures
@@ -839,6 +853,30 @@ def build_app(
         count=metrics.fired,
     )
 
+    # --- who joins and leaves ---------------------------------------------------------------------
+
+    def filed_templates(where: Conversation) -> Templates:
+        house = personas.cast.houses.get(where.session_id) if where.is_group else None
+        return NO_TEMPLATES if house is None else Templates(house.welcome, house.farewell)
+
+    greeter = Greeter(
+        postbox=postbox,
+        settings=settings_store,
+        members=speakers.name,
+        filed=filed_templates,
+        may_speak=lambda where: not scheduler.is_silent(where) and not quiet_hours.holds_in(where),
+        group_name=active_conversations.group_name,
+        lanes=lanes,
+        clock=clock,
+        tongue=tongue,
+    )
+
+    def came_or_left(event: MemberChanged) -> None:
+        is_robot = event.user_id in settings.bot_robots or event.user_id in bot_detection.known
+        greeter.take(event, is_robot=is_robot)
+        if event.change == "left":
+            scheduler.left(event.conversation, event.user_id)
+
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -886,6 +924,7 @@ def build_app(
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
                 reminders_command(job_book),
+                *welcome_commands(greeter),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -1005,7 +1044,7 @@ def build_app(
         self_messages=self_messages,
         unreachable=outbox.unreachable,
         deafness=deafness,
-        left=scheduler.left,
+        came_or_left=came_or_left,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------
@@ -1114,6 +1153,7 @@ def build_app(
         group_probe=group_probe,
         job_book=job_book,
         scheduler=scheduler,
+        greeter=greeter,
         commands=commands,
         failures=failures,
         status=status,

@@ -49,6 +49,7 @@ LIBRARIES = {
     "bot/chat": {"cachetools"},
     "bot/commands": set(),
     "bot/jobs": {"cronsim"},
+    "bot/welcome": set(),
     "bot/cluster": set(),
     "bot/console": {"aiohttp"},
     "bot/trial": {"pydantic"},

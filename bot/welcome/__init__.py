@@ -1,0 +1,1 @@
+"""What is said when people join a group, or leave it."""
