@@ -55,6 +55,7 @@ logger = logging.getLogger(__name__)
 LOOK: Final = 60.0  # seconds between two looks at a clock that may be set
 RETRY: Final = 5.0  # seconds, if the journal cannot be used
 CHECK: Final = 60.0  # seconds after which a firing is looked up
+SOON: Final = 2.0  # seconds after which what was lost is said again
 AGAIN: Final = 30.0  # seconds after which it is tried again
 PATIENCE: Final = HOUR  # in which it is tried
 OLDEST: Final = 12 * HOUR  # what is later than that is not said
@@ -95,6 +96,7 @@ class Scheduler:
         modes: Modes,
         quiet_hours: QuietHours,
         accounts: Callable[[], Collection[int]],
+        group_name: Callable[[Conversation], str],
         blocked: Collection[int],
         clock: Clock,
         count: Callable[[str, str], None],
@@ -110,6 +112,7 @@ class Scheduler:
         self._modes = modes
         self._quiet_hours = quiet_hours
         self._accounts = accounts
+        self._group_name = group_name
         self._blocked = blocked
         self._clock = clock
         self._count = count
@@ -240,9 +243,9 @@ class Scheduler:
             or self._outbox.unreachable.holds_in(where)
         )
 
-    def _hold(self, job: Job, *, is_late: bool = False) -> None:
-        """Try it again later; the later, the longer it was tried if it `is_late`, so that what QQ
-        refuses is not sent for an hour.
+    def _hold(self, job: Job, *, is_lost: bool = False) -> None:
+        """Try it again later. What `is_lost` soon, and then the later, the longer it was tried:
+        what QQ refuses is not sent for an hour.
         """
         now = self._clock.now()
         since = self._tried.get(job.key, now)
@@ -250,7 +253,7 @@ class Scheduler:
         if now - since >= PATIENCE:
             self._miss(job, "it could not be said")
             return
-        pause = max(AGAIN, now - since) if is_late else AGAIN
+        pause = max(SOON, now - since) if is_lost else AGAIN
         pause = min(pause, since + PATIENCE - now)
         self._change(job, state=JobState.WAITING, wake=now + pause)
 
@@ -346,6 +349,7 @@ class Scheduler:
             sender=Sender(job.maker, name, role=role),
             segments=(Text(words),),
             sub_type=f"{OF_JOB}{job.authority}",
+            group_name=self._group_name(where),
         )
 
     def _scheduled(self, job: Job) -> Scheduled:
@@ -383,7 +387,7 @@ class Scheduler:
             case Fate.BROKEN:
                 self._miss(job, "it was broken off")
             case Fate.LOST:
-                self._hold(job, is_late=True)
+                self._hold(job, is_lost=True)
             case _:
                 self._change(job, wake=now + CHECK)
 

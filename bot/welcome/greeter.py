@@ -189,6 +189,7 @@ class Greeter:
             sender=Sender(users[0], NEWCOMER.format(self._tongue)),
             segments=(Text(words),),
             sub_type=f"{OF_JOB}{Audience.EVERYONE}",
+            group_name=self._group_name(where),
         )
         self._lanes.put(where, Task(question, Wake("welcome"), now, scheduled=Scheduled()))
 
