@@ -200,6 +200,10 @@ class SqlStore:
             if recalls == self._recalls:  # else what was read may tell what nobody is to read
                 return None if self._writer.in_trouble else recovery
 
+    def restored_at(self) -> float:
+        """When a backup was put back last, in seconds since 1970; 0 if never."""
+        return self._database.restored_at()
+
     def state(self) -> Mapping[str, Any]:
         """Where it is, whether it cannot be written at the moment, and how many entries wait in
         memory.

@@ -79,7 +79,8 @@ CATALOGUE.register(__name__, globals())
 
 class Scheduler:
     """Fires the jobs of the `accounts` that are connected here, and no others. Those in `blocked`
-    have none. `count` takes the kind of a job, and `said` or `missed`.
+    have none. `count` takes the kind of a job, and `said` or `missed`. What was due before a backup
+    was `restored` (in seconds since 1970; 0 if never) may have been said since it was made.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Scheduler:
         modes: Modes,
         quiet_hours: QuietHours,
         accounts: Callable[[], Collection[int]],
+        restored: float,
         group_name: Callable[[Conversation], str],
         blocked: Collection[int],
         clock: Clock,
@@ -112,6 +114,7 @@ class Scheduler:
         self._modes = modes
         self._quiet_hours = quiet_hours
         self._accounts = accounts
+        self._restored = restored
         self._group_name = group_name
         self._blocked = blocked
         self._clock = clock
@@ -212,7 +215,10 @@ class Scheduler:
         due = latest_moment(job.rule, zone=job.zone, due=job.due, now=now)
         if due != job.due:
             job = replace(job, due=due, missed=job.missed + 1)
-        if job.maker in self._blocked:
+        if due <= self._restored:
+            logger.info("J%d of %s was due before the restore: not said", job.number, where)
+            self._advance(replace(job, state=JobState.MISSED))
+        elif job.maker in self._blocked:
             self._change(job, state=JobState.ENDED)
         elif now - due > OLDEST:
             self._miss(job, "too late")
@@ -376,6 +382,9 @@ class Scheduler:
 
     async def _settle(self, job: Job) -> None:
         now = self._clock.now()
+        if job.due <= self._restored:  # it was said after the backup, or nobody knows
+            self._advance(job)
+            return
         fate = await self._jobs.fate(job)
         if fate is Fate.UNKNOWN:
             fate = await self._fate_in_history(job)
