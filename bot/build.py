@@ -113,7 +113,7 @@ from bot.core.ports import (
 )
 from bot.core.server_clock import ServerClock
 from bot.jobs.commands import reminders_command
-from bot.jobs.reminders import OFFERED, JobBook
+from bot.jobs.reminders import FEEDS_OFFERED, OFFERED, JobBook
 from bot.jobs.scheduler import Scheduler
 from bot.mcp_servers import McpServers
 from bot.memory.attachments import Attachments
@@ -179,6 +179,7 @@ KEPT_SETTINGS = (
     POKED,
     OPEN_TALK,
     OFFERED,
+    FEEDS_OFFERED,
     WELCOME,
     FAREWELL,
 )
@@ -680,6 +681,7 @@ def build_app(
         zone=settings.tz,
         clock=clock,
         look=look_at_jobs,
+        web=received,
     )
     context_builder = ContextBuilder(
         perception=perception,
@@ -853,6 +855,7 @@ def build_app(
         group_name=active_conversations.group_name,
         blocked=settings.bot_block,
         clock=clock,
+        web=received,
         count=metrics.fired,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import tools
 from bot.core.group_admin import Chair, Topic
-from bot.core.jobs import Reminders
+from bot.core.jobs import Reminders, Subscriptions
 from bot.core.memories import Notebook
 from bot.core.ports import ChatLog, Looking, Web
 from bot.mcp_servers import belongs_to_server
@@ -37,13 +37,14 @@ TOOL_PORTS: frozenset[type] = frozenset(
         Reminders,
         Speaker,
         Subagents,
+        Subscriptions,
         Topic,
         WeatherSources,
         Web,
     }
 )
 """The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP;
-`Reminders` if BOT_REMINDERS is on and somebody there has wanted one.
+`Reminders` and `Subscriptions` if BOT_REMINDERS is on and somebody there has wanted one.
 """
 
 

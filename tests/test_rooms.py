@@ -48,7 +48,7 @@ LIBRARIES = {
     "bot/approvals": {"cachetools"},
     "bot/chat": {"cachetools"},
     "bot/commands": set(),
-    "bot/jobs": {"cronsim"},
+    "bot/jobs": {"cronsim", "feedparser"},
     "bot/welcome": set(),
     "bot/cluster": set(),
     "bot/console": {"aiohttp"},

@@ -36,7 +36,7 @@ def names() -> list[str]:
 
 OURS = [
     "chat_log", "get_game_version", "get_weather", "look", "memory", "remind", "send_message", "stay_silent",
-    "use_subagent",
+    "subscribe", "use_subagent",
 ]  # fmt: skip
 
 

@@ -179,7 +179,19 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             assert_never(entry)
 
 
-CHANGES = ("account", "number", "rule", "zone", "state", "claim", "due", "wake", "fired", "missed")
+CHANGES = (
+    "account",
+    "number",
+    "rule",
+    "zone",
+    "state",
+    "claim",
+    "due",
+    "wake",
+    "fired",
+    "missed",
+    "notes",
+)
 """The columns by which a job is found, and those that change."""
 
 

@@ -432,7 +432,7 @@ SQL = {
     # What ended, by its maker or because its message was recalled, does not begin again.
     Statement.CHANGE_JOB: """
         UPDATE jobs SET rule = :rule, zone = :zone, state = :state, claim = :claim,
-            due = :due, wake = :wake, fired = :fired, missed = :missed
+            due = :due, wake = :wake, fired = :fired, missed = :missed, notes = :notes
         WHERE account = :account AND number = :number AND wake IS NOT NULL""",
     Statement.END_JOBS: """
         UPDATE jobs SET state = 'ended', wake = NULL

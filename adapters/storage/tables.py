@@ -440,6 +440,7 @@ jobs = table(
     moment("due"),
     moment("wake", nullable=True),  # when somebody is to look at it; none once it has ended
     *map(number, ("fired", "missed")),
+    words("notes"),  # of a feed
     UniqueConstraint("account", "number"),
     part_of("jobs_by_wake", "account", "wake", where=LIVE_JOB),
     Index("jobs_by_conversation", "conversation"),

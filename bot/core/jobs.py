@@ -18,10 +18,13 @@ RECALLABLE = 120.0  # seconds in which a recall of the message that made a job c
 
 
 class JobKind(StrEnum):
-    """TEXT: its words are said, without a model. RUN: they are a question, asked by its maker."""
+    """TEXT: its words are said, without a model. RUN: they are a question, asked by its maker.
+    FEED: what is new in a feed is said; its words are the title.
+    """
 
     TEXT = "text"
     RUN = "run"
+    FEED = "feed"
 
 
 class JobState(StrEnum):
@@ -49,7 +52,7 @@ class Job(Struct, frozen=True, kw_only=True):
     `zone` (empty: the machine's). `due` is the moment that it is about, `wake` when somebody is to
     look at it, both in seconds since 1970. `authority` is the most that its run may have,
     `language` that of its maker, `zh` or `en`. Its words were said `fired` times, and `missed`
-    times not.
+    times not. `notes` are what is known of a feed, as JSON.
     """
 
     number: int
@@ -69,6 +72,7 @@ class Job(Struct, frozen=True, kw_only=True):
     claim: str = ""
     fired: int = 0
     missed: int = 0
+    notes: str = ""
 
     @property
     def tongue(self) -> Language:
@@ -180,4 +184,14 @@ class Reminders(Protocol):
 
     async def move(self, context: ToolContext, number: str, *, when: str, rule: str) -> ToolResult:
         """Give a job another moment, or another rule."""
+        ...
+
+
+class Subscriptions(Protocol):
+    """Has a conversation told what is new in a feed."""
+
+    async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
+        """Read the feed, and tell of what is new in it from now on; words for the model. Raises
+        InvalidArguments, ToolDenied, ToolFailed, and Suspend if an owner is to decide.
+        """
         ...

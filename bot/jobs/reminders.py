@@ -1,4 +1,6 @@
-"""Who may make, see, move and cancel jobs, and what is said about that. Fits `Reminders`."""
+"""Who may make, see, move and cancel jobs, and what is said about that. Fits `Reminders` and
+`Subscriptions`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from bot.core import codec
 from bot.core.command import Asked, at_time
 from bot.core.console_views import ScheduledJob
 from bot.core.events import message_words
@@ -20,11 +23,15 @@ from bot.core.jobs import (
     JobQueries,
     JobState,
     Reminders,
+    Subscriptions,
 )
 from bot.core.language import CATALOGUE
-from bot.core.ports import Store
+from bot.core.ports import Store, Web
+from bot.jobs.feeds import MAX_URL, FeedNotes, read_news
 from bot.jobs.rules import (
     CRON,
+    EVERY,
+    MINUTE,
     RuleProblem,
     next_moment,
     read_moment,
@@ -77,6 +84,12 @@ APPROVE = Phrase(
     "定时让机器人自己做：{moment}{rule} {words}",
     "Have the bot do this by itself: {moment}{rule} {words}",
 )
+
+SUBSCRIBED = Phrase(
+    "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
+    "Subscribed J{number}: {title} (read {rule}; what is there now is not news)",
+)
+APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
 CATALOGUE.register(__name__, globals())
 
 NO_WORDS = "words: what is to be said, or done, is missing"
@@ -92,6 +105,8 @@ NO_REPEATED_RUNS = (
     "only admins of the group and owners of the bot may have a task repeated; a reminder in words "
     "may repeat for everybody: kind text"
 )
+NO_FEEDS = "only admins of the group and owners of the bot may have a feed told here"
+NO_URL = f"url: write the address of the feed, https://…, at most {MAX_URL} characters"
 NO_RUNS_BY_RUNS = "a task that runs by itself sets no other one"
 NOT_NOW = "the journal cannot be used at the moment; try again later"
 
@@ -115,6 +130,8 @@ HINTS = (
 )
 """One of them is in each of those words: most questions have none, and are not searched."""
 
+FEED_HINTS = ("订阅", "rss", "feed", "atom", "subscri")
+FEEDS_OFFERED: Final = PlaceSetting[str]("feeds", read=lambda text: text or None)
 OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
 
 
@@ -124,8 +141,19 @@ def wants_reminder(words: str) -> bool:
     return any(hint in folded for hint in HINTS) and WANTED.search(folded) is not None
 
 
+def wants_feed(words: str) -> bool:
+    """Whether they may want news of a feed."""
+    folded = words.casefold()
+    return any(hint in folded for hint in FEED_HINTS)
+
+
+DEMANDS: Final = ((OFFERED, Reminders, wants_reminder), (FEEDS_OFFERED, Subscriptions, wants_feed))
+
+
 class JobBook:
-    """The jobs of everybody, for the tool and for commands. `look` has the timer look again."""
+    """The jobs of everybody, for the tools and for commands. `look` has the timer look again, feeds
+    are read by `web`, which checks addresses.
+    """
 
     def __init__(
         self,
@@ -137,6 +165,7 @@ class JobBook:
         zone: str,
         clock: Clock,
         look: Callable[[], None],
+        web: Web,
     ) -> None:
         self._jobs = jobs
         self._store = store
@@ -145,16 +174,21 @@ class JobBook:
         self._zone = zone
         self._clock = clock
         self._look = look
+        self._web = web
         self._making = asyncio.Lock()
 
     def on_demand(self, question: Question) -> Mapping[type, object]:
-        """The port of the tool, if this question or an earlier one there wants it."""
+        """The ports of the tools that this question or an earlier one there wants."""
         where = question.message.conversation
-        if self._settings.get(OFFERED, where) is None:
-            if not any(wants_reminder(message_words(line)) for line in question.said):
-                return {}
-            self._settings.put(OFFERED, where, "1")
-        return {Reminders: self}
+        ports: dict[type, object] = {}
+        for setting, port, wants in DEMANDS:
+            if self._settings.get(setting, where) is None:
+                if not any(wants(message_words(line)) for line in question.said):
+                    continue
+                self._settings.put(setting, where, "1")
+            ports[port] = self
+        # Feeds are listed and cancelled with the tool for reminders.
+        return {**ports, Reminders: self} if Subscriptions in ports else ports
 
     # --- for the tool -----------------------------------------------------------------------------
 
@@ -188,15 +222,7 @@ class JobBook:
         )
         if kind is JobKind.RUN:
             self._check_run(context, job)
-        async with self._making:
-            await self._check_limits(job)
-            latest = await self._jobs.latest_number(where.platform_id)
-            if latest is None or not await self._store.commit():
-                raise ToolFailed(NOT_NOW)
-            job = replace(job, number=latest + 1)
-            if not await self._store.commit(JobMade(job)):
-                raise ToolFailed(NOT_NOW)
-        self._look()
+        job = await self._make(job)
         tongue = context.tongue
         told = SET.format(tongue, number=job.number, words=words, **self._told(job, tongue))
         return ToolResult(told, sources=context.asked)
@@ -343,6 +369,53 @@ class JobBook:
         }
 
     # --- what may be ------------------------------------------------------------------------------
+
+    async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
+        """Make a job that tells what is new in a feed, which is read at once: nothing of what is
+        there is news. Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may
+        have led there.
+        """
+        asker, where, now = context.asker, context.conversation, self._clock.now()
+        url = url.strip()
+        if not url.startswith(("http://", "https://")) or len(url) > MAX_URL:
+            raise InvalidArguments(NO_URL)
+        if not may_call(asker, Audience.GROUP_ADMIN, where=where):
+            raise ToolDenied(NO_FEEDS)
+        if must_be_confirmed(asker, Audience.GROUP_ADMIN) and not context.allowed:
+            raise Suspend(APPROVE_FEED.format(context.tongue, url=url), seconds=WAIT)
+        title, notes = await read_news(self._web, FeedNotes(url), is_first=True)
+        job = Job(
+            number=0,
+            where=where,
+            maker=asker.user_id,
+            kind=JobKind.FEED,
+            words=title or url,
+            made=now,
+            due=now + minutes * MINUTE,
+            wake=now + minutes * MINUTE,
+            rule=f"{EVERY} {minutes}",
+            zone=self._zone,
+            message_id=context.asked[-1] if context.asked else "",
+            language=context.tongue.either("zh", "en"),
+            notes=codec.write(notes),
+        )
+        job = await self._make(job)
+        rule = tell_rule(job.rule, context.tongue)
+        words = SUBSCRIBED.format(context.tongue, number=job.number, title=job.words, rule=rule)
+        return ToolResult(words, sources=context.asked, authority=Audience.EVERYONE)
+
+    async def _make(self, job: Job) -> Job:
+        """The job with its number, once it is written. Raises ToolDenied, ToolFailed."""
+        async with self._making:
+            await self._check_limits(job)
+            latest = await self._jobs.latest_number(job.where.platform_id)
+            if latest is None or not await self._store.commit():
+                raise ToolFailed(NOT_NOW)
+            job = replace(job, number=latest + 1)
+            if not await self._store.commit(JobMade(job)):
+                raise ToolFailed(NOT_NOW)
+        self._look()
+        return job
 
     def _rule(self, text: str) -> str:
         """Raises InvalidArguments."""

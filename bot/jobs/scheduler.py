@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
@@ -20,14 +21,16 @@ from bot.chat.backfill import read_history
 from bot.chat.lanes import Lanes
 from bot.chat.mutes import Mutes
 from bot.chat.tasks import Scheduled, Task, Work
+from bot.core import codec
 from bot.core.actions import SendMessage, send_prefix_of_person
 from bot.core.errors import ActionRefused, ActionUnsupported, TransportError
 from bot.core.events import OF_JOB, MessageReceived, Role, Sender
 from bot.core.jobs import Fate, Job, JobChanged, JobKey, JobKind, JobQueries, JobsEnded, JobState
 from bot.core.journal import Entry
 from bot.core.language import CATALOGUE
-from bot.core.lru import LRU
-from bot.core.ports import Store, Transport
+from bot.core.lru import LRU, DefaultLRU
+from bot.core.ports import Store, Transport, Web
+from bot.jobs.feeds import DEAD, FeedNotes, read_news, read_notes, rest_of, tell_news
 from bot.jobs.rules import (
     EVERY,
     HOUR,
@@ -47,6 +50,7 @@ from bot.policy.wake import Wake, Why
 from bot.quiet.quiet_hours import QuietHours
 from frostagent.text.language import Phrase
 from frostagent.types.conversation import Conversation
+from frostagent.types.errors import ToolFailed
 from frostagent.types.ports import Clock
 from frostagent.types.speech import Confirmed, Mention, Quote, Receipt, Refused, SendSegment, Text
 
@@ -63,10 +67,15 @@ UNSURE: Final = 10 * MINUTE  # in which a history may yet show what became of it
 LAG: Final = 5.0  # seconds after which a history has what was delivered
 MESSAGES: Final = 50  # of a history
 GIVEN_UP: Final = 30 * 24 * HOUR  # after which nobody wants to hear that it was missed
+AN_HOUR: Final = 5  # messages about feeds in one place
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 5  # jobs in a line about missed ones
 MAX_WORDS: Final = 60  # characters of each
 
+DEAD_FEED = Phrase(
+    "📰 {title} 一直读不到，先少读几次；不要了就：取消 J{number}",
+    "📰 {title} cannot be read; I try less often. If you need it no more: cancel J{number}",
+)
 REMINDER = Phrase("⏰ 提醒：{words}{late}", "⏰ Reminder: {words}{late}")
 MISSED = Phrase("⏰ 没能按时做到：\n{lines}", "⏰ I missed this:\n{lines}")
 MISSED_LINE = Phrase("· {moment} {words}（J{number}）", "· {moment} {words} (J{number})")
@@ -75,6 +84,21 @@ QUESTION = Phrase(
     "[定时 J{number}，{moment}{late}] {words}", "[scheduled J{number}, {moment}{late}] {words}"
 )
 CATALOGUE.register(__name__, globals())
+
+
+class _Spoken:
+    """When news of feeds were said lately in a place."""
+
+    def __init__(self) -> None:
+        self._at: deque[float] = deque(maxlen=AN_HOUR)
+
+    def free_at(self, now: float) -> float:
+        """When the next may be said."""
+        return max(now, self._at[0] + HOUR) if len(self._at) == AN_HOUR else now
+
+    def note(self, now: float) -> None:
+        """Something was said."""
+        self._at.append(now)
 
 
 class Scheduler:
@@ -100,6 +124,7 @@ class Scheduler:
         restored: float,
         group_name: Callable[[Conversation], str],
         blocked: Collection[int],
+        web: Web,
         clock: Clock,
         count: Callable[[str, str], None],
     ) -> None:
@@ -117,6 +142,8 @@ class Scheduler:
         self._restored = restored
         self._group_name = group_name
         self._blocked = blocked
+        self._web = web
+        self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
         self._clock = clock
         self._count = count
         self._tried = LRU[JobKey, float](MAX_TRIED)  # since when, in this process
@@ -214,13 +241,15 @@ class Scheduler:
         now, where = self._clock.now(), job.where
         due = latest_moment(job.rule, zone=job.zone, due=job.due, now=now)
         if due != job.due:
-            job = replace(job, due=due, missed=job.missed + 1)
-        if due <= self._restored:
+            job = replace(job, due=due, missed=job.missed + (job.kind is not JobKind.FEED))
+        if job.kind is JobKind.FEED and due <= self._restored:
+            await self._read(job, is_first=True)  # what was new since may have been said
+        elif due <= self._restored:
             logger.info("J%d of %s was due before the restore: not said", job.number, where)
             self._advance(replace(job, state=JobState.MISSED))
         elif job.maker in self._blocked:
             self._change(job, state=JobState.ENDED)
-        elif now - due > OLDEST:
+        elif now - due > OLDEST and job.kind is not JobKind.FEED:
             self._miss(job, "too late")
         elif job.kind is not JobKind.TEXT and (morning := self._morning(where)):
             is_every = job.rule.startswith(EVERY)  # whose moments are counted from the first one
@@ -229,6 +258,8 @@ class Scheduler:
             self._hold(job)
         elif job.kind is JobKind.TEXT:
             self._say(job)
+        elif job.kind is JobKind.FEED:
+            await self._read(job)
         elif not self._is_queued(job):
             await self._ask(job)
         else:
@@ -272,8 +303,41 @@ class Scheduler:
         minutes = int((self._clock.now() - job.due) // MINUTE)
         return LATE.format(job.tongue, minutes=minutes) if minutes > 0 else ""
 
+    async def _read(self, job: Job, *, is_first: bool = False) -> None:
+        """Say what is new in its feed, if anything is, and no more often than a group bears."""
+        now, where, notes = self._clock.now(), job.where, read_notes(job.notes)
+        if (free := self._spoken.use(where).free_at(now)) > now:
+            self._change(job, wake=free)
+            return
+        try:
+            _, notes = await read_news(self._web, notes, is_first=is_first)
+        except ToolFailed as error:
+            self._fail(job, replace(notes, failures=notes.failures + 1), str(error))
+            return
+        job = replace(job, notes=codec.write(notes))
+        if not notes.pending:
+            self._advance(replace(job, state=JobState.FIRING), is_said=False)
+            return
+        self._spoken.use(where).note(now)
+        self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
+
+    def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
+        """Read it again, the later, the more often it failed; its maker hears of that once."""
+        logger.info("J%d: %s cannot be read: %s", job.number, notes.url, why)
+        now = self._clock.now()
+        step = (next_moment(job.rule, zone=job.zone, due=now, after=now) or now) - now
+        again = now + rest_of(step, notes.failures)
+        job = replace(job, notes=codec.write(notes), due=again, wake=again)
+        if notes.failures != DEAD:
+            self._change(job)
+            return
+        words = DEAD_FEED.format(job.tongue, title=job.words, number=job.number)
+        self._claim((job,), words, JobState.WAITING)
+
     def _claim(self, jobs: Sequence[Job], words: str, state: JobState) -> None:
-        """Say the words to whoever made these, who is one, and claim that for all of them."""
+        """Say the words to whoever made these, who is one, and claim that for all of them; what is
+        only WAITING goes on to wait.
+        """
         first, now = jobs[0], self._clock.now()
         where, segments = first.where, list[SendSegment]()
         claims: list[Job] = []
@@ -281,10 +345,13 @@ class Scheduler:
             # What repeats would quote one message for ever.
             if first.message_id and not first.rule and state is JobState.FIRING:
                 segments.append(Quote(first.message_id))
-            segments += [Mention(first.maker), Text(" ")]
+            if first.kind is not JobKind.FEED or state is not JobState.FIRING:
+                segments += [Mention(first.maker), Text(" ")]
         segments.append(Text(words))
 
         def claimed(send_id: str) -> Sequence[Entry]:
+            if state is JobState.WAITING:
+                return tuple(map(JobChanged, jobs))
             changes = {"state": state, "claim": send_id, "wake": now + CHECK}
             claims.extend(replace(job, **changes) for job in jobs)
             return tuple(map(JobChanged, claims))
@@ -430,13 +497,17 @@ class Scheduler:
                     return Fate.LOST
         return Fate.OPEN if now - since < UNSURE else Fate.SAID
 
-    def _advance(self, job: Job) -> None:
+    def _advance(self, job: Job, *, is_said: bool = True) -> None:
         """It is done with for now: it waits for its next moment, or has ended."""
         is_missed = job.state is not JobState.FIRING
+        is_said = is_said and not is_missed
         self._tried.pop(job.key, None)
         self._unsure.pop(job.key, None)
-        self._count(job.kind, "missed" if is_missed else "said")
-        job = replace(job, fired=job.fired + (not is_missed), missed=job.missed + is_missed)
+        if is_said or is_missed:
+            self._count(job.kind, "said" if is_said else "missed")
+        job = replace(job, fired=job.fired + is_said, missed=job.missed + is_missed)
+        if job.kind is JobKind.FEED and is_said:
+            job = replace(job, notes=codec.write(replace(read_notes(job.notes), pending=())))
         after = max(job.due, self._clock.now())
         coming = next_moment(job.rule, zone=job.zone, due=job.due, after=after)
         if coming is None:
@@ -447,6 +518,11 @@ class Scheduler:
     def _miss(self, job: Job, why: str) -> None:
         logger.warning("J%d of %s is missed: %s", job.number, job.where, why)
         self._tried.pop(job.key, None)
+        if job.kind is JobKind.FEED:  # what is new waits for its next moment
+            after = max(job.due, self._clock.now())
+            due = next_moment(job.rule, zone=job.zone, due=job.due, after=after) or after + HOUR
+            self._change(job, state=JobState.WAITING, due=due, wake=due)
+            return
         self._change(job, state=JobState.MISSED, wake=self._clock.now())
 
     async def _report(self, job: Job) -> None:

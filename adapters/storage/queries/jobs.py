@@ -143,4 +143,5 @@ def _job(row: Row[Any]) -> Job:
         claim=row.claim,
         fired=row.fired,
         missed=row.missed,
+        notes=row.notes,
     )

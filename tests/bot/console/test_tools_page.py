@@ -162,6 +162,7 @@ UNFIT = {
     "look": "chat",
     "memory": "effects",
     "remind": "effects",
+    "subscribe": "effects",
     "send_message": "effects",
     "stay_silent": "chat",
     "use_subagent": "models",

@@ -189,6 +189,17 @@ async def enter(stage: Stage, told: str | Mapping[str, float]) -> None:
         await stage.simulator.push({**about, **notice, "user_id": number})
 
 
+async def feed(stage: Stage, told: Mapping[str, Any]) -> None:
+    """A feed has these entries now, the latest first; without any it is none."""
+    for name, titles in told.items():
+        items = "".join(
+            f"<item><title>{one}</title><guid>{one}</guid><link>https://a.test/{number}</link></item>"
+            for number, one in enumerate(titles or ())
+        )
+        whole = f'<?xml version="1.0"?><rss version="2.0"><channel><title>{name}</title>{items}</channel></rss>'
+        stage.world.contents[f"{name}.xml"] = whole.encode() if titles is not None else b"<html>gone</html>"
+
+
 async def join(stage: Stage, _: Any) -> None:
     """The bot is told that it joined the group, as after it had been removed."""
     world = stage.world
@@ -246,6 +257,7 @@ DOINGS: Mapping[str, Doing] = {
     "befriend": befriend,
     "invite": invite,
     "join": join,
+    "feed": feed,
     "enter": enter,
     "leave": leave,
     "become_friend": become_friend,

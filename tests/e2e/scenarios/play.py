@@ -158,7 +158,9 @@ class Play:
 
     def offered(self, wanted: list[str], line: Line) -> list[str]:
         """Of tools that are not always there, and of what brings those of servers, exactly these."""
-        found = [name for name in self._tools(line) if name.startswith(("x_", "y_", "use_tools", "remind"))]
+        found = [
+            name for name in self._tools(line) if name.startswith(("x_", "y_", "use_tools", "remind", "subscribe"))
+        ]
         return [] if found == wanted else [f"{wanted} should have been offered, not {found}"]
 
     def named(self, wanted: list[str], line: Line) -> list[str]:

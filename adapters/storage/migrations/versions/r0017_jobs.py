@@ -33,6 +33,7 @@ def upgrade() -> None:
                 "language",
                 "state",
                 "claim",
+                "notes",
             )
         ),
         sa.Column("made", sa.Double, nullable=False),
