@@ -91,7 +91,6 @@ from bot.commands.help import stop_command, with_help
 from bot.commands.me import me_command
 from bot.commands.model import model_command
 from bot.commands.persona import persona_command
-from bot.commands.recap import Recaps, recap_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
@@ -912,16 +911,6 @@ def build_app(
             servers=servers.tokens_in(where),
         )
 
-    recaps = Recaps(
-        model=models.cheap,
-        store=store,
-        history=history,
-        render=lambda message: prompt_context.line(message, limit=MAX_LOGGED),
-        spending=spending,
-        postbox=postbox,
-        clock=clock,
-        ids=ids,
-    )
     commands = Commands(
         with_help(
             (
@@ -945,7 +934,6 @@ def build_app(
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
                 digest_command(books, status.everywhere),
-                recap_command(recaps),
                 errors_command(failures),
             ),
             found.commands,

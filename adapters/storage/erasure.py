@@ -73,13 +73,7 @@ from adapters.storage.tables import (
     windows,
 )
 from bot.core import codec
-from bot.core.actions import (
-    RECAP_PREFIX,
-    SEND_PREFIXES,
-    send_prefix,
-    send_prefix_of_person,
-    send_prefix_of_turn,
-)
+from bot.core.actions import SEND_PREFIXES, send_prefix, send_prefix_of_person, send_prefix_of_turn
 from bot.core.erasure import SubjectErased
 from bot.core.other_bots import EVERY_ACCOUNT, AccountScope
 from bot.core.segments import Segment
@@ -415,7 +409,6 @@ def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -
     note = SubjectErased(user=whose.user, group=whose.group)
     found.update(_lines_with(connection, note.is_named_in, f"%{whose.user or whose.group}%"))
     if whose.user:
-        found.update(_recaps_with(connection, whose.user))
         name = _name_of(connection, whose.user)
         numbered = select(speakers.c.conversation, speakers.c.number)
         theirs = connection.execute(numbered.where(speakers.c.user_id == whose.user)).all()
@@ -424,13 +417,6 @@ def _lines_about(connection: Connection, whose: _Whose, turn_ids: Select[Any]) -
             there = sends.c.conversation == where
             found.update(_lines_with(connection, named.search, f"%#{own}%", there))
     return found
-
-
-def _recaps_with(connection: Connection, user: int) -> Iterable[int]:
-    """The recaps of conversations in which they had a number: they may tell of them by name."""
-    there = select(speakers.c.conversation).where(speakers.c.user_id == user)
-    told = sends.c.send_id.startswith(RECAP_PREFIX), sends.c.conversation.in_(there)
-    return connection.scalars(select(sends.c.id).where(sends.c.turn_id == "", *told)).all()
 
 
 def _lines_with(

@@ -101,10 +101,6 @@ Gesture: TypeAlias = React | ShowTyping
 SEND_PREFIXES = PERSON_PREFIX, TURN_PREFIX = "user-", "turn-"
 
 
-RECAP_PREFIX = "recap-"
-"""Of what tells the talk of a group: it goes with whoever had spoken there."""
-
-
 def send_prefix_of_person(user: int) -> str:
     """Of what is said to a person who gave a command."""
     return f"{PERSON_PREFIX}{user}-"

@@ -205,17 +205,6 @@ def test_a_person_is_forgotten_everywhere(batches: EntryBatches, filled: Databas
     }
 
 
-def test_a_recap_goes_with_whoever_had_spoken_there(batches: EntryBatches, filled: Database) -> None:
-    number = MemberNumbered(conversation=GROUP, number=1, user_id=USER, name="某")
-    elsewhere = sending("recap-a-2", "", "· 别处", where=ELSEWHERE)
-    batches.write(put(number, sending("recap-a-1", "", f"· {SECRET}"), elsewhere, sending("user-5-a-1", "", "· 别的")))
-    batches.close()
-    assert forget_user(filled, USER)["sends"] == 1
-    assert not contains(filled, SECRET)
-    assert contains(filled, "别处")
-    assert contains(filled, "别的")
-
-
 @pytest.mark.parametrize("forget", [forget_user, forget_group])
 def test_what_was_taken_today_counts_until_the_day_has_ended_without_a_word_of_theirs(
     batches: EntryBatches, filled: Database, forget: Callable[..., dict[str, int]]
