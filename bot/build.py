@@ -95,7 +95,7 @@ from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
 from bot.configured_tools import build_ports, build_toolset
-from bot.core.events import MemberChanged, MessageReceived
+from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
 from bot.core.memories import Notebook
 from bot.core.other_bots import ALONE, Announcer, OtherBots
@@ -148,8 +148,6 @@ from bot.runtime.tool_discovery import Discovered
 from bot.runtime.version import user_agent
 from bot.settings_store import PERSONA, SettingsStore
 from bot.subagents import SubagentRegistry
-from bot.welcome.commands import welcome_commands
-from bot.welcome.greeter import FAREWELL, NO_TEMPLATES, WELCOME, Greeter, Templates
 from config.settings import Settings
 from frostagent.engine.budget import Limits
 from frostagent.engine.call_executor import CallExecutor
@@ -179,8 +177,6 @@ KEPT_SETTINGS = (
     OPEN_TALK,
     OFFERED,
     FEEDS_OFFERED,
-    WELCOME,
-    FAREWELL,
 )
 """What `SettingsStore` keeps over restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
@@ -259,7 +255,6 @@ class App:
     # jobs
     job_book: JobBook
     scheduler: Scheduler
-    greeter: Greeter
     # commands
     commands: Commands
     failures: Failures
@@ -858,30 +853,6 @@ def build_app(
         count=metrics.fired,
     )
 
-    # --- who joins and leaves ---------------------------------------------------------------------
-
-    def filed_templates(where: Conversation) -> Templates:
-        house = personas.cast.houses.get(where.session_id) if where.is_group else None
-        return NO_TEMPLATES if house is None else Templates(house.welcome, house.farewell)
-
-    greeter = Greeter(
-        postbox=postbox,
-        settings=settings_store,
-        members=speakers.name,
-        filed=filed_templates,
-        may_speak=lambda where: not scheduler.is_silent(where) and not quiet_hours.holds_in(where),
-        group_name=active_conversations.group_name,
-        lanes=lanes,
-        clock=clock,
-        tongue=tongue,
-    )
-
-    def came_or_left(event: MemberChanged) -> None:
-        is_robot = event.user_id in settings.bot_robots or event.user_id in bot_detection.known
-        greeter.take(event, is_robot=is_robot)
-        if event.change == "left":
-            scheduler.left(event.conversation, event.user_id)
-
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -929,7 +900,6 @@ def build_app(
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
                 reminders_command(job_book),
-                *welcome_commands(greeter),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -1049,7 +1019,7 @@ def build_app(
         self_messages=self_messages,
         unreachable=outbox.unreachable,
         deafness=deafness,
-        came_or_left=came_or_left,
+        left=scheduler.left,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------
@@ -1158,7 +1128,6 @@ def build_app(
         group_probe=group_probe,
         job_book=job_book,
         scheduler=scheduler,
-        greeter=greeter,
         commands=commands,
         failures=failures,
         status=status,

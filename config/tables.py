@@ -123,15 +123,14 @@ def _at_row(file: Path, row: int, name: str = "") -> Bilingual:
 GROUPS_SETTING = "GROUPS_FILE"
 GROUPS_MEND = Bilingual("Correct it as docs/personas.md says", "按 docs/zh/personas.md 改正")
 GROUPS_TABLE = "group"
-MAX_GREETING = 300  # characters
 MAX_RULES = 500  # characters: they stand in front of every question
 
 
 class GroupRow(BaseModel):
     """One group: who the bot is there (a key of a persona, empty for the usual one), what its house
     rules are, how often it joins in unasked (0 to 1), for whom tools are, when it keeps quiet and
-    how (minutes of the day, as `hours` reads them), what a day of it may take, in US dollars and in
-    tokens (0: no limit), and what is said when somebody joins or leaves; None is as everywhere.
+    how (minutes of the day, as `hours` reads them), and what a day of it may take, in US dollars
+    and in tokens (0: no limit); None is as everywhere.
     """
 
     model_config = ConfigDict(
@@ -146,8 +145,6 @@ class GroupRow(BaseModel):
     quiet_mode: Literal["weak", "all"] | None = None
     day_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     day_tokens: Annotated[int, Field(ge=0)] | None = None
-    welcome: Annotated[str, Field(max_length=MAX_GREETING)] = ""
-    farewell: Annotated[str, Field(max_length=MAX_GREETING)] = ""
     tools_audience: dict[str, Literal["everyone", "group_admin", "owner"]] = Field(
         default_factory=dict
     )

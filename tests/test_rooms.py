@@ -49,7 +49,6 @@ LIBRARIES = {
     "bot/chat": {"cachetools"},
     "bot/commands": set(),
     "bot/jobs": {"cronsim", "feedparser"},
-    "bot/welcome": set(),
     "bot/cluster": set(),
     "bot/console": {"aiohttp"},
     "bot/trial": {"pydantic"},

@@ -132,9 +132,9 @@ class Dispatcher:
         self_messages: SelfMessages,
         unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
-        came_or_left: Callable[[MemberChanged], None] = lambda _: None,
+        left: Callable[[Conversation, int], None] = lambda *_: None,
     ) -> None:
-        """`came_or_left` hears who joined or left a group, the account itself perhaps."""
+        """Who left a group, the account itself perhaps, is told to `left`."""
         self._way = way
         self._message_log = message_log
         self._seen = seen
@@ -147,7 +147,7 @@ class Dispatcher:
         self._join_requests = join_requests
         self._self_messages = self_messages
         self._unreachable = unreachable
-        self._came_or_left = came_or_left
+        self._left = left
         self._deafness = deafness
 
     async def handle(self, event: Event) -> None:
@@ -182,8 +182,8 @@ class Dispatcher:
                 self._join_requests.receive(event)
             case MemberChanged(change="joined", user_id=joined) if joined == event.self_id:
                 self._unreachable.end(event.conversation)
-            case MemberChanged(change="left" | "joined"):
-                self._came_or_left(event)
+            case MemberChanged(change="left", user_id=user):
+                self._left(event.conversation, user)
             case Noticed(kind="friend_add", user_id=friend):
                 self._unreachable.end(Conversation(event.self_id, "private", friend))
             case Heartbeat() | MemberChanged() | Noticed():

@@ -51,15 +51,14 @@ class Facts(Struct, frozen=True):
 
 
 class Scheduled(Struct, frozen=True):
-    """The job that a question is of, if it is of one. What is `claimed` by the id of its turn is
-    written down with the turn's beginning; `dismissed` hears why no turn begins, `ended` that it is
-    over.
+    """The job that a question is of. What is `claimed` by the id of its turn is written down with
+    the turn's beginning; `dismissed` hears why no turn begins, `ended` that it is over.
     """
 
-    key: JobKey | None = None
-    claimed: Callable[[str], Entry] | None = None
-    dismissed: Callable[[Why], None] = lambda _: None
-    ended: Callable[[], None] = lambda: None
+    key: JobKey
+    claimed: Callable[[str], Entry]
+    dismissed: Callable[[Why], None]
+    ended: Callable[[], None]
 
 
 class Task(Struct, frozen=True):

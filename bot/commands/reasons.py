@@ -81,7 +81,6 @@ CALLS: Final[Mapping[str, Worded]] = {
     "quote": Worded(Phrase("引用了我的话", "quoted me"), NO_SETTING),
     "retry": Worded(Phrase("上次中断，补答", "asked again after a crash"), NO_SETTING),
     "job": Worded(Phrase("到了定好的时间", "its moment had come"), "/reminders"),
-    "welcome": Worded(Phrase("有人进群", "somebody joined"), "/welcome, GROUPS_FILE"),
     "name": Worded(Phrase("叫了我的名字", "called by name"), "BOT_NAME, BOT_ALIASES"),
     "prefix": Worded(Phrase("用了前缀", "began with a prefix"), "BOT_PREFIXES"),
     "all": Worded(Phrase("@全体成员", "everybody was mentioned"), "BOT_AT_ALL"),

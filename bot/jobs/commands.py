@@ -47,7 +47,7 @@ def reminders_command(book: JobBook) -> Command:
         except ToolFailed:
             return NOT_NOW.format(asked.language)
 
-    about = ("定好的提醒；取消 J7", "what is set; cancel J7")
+    about = ("[取消 J7]：定好的提醒", "[cancel J7]: what is set")
 
     @command("reminders", "提醒", about=about)
     async def reminders(asked: Asked) -> str:

@@ -254,7 +254,7 @@ class Scheduler:
         elif job.kind is not JobKind.TEXT and (morning := self._morning(where)):
             is_every = job.rule.startswith(EVERY)  # whose moments are counted from the first one
             self._change(job, wake=morning, due=due if is_every else morning)
-        elif self.is_silent(where):
+        elif self._is_silent(where):
             self._hold(job)
         elif job.kind is JobKind.TEXT:
             self._say(job)
@@ -271,7 +271,7 @@ class Scheduler:
             return 0.0
         return self._quiet_hours.end(where) or self._clock.now() + HOUR
 
-    def is_silent(self, where: Conversation) -> bool:
+    def _is_silent(self, where: Conversation) -> bool:
         """Whether nothing can be said there at the moment."""
         return (
             self._mutes.holds_in(where)
@@ -531,7 +531,7 @@ class Scheduler:
         if now - job.due > GIVEN_UP:
             self._advance(job)
             return
-        if self.is_silent(where):
+        if self._is_silent(where):
             self._change(job, wake=now + CHECK)
             return
         await self._store.commit()  # others may have been missed just now

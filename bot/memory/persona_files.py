@@ -95,8 +95,6 @@ class PersonaFiles:
             chance=row.chance,
             audiences=self._audiences(row.tools_audience),
             quiet=read_change(row.quiet, row.quiet_mode),
-            welcome=row.welcome,
-            farewell=row.farewell,
             day=None if (day := LimitOverride(row.day_cost, row.day_tokens)) == AS_USUAL else day,
         )
 

@@ -58,9 +58,8 @@ class Persona:
 @dataclass(frozen=True, slots=True)
 class House:
     """One group by the operator's file: the key of its persona, its house rules, how often the bot
-    joins in there unasked, when it keeps quiet, what its day may take, and what is said when
-    somebody joins or leaves; empty and None where that is as everywhere. `audiences` are those of
-    tools there.
+    joins in there unasked, when it keeps quiet, and what its day may take; empty and None where
+    that is as everywhere. `audiences` are those of tools there.
     """
 
     persona: str = ""
@@ -69,8 +68,6 @@ class House:
     audiences: Mapping[str, Audience] = field(default_factory=dict)
     quiet: QuietChange = AS_EVERYWHERE
     day: LimitOverride | None = None
-    welcome: str = ""
-    farewell: str = ""
 
     def changed(self, rules: Rules) -> Rules:
         """The rules of all groups, as they are in this one."""

@@ -325,11 +325,6 @@ class Postbox:
         receipt = self._outbox.claim(action, claimed, name=about)
         receipt.add_done_callback(partial(self._posted, action, then))
 
-    def send(self, action: SendMessage) -> None:
-        """Say a message as it is, unless too much waits there."""
-        if (receipt := self._outbox.post(action, openly=self._openly)) is not None:
-            receipt.add_done_callback(partial(self._posted, action, None))
-
     def remark(self, where: Conversation, words: str, *, quote: str = "", about: str = "") -> bool:
         """Say it, unless `MAX_LINES` lines of the service wait there already, so that answers would
         wait for them; whether it is said.

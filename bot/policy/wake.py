@@ -72,7 +72,7 @@ class Rules:
 
 
 Called: TypeAlias = Literal[
-    "private", "mention", "quote", "retry", "job", "welcome", "name", "prefix", "all", "chance"
+    "private", "mention", "quote", "retry", "job", "name", "prefix", "all", "chance"
 ]
 """What wakes the bot."""
 
@@ -121,7 +121,7 @@ class Wake(Struct, frozen=True):
     @property
     def is_uncalled(self) -> bool:
         """Whether nobody meant the bot more than anybody else: then no failure is told either."""
-        return self.reason in ("all", "chance", "welcome")
+        return self.reason in ("all", "chance")
 
     def payer(self, who: int) -> int:
         """For whom its cost counts where that person spoke; 0 is nobody: the group alone."""

@@ -353,8 +353,7 @@ def story(connection: Connection, where: Conversation, message_id: str = "") -> 
         )
     if turn is not None:
         if f'"sub_type":"{OF_JOB}' in turn.question:
-            why = "welcome" if turn.uncalled else "job"
-            told = Story(asker=turn.asker, wakes=True, reason=why)
+            told = Story(asker=turn.asker, wakes=True, reason="job")
         return _with_turn(connection, told, turn)
     is_open = message is not None and not (message.overheard or message.erased)
     return replace(told, waits=is_open and told.wakes is True)

@@ -204,9 +204,8 @@ def test_what_a_group_may_have_of_its_own_by_the_file_of_groups_names_that_file(
         "chance": (deciding("chance"), bilingual(reasons.CALLED_BY)),
         "day": (deciding(Silence.DAY), deciding_end("out_of_budget"), deciding_end("failed", "day_spent: x")),
         "audiences": (denied,),
-        "welcome": (deciding("welcome"),),
     }
-    assert {field.name for field in fields(House)} - {"persona", "rules", "farewell"} == decided.keys()
+    assert {field.name for field in fields(House)} - {"persona", "rules"} == decided.keys()
     for name, told in decided.items():
         assert ["GROUPS_FILE" in text for one in told for text in both(one or "")] == [True] * 2 * len(told), name
 

@@ -180,15 +180,6 @@ async def leave(stage: Stage, name: str) -> None:
     await stage.simulator.push({**about, **notice, "user_id": number})
 
 
-async def enter(stage: Stage, told: str | Mapping[str, float]) -> None:
-    """Somebody joins the group, or the server tells only now who did so many seconds ago."""
-    for name, ago in (told if isinstance(told, Mapping) else {told: 0.0}).items():
-        number = stage.number(name)
-        notice = {"notice_type": "group_increase", "sub_type": "approve", "group_id": GROUP, "operator_id": 0}
-        about = {"post_type": "notice", "self_id": stage.world.self_id, "time": int(stage.world.now() - ago)}
-        await stage.simulator.push({**about, **notice, "user_id": number})
-
-
 async def feed(stage: Stage, told: Mapping[str, Any]) -> None:
     """A feed has these entries now, the latest first; without any it is none."""
     for name, titles in told.items():
@@ -258,7 +249,6 @@ DOINGS: Mapping[str, Doing] = {
     "invite": invite,
     "join": join,
     "feed": feed,
-    "enter": enter,
     "leave": leave,
     "become_friend": become_friend,
     "lapse": lapse,

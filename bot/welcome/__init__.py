@@ -1,1 +1,0 @@
-"""What is said when people join a group, or leave it."""
