@@ -56,6 +56,10 @@ class ActiveConversations:
         if name and self._names.get(where) != name:
             self._names.keep(where, name)
 
+    def group_name(self, where: Conversation) -> str:
+        """The name of the group; empty if no server has reported it."""
+        return self._names.get(where, "")
+
     def with_group_name(self, message: MessageReceived) -> MessageReceived:
         """The message with its group's name: many servers tell it in their list of groups only."""
         where = message.conversation
