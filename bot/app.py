@@ -83,6 +83,7 @@ class Service:
 
     async def wait_idle(self) -> None:
         """Return once nothing is being answered, sent or summarized."""
+        await self.app.scheduler.wait_idle()
         await self.app.lanes.wait_idle()
         await self.app.commands.wait_idle()
         await self.app.errands.wait_idle()
@@ -289,6 +290,7 @@ def list_background(
         Background("group probe", app.group_probe.run),
         Background("expiry of approvals", app.active_work.expire_approvals),
         Background("MCP servers", app.servers.run),
+        Background("jobs", app.scheduler.run),
         *list_daily_tasks(settings, app),
         Background("startup alerts", lambda: alerts.pass_on(app.owner), needs_account=True),
     )

@@ -115,6 +115,9 @@ from bot.core.ports import (
     Web,
 )
 from bot.core.server_clock import ServerClock
+from bot.jobs.commands import reminders_command
+from bot.jobs.reminders import FEEDS_OFFERED, OFFERED, JobBook
+from bot.jobs.scheduler import Scheduler
 from bot.mcp_servers import McpServers
 from bot.memory.attachments import Attachments
 from bot.memory.chat_log import StoredChatLog
@@ -171,7 +174,7 @@ LONGEST_FIRST_TOKEN = 3600.0  # seconds; the maximum, for LLM_FIRST_TOKEN=0
 MAX_LOGGED = 200  # characters of a line in lookups
 KEPT_SETTINGS = (
     *(LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK),
-    *(WELCOME, FAREWELL, CHIME),
+    *(WELCOME, FAREWELL, CHIME, OFFERED, FEEDS_OFFERED),
 )
 """What `SettingsStore` keeps across restarts."""
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
@@ -246,6 +249,9 @@ class App:
     deafness: DeafnessWatch
     unconfirmed_checker: UnconfirmedChecker
     group_probe: GroupProbe
+    # jobs
+    job_book: JobBook
+    scheduler: Scheduler
     # commands
     commands: Commands
     failures: Failures
@@ -658,6 +664,20 @@ def build_app(
         turn_journal=turn_journal,
         history=history,
     )
+
+    def look_at_jobs() -> None:
+        scheduler.look()
+
+    job_book = JobBook(
+        jobs=journal.jobs,
+        store=store,
+        settings=settings_store,
+        owners=owners,
+        zone=settings.tz,
+        clock=clock,
+        look=look_at_jobs,
+        web=received,
+    )
     context_builder = ContextBuilder(
         perception=perception,
         prompt_context=prompt_context,
@@ -668,6 +688,7 @@ def build_app(
         turn_budget=turn_budget,
         ids=ids,
         withheld=servers.withheld,
+        on_demand=job_book.on_demand if settings.bot_reminders else lambda _: {},
     )
     turns = Turns(
         engine=engine,
@@ -856,6 +877,32 @@ def build_app(
             clock=clock,
         )
 
+    # --- jobs -------------------------------------------------------------------------------------
+
+    def connected_accounts() -> list[int]:
+        found = (account.self_id for account in peers.accounts())
+        return [account for account in found if journal.scope.has(account)]
+
+    scheduler = Scheduler(
+        jobs=journal.jobs,
+        store=store,
+        postbox=postbox,
+        outbox=outbox,
+        lanes=lanes,
+        history=history,
+        transport=wire,
+        mutes=mutes,
+        modes=modes,
+        quiet_hours=quiet_hours,
+        accounts=connected_accounts,
+        restored=journal.restored_at(),
+        group_name=active_conversations.group_name,
+        blocked=settings.bot_block,
+        clock=clock,
+        web=received,
+        count=metrics.fired,
+    )
+
     # --- commands ---------------------------------------------------------------------------------
 
     forgetting = Forgetting(
@@ -897,6 +944,7 @@ def build_app(
                     books,
                     has_fallbacks=bool(settings.llm_fallbacks),
                     looked=chime_in.looked if chime_in else None,
+                    explain_job=job_book.explain,
                 ),
                 me_command(journal.memories),
                 forget_command(forgetting, speakers),
@@ -904,6 +952,7 @@ def build_app(
                 persona_command(personas),
                 *quiet_commands(quiet_hours),
                 *greeting_commands(greetings),
+                reminders_command(job_book),
                 model_command(models.upstreams, clock.monotonic),
                 groups_command(books, modes),
                 *mode_commands(modes, shadow.lift),
@@ -1025,6 +1074,7 @@ def build_app(
             deferred=deferred,
             deafness=deafness,
             greetings=greetings,
+            then=scheduler.look,
         ),
         pokes=Pokes(
             wake_classifier,
@@ -1042,6 +1092,7 @@ def build_app(
         unreachable=outbox.unreachable,
         deafness=deafness,
         greetings=greetings,
+        left=scheduler.left,
     )
 
     # --- what an earlier process left, and what was missed ----------------------------------------
@@ -1149,6 +1200,8 @@ def build_app(
         deafness=deafness,
         unconfirmed_checker=unconfirmed_checker,
         group_probe=group_probe,
+        job_book=job_book,
+        scheduler=scheduler,
         commands=commands,
         failures=failures,
         status=status,

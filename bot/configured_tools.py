@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import tools
 from bot.core.group_admin import Chair, Topic
+from bot.core.jobs import Reminders, Subscriptions
 from bot.core.memories import Notebook
 from bot.core.ports import ChatLog, Looking, Web
 from bot.mcp_servers import belongs_to_server
@@ -33,14 +34,18 @@ TOOL_PORTS: frozenset[type] = frozenset(
         Looking,
         Media,
         Notebook,
+        Reminders,
         Speaker,
         Subagents,
+        Subscriptions,
         Topic,
         WeatherSources,
         Web,
     }
 )
-"""The ports that a run can have: `Chair` and `Topic` in a group, with TOOLS_GROUP."""
+"""The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP;
+`Reminders` and `Subscriptions` if BOT_REMINDERS is on and somebody there has wanted one.
+"""
 
 
 class GroupTools:

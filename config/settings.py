@@ -640,6 +640,15 @@ class Settings(BaseSettings):
             see="commands.md",
         ),
     ] = True
+    bot_reminders: Annotated[
+        bool,
+        BeforeValidator(values.switch),
+        About(
+            "`1`: people can have reminders set and tasks scheduled.",
+            "`1`：可以让它定提醒、定时做事。",
+            see="reminders.md",
+        ),
+    ] = True
     store_url: Annotated[
         SecretStr,
         AfterValidator(values.database),
@@ -1036,8 +1045,8 @@ class Settings(BaseSettings):
         str,
         AfterValidator(zone),
         About(
-            "Time zone of daily limits, digest, quiet hours and log.",
-            "每日限额、日报、安静时段和日志按哪个时区。",
+            "Time zone of reminders, daily limits, digest, quiet hours and log.",
+            "提醒、每日限额、日报、安静时段和日志按哪个时区。",
             unset=Bilingual(
                 "the machine's; with Docker `Asia/Shanghai`",
                 "跟随系统；Docker 下为 `Asia/Shanghai`",

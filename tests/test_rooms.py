@@ -51,6 +51,7 @@ LIBRARIES = {
     "bot/commands": set(),
     "bot/recap.py": set(),
     "bot/welcome.py": set(),
+    "bot/jobs": {"cronsim", "feedparser"},
     "bot/cluster": set(),
     "bot/console": {"aiohttp"},
     "bot/trial": {"pydantic"},

@@ -17,6 +17,7 @@ from adapters.console.rendering import render, render_missing
 from adapters.console.sources import SOURCES, note
 from bot.core.console_views import Chat, ChatLine
 from bot.core.conversation import Conversation, NotAConversation
+from bot.core.language import Language
 from frostagent.types.errors import BotError
 
 MOST = 20_000  # messages of a file
@@ -96,6 +97,18 @@ async def forget_chat(request: web.Request) -> web.Response:
     return await _render_chat(request, key or f"totp.{outcome}", rows, 400 if outcome else 200)
 
 
+async def cancel_job(request: web.Request) -> web.Response:
+    """Cancel a reminder of the chat."""
+    if (where := _where(request)) is None:
+        return render_missing(request)
+    number = parse_number(request[FIELDS].get("number", ""))
+    is_done = await request.app[SOURCES].cancel_job(where, number)
+    outcome = f"J{number}" if is_done else f"J{number}: failed"
+    note(request, "cancel", what=str(where), outcome=outcome)
+    key = "chats.jobs.cancelled" if is_done else "chats.jobs.failed"
+    return await _render_chat(request, key, status=200 if is_done else 400)
+
+
 async def _erase(request: web.Request, where: Conversation) -> tuple[str, int]:
     """Return the reason for a refusal, or an empty string, and the number of rows."""
     if request[FIELDS].get("name", "").strip() != str(where.session_id):
@@ -132,6 +145,7 @@ async def _render_chat(
             for line in found.lines
         ],
         link=quote(str(where), safe=""),
+        jobs=await sources.jobs(where, Language.CHINESE if chinese else Language.ENGLISH),
         estimate=sources.estimate,
         repeated=sources.weigh(found.told, found.light) if found.told else None,
     )

@@ -106,6 +106,7 @@ ROUTES: Final = (
     Route("GET", "/chats", chats.show_chats),
     Route("GET", "/chats/{where}", chats.show_chat),
     Route("GET", "/chats/{where}/file", chats.send_file),
+    Route("POST", "/chats/{where}/jobs", chats.cancel_job),
     Route("POST", "/chats/{where}/forget", chats.forget_chat, is_slow=True),
     Route("GET", "/persona", personas.show_personas),
     Route("GET", "/persona/text", personas.show_text),

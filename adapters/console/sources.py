@@ -18,6 +18,7 @@ from bot.core.console_views import (
     LimitState,
     OwnerDecision,
     PersonaState,
+    ScheduledJob,
     ServerState,
     ToolAnswer,
     ToolState,
@@ -40,6 +41,9 @@ class Sources:
     - `pause` pauses a chat, `resume` resumes it. False if that cannot be recorded now.
     - `forget` erases a group, or the person of a private chat, and returns the row count.
       Raises BotError.
+    - `jobs` are the reminders of a chat, their rules in words of a language; None if they cannot
+      be read now. `cancel_job` cancels the one of a number. False if there is none, or if that
+      cannot be recorded now.
     - `note` records an action; `tell` sends owners a line in the language of their `tongue`.
     - `mask` hides secrets in a text that will be cut: half a secret cannot be recognised.
     - `estimate` counts the tokens of a text, `weigh` those of rounds, the first N of them with
@@ -68,6 +72,8 @@ class Sources:
     pause: Callable[[Conversation], Awaitable[bool]]
     resume: Callable[[Conversation], Awaitable[bool]]
     forget: Callable[[Conversation], Awaitable[int]]
+    jobs: Callable[[Conversation, Language], Awaitable[Sequence[ScheduledJob] | None]]
+    cancel_job: Callable[[Conversation, int], Awaitable[bool]]
     settle: Callable[[OwnerDecision], Awaitable[Settled]]
     waiting: Callable[[], int]
     note: Callable[[Audited], None]

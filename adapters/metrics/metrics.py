@@ -107,6 +107,11 @@ COUNTS: Final[Mapping[str, tuple[str, ...]]] = {
         "Turns counted as unconfirmed, by what became of their answers since.",
         "outcome",
     ),
+    "jobs": (
+        "Reminders and scheduled tasks whose moment came: said, or missed.",
+        "kind",
+        "outcome",
+    ),
     "steps": ("Steps: model requests of runs that were answered.",),
     "tool_calls": ("Tool calls that have their result.", "tool", "outcome"),
     "tool_error": ("Tool calls that failed, by their stable code.", "tool", "code"),
@@ -179,6 +184,7 @@ class Metrics:
         self._unanswered_else = unanswered.labels(OTHER)
         self._events = counts["events"]
         self._sends = counts["sends"]
+        self._jobs = counts["jobs"]
         self._stalls = counts["stalls"].labels()
         self._queue = times["queue"].labels()
         self._first_token = times["first_token"].labels()
@@ -282,6 +288,10 @@ class Metrics:
                 self._by_token[kind].inc(tokens)
         if usage.cost is not None and usage.cost >= 0:
             self._cost.labels("usd").inc(usage.cost)
+
+    def fired(self, kind: str, outcome: str) -> None:
+        """A job of this kind was said, or missed."""
+        self._jobs.labels(kind, outcome).inc()
 
     def _start(self, since: dict[Key, float], key: Key) -> None:
         if len(since) >= MAX_OPEN:

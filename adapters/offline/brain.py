@@ -18,6 +18,7 @@ from adapters.offline.intents import (
     Opening,
     Other,
     Recap,
+    Reminder,
     SayNothing,
     SendIntent,
     Table,
@@ -36,6 +37,7 @@ from adapters.offline.question import (
     read_results,
     read_text,
 )
+from adapters.offline.reminders import Reminding, read_reminding
 
 DEMO_PICTURE = "demo.png"
 
@@ -115,6 +117,8 @@ class _Mind:
                 return self.ask_coder(task)
             case SendIntent(picture):
                 return self.send(picture=picture)
+            case Reminder():
+                return self.remind(read_reminding(self.question.text, self.question.today))
             case Recap():
                 return self.pass_on(DemoCall("chat_log", {}), phrases.SAID_BEFORE)
             case Opening() | Other() if self.question.pictures:
@@ -180,6 +184,19 @@ class _Mind:
         if results := self.results_of(call.name):
             return self.conclude(results[-1], phrase, phrases.NOT_OPENED)
         return self.call(call)
+
+    def remind(self, wanted: Reminding | None) -> Thought:
+        """Have it set, listed or cancelled, and pass on what was understood."""
+        if wanted is None or (wanted.action == "create" and not (wanted.when or wanted.rule)):
+            return self.say(phrases.WHEN)
+        if results := self.results_of("remind"):
+            result = results[-1]
+            return self.say(phrases.WHEN if result.failed else phrases.REMINDS, text=result.text)
+        fields = {name: getattr(wanted, name) for name in ("words", "when", "rule", "number")}
+        if wanted.action == "create" and not wanted.words:
+            fields["words"] = phrases.TIME.say(self.language)
+        given = {name: value for name, value in fields.items() if value}
+        return self.call(DemoCall("remind", {"action": wanted.action, **given}))
 
     def regret(self, result: Result, what: Phrase) -> str:
         name = str(next(iter(result.arguments.values()), "?"))

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-# --- around a name -----------------------------------------------------------------------------
+from adapters.offline.reminders import read_reminding
+
+# --- what stands around a name --------------------------------------------------------------------
 
 PUNCTUATION = r"[\s,，.。!！?？:：;；、~～…《》〈〉「」“”\"'‘’]"
 TIMES = (
@@ -220,6 +222,11 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Reminder:
+    """A reminder is wanted, or something about one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     pass
 
@@ -237,6 +244,7 @@ Intent: TypeAlias = (
     | SayNothing
     | Tale
     | Table
+    | Reminder
     | Other
 )
 
@@ -248,6 +256,8 @@ def recognise(question: str) -> Intent:
     text = question.strip()[:MAX_QUESTION]
     if ABLE.search(text):
         return Help()
+    if read_reminding(text) is not None:
+        return Reminder()
     if _is_code(text):
         return Code(question.strip())
     if SEND.search(text) and not SHOWN.search(text):

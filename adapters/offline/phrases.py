@@ -152,12 +152,12 @@ class Phrase:
 SKILLS = Phrase(
     "查天气（“北京天气”）、查游戏版本（“原神版本”）、发图片（“发张图”）、请 Coder "
     "写代码（“写一个快速排序”）、回顾聊天（“刚才聊了什么”）、打开图片和文件（“看看这个文件”）、"
-    "讲长故事、画表格，也能安静（“别说话”）",
+    "定提醒（“十分钟后提醒我喝水”）、讲长故事、画表格，也能安静（“别说话”）",
     'look up the weather ("weather in London") and game versions ("minecraft version"), send a '
     "picture "
     '("send me a picture"), ask Coder for code ("write a quicksort"), recap the chat '
-    '("what did I miss"), open pictures and files ("look at this"), tell a long story, draw a '
-    'table, and keep quiet ("be quiet")',
+    '("what did I miss"), open pictures and files ("look at this"), remind you ("remind me in 10 '
+    'minutes"), tell a long story, draw a table, and keep quiet ("be quiet")',
 )
 GREETING = Phrase(
     "你好！我是内置的演示模型，会{skills}。", "Hello! I am the built-in demo model. I can {skills}."
@@ -232,6 +232,12 @@ SEES_SEVERAL = Phrase(
     "that can see, and it will tell you.",
 )
 SIZES = Phrase("（{sizes} 像素）", " ({sizes} pixels)")
+TIME = Phrase("时间到了", "time is up")
+REMINDS = Phrase("好。{text}", "All right. {text}")
+WHEN = Phrase(
+    "什么时候？比如：明天八点提醒我交作业。",
+    "When? As in: remind me tomorrow at 8 to hand it in.",
+)
 NOT_OPENED = Phrase("抱歉，打不开：{why}。", "Sorry, I could not open it: {why}.")
 STORY = Phrase(
     "\n\n".join(

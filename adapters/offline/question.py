@@ -23,6 +23,7 @@ QUOTED_OR_WORDLESS = re.compile(r"\[(?:引用|quoting) [^\n]*?」\] |\(没有文
 NAMED = re.compile(r"\[[^\[\]\n]{1,60}\]")
 """A placeholder in the prompt's own language: `[图片 i7]`."""
 HANDLE = re.compile(r"\[[^\[\]\n]{1,20} ([ifav]\d{1,6})\b[^\[\]\n]*\]")
+TODAY = re.compile(r"^\[[^\[\]\n]{1,20}\] (\d{4}-\d{2}-\d{2}) ", re.MULTILINE)
 ERROR = re.compile(r"error\b", re.IGNORECASE)
 CODE = re.compile(r"\[([A-Z][A-Z_]+)\]\s*$")
 OF_RESULTS = "(pictures from the results of: "  # the beginning of a message with images from tools
@@ -32,15 +33,18 @@ JPEG_HEAD = 16_384  # base64 characters of an image that include a JPEG's size
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """The question without mentions; empty if there is no text. `handle` is the short name of the
-    latest attachment that can be opened, as in `[图片 i7]`, or empty. `pictures` are the images
-    shown with it and by tools since, as width and height in pixels; 0 and 0 if unknown.
+    """The words asked, without mentions; empty if there are none. `handle` is the short name of the
+    latest thing around it that can be looked at, as in `[图片 i7]`; empty if there is none.
+    `pictures` are those that were shown with it and by tools since, each by its width and height in
+    pixels; 0 and 0 if the demo cannot tell. `today` is the date that the prompt tells, as
+    2026-03-14; empty if it tells none.
     """
 
     text: str
     language: Language
     handle: str = ""
     pictures: tuple[tuple[int, int], ...] = ()
+    today: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,9 @@ def read_question(messages: Sequence[Json]) -> DemoQuestion:
     handles = HANDLE.findall(whole)
     language: Language = "zh" if CJK.search(NAMED.sub("", asked or spoken)) else "en"
     pictures = tuple(size for one in messages[max(at, 0) :] for size in _pictures(one))
-    return DemoQuestion(asked, language, handles[-1] if handles else "", pictures)
+    days = TODAY.findall(whole)
+    handle = handles[-1] if handles else ""
+    return DemoQuestion(asked, language, handle, pictures, days[-1] if days else "")
 
 
 def _asks(message: Json) -> bool:

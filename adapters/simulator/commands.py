@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from adapters.simulator import shared_media
 from adapters.simulator.faults import ASKING, Fault, NoFault, parse_fault, parse_number, says_when
 from adapters.simulator.incidents import MUTED_FOR
 from adapters.simulator.server import ROBOT_ANSWERS, Simulator
 from adapters.simulator.shared_media import Node, Nodes
-from adapters.simulator.wire import CallRefused, Json, text
+from adapters.simulator.wire import NOT_DONE, CallRefused, Json, text
 from adapters.simulator.world import Person
 from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual, text_in, text_of
 
@@ -94,6 +96,8 @@ def talk(depth: int) -> Nodes:
 
 
 MARK = "!"
+AHEAD = re.compile(r"\+(\d{1,4})([smhd])")
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 EXPLAINED = {
     Fault.TIMEOUT: Phrase(
@@ -241,6 +245,9 @@ OTHERS = {
         "user1 邀请机器人进这个群号的群", "user1 invites the bot into a group of that number"
     ),
     "card TITLE [URL]": Phrase("user1 分享一张卡片", "user1 shares a card"),
+    "time +AHEAD": Phrase(
+        "时间往后拨：+30s、+5m、+1h、+2d", "moves the time forward: +30s, +5m, +1h, +2d"
+    ),
     "faults": Phrase("现在准备了哪些故障", "what is armed"),
     "off": Phrase("取消所有准备好的故障", "disarm all"),
 }
@@ -262,6 +269,8 @@ REACTED = Phrase("贴了表情 {emoji}", "reacted with {emoji}")
 ASKED = Phrase("{who} 申请了", "{who} asked")
 ENTERED = Phrase("{who} 进群了", "{who} joined")
 GONE = Phrase("{who} 退群了", "{who} left")
+NO_TRAVEL = Phrase("这里不能拨时间", "the time cannot be changed here")
+LATER = Phrase("时间已经往后拨了 {ahead}", "it is {ahead} later now")
 INVITED = Phrase("邀请了", "invited")
 SHARED = Phrase("发出去了", "shared")
 SAID_NOTHING = Phrase("机器人还没有说过话", "the bot has said nothing")
@@ -355,6 +364,11 @@ async def _obey(simulator: Simulator, words: str) -> Bilingual:
         case ["otherquotes", "on" | "off" as state]:
             simulator.world.misquotes = state == "on"
             return (OTHER_QUOTES if simulator.world.misquotes else SAME_QUOTES).fill()
+        case ["time", ahead] if found := AHEAD.fullmatch(ahead):
+            if simulator.on_travel is None:
+                raise CallRefused(NOT_DONE, NO_TRAVEL.fill())
+            simulator.on_travel(int(found[1]) * UNITS[found[2]])
+            return LATER.fill(ahead=found[1] + found[2])
         case ["selfreport", "on" | "off" as state]:
             simulator.world.reports_self = state == "on"
             return (REPORTED if simulator.world.reports_self else UNREPORTED).fill()

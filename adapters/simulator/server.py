@@ -214,9 +214,11 @@ class Simulator:
     receives the confirmation; `on_gesture` with each gesture. `sockets` cuts and restores the
     connections.
 
-    `sent` are all messages the bot tried to send, `delivered` those that arrived, whatever the bot
-    was told; both in order. `missed` are the ids of people's messages while no bot was connected,
-    `last_said` is the id of their latest.
+    `on_travel` puts the time forward by so many seconds, where that can be done.
+
+    `sent` is every message the bot asked us to send, `delivered` those people got, whatever the bot
+    was told; both in order. `missed` are the ids of what people said while nobody listened,
+    `last_said` is that of the last thing they said.
     """
 
     def __init__(
@@ -228,8 +230,10 @@ class Simulator:
         reconnect: float = 5.0,
         on_sent: Callable[[SentMessage], None] | None = None,
         on_gesture: Callable[[Gesture], None] | None = None,
+        on_travel: Callable[[float], None] | None = None,
     ) -> None:
         self.world = world
+        self.on_travel = on_travel
         self.faults = Faults()
         self.sent: list[SentMessage] = []
         self.delivered: list[SentMessage] = []

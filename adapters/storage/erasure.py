@@ -53,6 +53,7 @@ from adapters.storage.tables import (
     audit,
     chosen,
     day_usage,
+    jobs,
     memories,
     messages,
     metadata,
@@ -171,6 +172,7 @@ class _Whose:
     verdicts: tuple[ColumnElement[bool], ...] = ()
     memories: tuple[ColumnElement[bool], ...] = ()
     settings: tuple[ColumnElement[bool], ...] = ()
+    jobs: tuple[ColumnElement[bool], ...] = ()
     newer: Newer = NOTHING
     user: int = 0
     group: int = 0
@@ -225,6 +227,7 @@ def erase_user(
         verdicts=(verdicts.c.sender == user,),
         memories=(memories.c.subject == user, memories.c.author == user),
         settings=(place_settings.c.value.like(f'%"user_id":{user},%'),),  # their invitations
+        jobs=(jobs.c.maker == user,),
         newer=newer,
         user=user,
     )
@@ -357,6 +360,7 @@ def _erase(connection: Connection, whose: _Whose, now: float) -> dict[str, int]:
         speakers: rows(speakers),
         chosen: rows(chosen),
         place_settings: rows(place_settings, *whose.settings),
+        jobs: rows(jobs, *whose.jobs),
         things: rows(things),
         turns: their_turns,  # last, because the other conditions select from it
     }

@@ -24,6 +24,8 @@ from adapters.storage.queries.conversations import (
     groups,
     settings,
 )
+from adapters.storage.queries.jobs import claimed, due, fate, latest_number, next_wake, said_as
+from adapters.storage.queries.jobs import listed as listed_jobs
 from adapters.storage.queries.memories import MOST_SHELVES, listed, recall, shelves
 from adapters.storage.queries.sums import (
     costs,
@@ -270,3 +272,18 @@ class SqlMemories:
     ) -> tuple[StoredFact, ...] | None:
         """The facts of a conversation or person, or both, latest first; None if unreadable."""
         return await self._reader.read(listed, scope, subject, self._clock.now())
+
+
+class SqlJobs:
+    """Fits `JobQueries`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+
+    next_wake = reads(next_wake)
+    due = reads(due)
+    fate = reads(fate)
+    listed = reads(listed_jobs)
+    claimed = reads(claimed)
+    said_as = reads(said_as)
+    latest_number = reads(latest_number)

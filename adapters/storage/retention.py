@@ -37,6 +37,7 @@ from adapters.storage.tables import (
     day_tools,
     day_totals,
     day_usage,
+    jobs,
     memories,
     memory_terms,
     messages,
@@ -54,6 +55,7 @@ from bot.core.journal import ERRAND
 DAY = 86_400.0
 LONGEST_DAY = 25 * 3600.0  # seconds; usage within it may be today's
 DESCRIBED = 30  # days that an image's description is kept
+ENDED = 30  # days that a job is kept after its last moment
 LATE = 2 * 3600.0  # seconds after midnight until a day is added up
 ROWS = 500  # of one table per transaction
 TURNS = 50  # per transaction, with everything that belongs to them
@@ -90,6 +92,7 @@ class Retention:
             or _delete_sends(connection, horizon)
             or _delete_turns(connection, horizon)
             or _delete_memories(connection, now)
+            or _delete_jobs(connection, max(horizon, now - ENDED * DAY))
             or _delete_usage(connection, now - LONGEST_DAY)
             or _delete_old(connection, horizon, now - LONGEST_DAY)
         )
@@ -115,6 +118,12 @@ def _delete_memories(connection: Connection, now: float) -> bool:
     """Facts have their own expiry, independent of their conversation's."""
     old = select(memories.c.id).where(memories.c.expires <= now).limit(ROWS)
     return drop_facts(connection, memories.c.id.in_(old))["memories"] > 0
+
+
+def _delete_jobs(connection: Connection, until: float) -> bool:
+    """Those that ended some time ago; their numbers may be given again."""
+    old = select(jobs.c.id).where(jobs.c.wake.is_(None), jobs.c.due <= until).limit(ROWS)
+    return connection.execute(delete(jobs).where(jobs.c.id.in_(old))).rowcount > 0
 
 
 def _delete_usage(connection: Connection, until: float) -> bool:

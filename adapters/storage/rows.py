@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from sqlalchemy import Table
 
 from adapters.storage.statements import OVERHEARD, Row, Statement, plain
-from adapters.storage.tables import audit, memories, requests, sends, turns
+from adapters.storage.tables import audit, jobs, memories, requests, sends, turns
 from bot.core import codec
 from bot.core.actions import MAX_SOURCE, SentSegment
 from bot.core.events import MessageReceived
+from bot.core.jobs import RECALLABLE, Job, JobChanged, JobMade, JobsEnded, JobState
 from bot.core.journal import (
     AttachmentNamed,
     Audited,
@@ -149,7 +150,7 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
         case MessageTakenUp():
             return _taken_up(entry)
         case MessageErased():
-            return _erased(entry)
+            return _erased(entry, taken)
         case WindowMoved() | ConversationReset() | PersonaChosen() | PlaceSet():
             return (_of_window(entry),)
         case MemberNumbered(number=number, user_id=user_id, name=name):
@@ -170,8 +171,47 @@ def rows(entry: Entry, taken: float) -> tuple[Row, ...]:
             return ((Statement.SUSPEND_RUN, run),)
         case RunResumed(turn_id=turn_id):
             return ((Statement.RESUME_RUN, {"run_id": turn_id}),)
+        case JobMade() | JobChanged() | JobsEnded():
+            return (_of_job(entry),)
         case _:
             assert_never(entry)
+
+
+CHANGES = (
+    "account",
+    "number",
+    "rule",
+    "zone",
+    "state",
+    "claim",
+    "due",
+    "wake",
+    "fired",
+    "missed",
+    "notes",
+)
+"""The columns by which a job is found, and those that change."""
+
+
+def _of_job(entry: JobMade | JobChanged | JobsEnded) -> Row:
+    match entry:
+        case JobMade(job=job):
+            return Statement.ADD_JOB, _job(job)
+        case JobChanged(job=job):
+            row = _job(job)
+            return Statement.CHANGE_JOB, {name: row[name] for name in CHANGES}
+        case JobsEnded(where=where, maker=maker):
+            return Statement.END_JOBS, {"conversation": str(where), "maker": maker}
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        **_columns(jobs, job),
+        "account": job.where.platform_id,
+        "conversation": str(job.where),
+        "via_group": job.where.via_group,
+        "wake": None if job.state is JobState.ENDED else job.wake,
+    }
 
 
 def _columns(table: Table, entry: Struct) -> dict[str, Any]:
@@ -269,13 +309,14 @@ def _taken_up(entry: MessageTakenUp) -> tuple[Row, ...]:
     return ((Statement.TAKE_IN_LINE, {**turn, **_place(entry.message), **_said(entry.message)}),)
 
 
-def _erased(entry: MessageErased) -> tuple[Row, ...]:
+def _erased(entry: MessageErased, taken: float) -> tuple[Row, ...]:
     place = {"conversation": str(entry.conversation), "message_id": plain(entry.message_id)}
     return (
         (Statement.ERASE_MESSAGE, place),
         (Statement.ERASE_STEERED, place),
         (Statement.FIND_READERS, place),
         (Statement.ERASE_THINGS, place),
+        (Statement.RECALL_JOBS, {**place, "since": taken - RECALLABLE}),
         *unlearned(str(entry.conversation), entry.message_id),
     )
 

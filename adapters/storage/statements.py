@@ -73,6 +73,10 @@ class Statement(IntEnum):
     ADD_VERDICT = 140
     ADD_REQUEST = 150
     ADD_AUDIT = 160
+    ADD_JOB = 170
+    CHANGE_JOB = 171
+    END_JOBS = 172
+    RECALL_JOBS = 173
     KEEP_MEMORY = 600
     FORGET_TERMS = 601
     FORGET_MEMORY = 602
@@ -129,6 +133,7 @@ def compiled(dialect: Any) -> dict[Statement, Prepared]:
         Statement.ADD_STEERED: _of_turn(tables.steered),
         Statement.QUEUE_SEND: _of_turn(tables.sends, "message_id", "reason", or_none=True),
         Statement.ADD_TERM: _new(tables.memory_terms),
+        Statement.ADD_JOB: _new(tables.jobs),
     }
     return {
         statement: _prepared(clause.compile(dialect=dialect))
@@ -415,6 +420,19 @@ SQL = {
         WHERE conversation = :conversation AND sources LIKE :named ESCAPE '!'""",
     Statement.USE_MEMORY: """
         UPDATE memories SET used = :at, expires = :expires WHERE memory_id = :memory_id""",
+    # What ended, by its maker or because its message was recalled, does not begin again.
+    Statement.CHANGE_JOB: """
+        UPDATE jobs SET rule = :rule, zone = :zone, state = :state, claim = :claim,
+            due = :due, wake = :wake, fired = :fired, missed = :missed, notes = :notes
+        WHERE account = :account AND number = :number AND wake IS NOT NULL""",
+    Statement.END_JOBS: """
+        UPDATE jobs SET state = 'ended', wake = NULL
+        WHERE conversation = :conversation AND wake IS NOT NULL
+            AND (maker = :maker OR :maker = 0)""",
+    Statement.RECALL_JOBS: """
+        UPDATE jobs SET state = 'ended', wake = NULL, words = ''
+        WHERE conversation = :conversation AND message_id = :message_id AND message_id <> ''
+            AND made >= :since""",
     Statement.RESUME_RUN: "UPDATE runs SET state = NULL, expires = NULL WHERE run_id = :run_id",
 }
 """Statements that are clearest in SQL; both databases accept them."""

@@ -26,6 +26,7 @@ from adapters.storage.reading import (
     ConsoleReader,
     Reader,
     SqlConsoleQueries,
+    SqlJobs,
     SqlJournalQueries,
     SqlMemories,
     reads,
@@ -89,6 +90,7 @@ class SqlStore:
         self._met: set[Conversation] = set()
         self.reader = Reader(database, reading, writer=writer, batches=batches)
         self.memories = SqlMemories(self.reader, clock)
+        self.jobs = SqlJobs(self.reader)
         self.books = SqlJournalQueries(self.reader, scope)
         self.shown = SqlConsoleQueries(ConsoleReader(database, pages))
         self.erasing = SqlErasing(
@@ -192,6 +194,10 @@ class SqlStore:
             recovery = await self.reader.peek(recover)
             if recalls == self._recalls:  # otherwise the result may contain recalled text
                 return None if self._writer.in_trouble else recovery
+
+    def restored_at(self) -> float:
+        """When a backup was put back last, in seconds since 1970; 0 if never."""
+        return self._database.restored_at()
 
     def state(self) -> Mapping[str, Any]:
         """Its place, whether it cannot be written now, and the number of entries in memory."""

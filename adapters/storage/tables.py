@@ -76,9 +76,9 @@ def flag(name: str) -> Column[bool]:
     return Column(name, Boolean, nullable=False, server_default=false())
 
 
-REVISIONS = ("0015", "0016")
-"""The revisions that this code reads, oldest first: from the baseline (`baseline.py`) to the
-current one (migrations/versions).
+REVISIONS = ("0015", "0016", "0017")
+"""The revisions of the schema that this code reads, oldest first; the first is the baseline
+(`baseline.py`), the last the one this code needs (migrations/versions).
 """
 
 versions = Table(
@@ -401,7 +401,41 @@ An ordinary table for both databases, with pairs of characters: neither SQLite's
 PostgreSQL's parser finds Chinese words of two characters.
 """
 
-# --- the console, and writing ahead ---------------------------------------------------------------
+# --- jobs -----------------------------------------------------------------------------------------
+
+LIVE_JOB = "wake IS NOT NULL"
+"""The jobs that have not ended. Written out, as UNFINISHED is."""
+
+jobs = table(
+    "jobs",
+    Column("account", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),  # as people type it: 7 of J7
+    Column("conversation", Text, nullable=False),
+    number("via_group"),
+    Column("maker", BigInteger, nullable=False),
+    words("kind"),
+    words("words"),
+    words("rule"),  # empty: once
+    words("zone"),
+    words("message_id"),  # that made it
+    words("authority"),
+    words("language"),
+    words("state"),
+    words("claim"),  # the send, or the turn, of the firing that goes on
+    moment("made"),
+    moment("due"),
+    moment("wake", nullable=True),  # when somebody is to look at it; none once it has ended
+    *map(number, ("fired", "missed")),
+    words("notes"),  # of a feed
+    UniqueConstraint("account", "number"),
+    part_of("jobs_by_wake", "account", "wake", where=LIVE_JOB),
+    Index("jobs_by_conversation", "conversation"),
+    Index("jobs_by_maker", "maker"),
+    Index("jobs_by_due", "due"),
+)
+"""Reminders, and whatever else is done at a moment."""
+
+# --- the console, and what is written ahead -------------------------------------------------------
 
 audit = table(
     "audit",
@@ -443,6 +477,7 @@ BY_CONVERSATION = (
     things,
     memories,
     memory_terms,
+    jobs,
 )
 """Tables with their own conversation column."""
 

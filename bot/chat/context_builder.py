@@ -18,7 +18,9 @@ from bot.chat.suspended import SuspendedTurn
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, quote_in
 from bot.core.group_admin import Chair, Topic
+from bot.core.jobs import Reminders, Subscriptions
 from bot.core.journal import AttachmentNamed, OpenTurn
+from bot.core.language import Language
 from bot.core.segments import Forward, Mention, Segment
 from bot.core.task_context import current_run, early_payer
 from bot.memory.history import History
@@ -347,7 +349,9 @@ class ContextBuilder:
         turn_budget: TurnBudget,
         ids: Ids,
         withheld: Callable[[Conversation], frozenset[str]] = lambda _: frozenset(),
+        on_demand: Callable[[Question], Mapping[type, object]] = lambda _: {},
     ) -> None:
+        """`on_demand` are the ports of tools that only some questions want."""
         self._perception = perception
         self._prompt_context = prompt_context
         self._history = prompt_context.history
@@ -358,6 +362,7 @@ class ContextBuilder:
         self._turn_budget = turn_budget
         self._ids = ids
         self._withheld = withheld
+        self._on_demand = on_demand
 
     async def begin(
         self,
@@ -451,10 +456,13 @@ class ContextBuilder:
         turn.speaker.heard.update(waiting.heard)
         return turn
 
-    def _ports_of(self, message: MessageReceived, speaker: TurnSpeaker) -> dict[type, object]:
-        ports = {**self._ports, Speaker: speaker}
+    def _ports_of(self, question: Question, speaker: TurnSpeaker) -> dict[type, object]:
+        message = question.message
+        ports = {**self._ports, Speaker: speaker, **self._on_demand(question)}
         if Chair in ports and message.conversation.is_group:
             ports[Topic] = Topic(quote_in(message))
+        if Reminders in ports or Subscriptions in ports:
+            ports[Language] = language_of(message)
         return ports
 
     def _terms(self, where: Conversation, who: Persona) -> Terms:
@@ -517,7 +525,7 @@ class ContextBuilder:
             transcript=read,
             counted=counted,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
-            ports=self._ports_of(message, speaker),
+            ports=self._ports_of(question, speaker),
             heard=lambda: bool(speaker.said),
             tidy=partial(
                 clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence

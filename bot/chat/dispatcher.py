@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, assert_never
 
 from bot.approvals.join_requests import JoinRequests
@@ -84,7 +84,9 @@ class ConnectedHandler:
         deferred: DeferredQuestions,
         deafness: DeafnessWatch,
         greetings: Greetings,
+        then: Callable[[], None] = lambda: None,
     ) -> None:
+        """`then` is called when all parts are informed."""
         self._greetings = greetings
         self._mutes = mutes
         self._owner = owner
@@ -93,6 +95,7 @@ class ConnectedHandler:
         self._active_conversations = active_conversations
         self._deferred = deferred
         self._deafness = deafness
+        self._then = then
 
     def pass_on(self, account: int) -> None:
         self._mutes.forget(account)
@@ -104,6 +107,7 @@ class ConnectedHandler:
         self._deafness.connected(account)
         self._greetings.connected(account)
         self._deferred.enqueue_of(account)
+        self._then()
 
 
 logger = logging.getLogger(__name__)
@@ -129,7 +133,9 @@ class Dispatcher:
         unreachable: UnreachablePlaces,
         deafness: DeafnessWatch,
         greetings: Greetings,
+        left: Callable[[Conversation, int], None] = lambda *_: None,
     ) -> None:
+        """`left` receives the person who left a group, perhaps the account itself."""
         self._greetings = greetings
         self._way = way
         self._message_log = message_log
@@ -143,6 +149,7 @@ class Dispatcher:
         self._join_requests = join_requests
         self._self_messages = self_messages
         self._unreachable = unreachable
+        self._left = left
         self._deafness = deafness
 
     async def handle(self, event: Event) -> None:
@@ -180,8 +187,13 @@ class Dispatcher:
                 self._unreachable.end(Conversation(event.self_id, "private", friend))
             case MemberChanged(conversation=group, user_id=user_id, change=change):
                 self._greetings.receive(event)
-                if change == "joined":
-                    self._join_requests.joined(group, user_id)
+                match change:
+                    case "joined":
+                        self._join_requests.joined(group, user_id)
+                    case "left":
+                        self._left(group, user_id)
+                    case _:
+                        pass
             case Heartbeat() | Noticed():
                 logger.debug("%s of %d", event.type, event.self_id)
             case _:

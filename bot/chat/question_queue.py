@@ -143,7 +143,8 @@ class QuestionQueue:
 
     def _turn_away(self, task: Task) -> None:
         self.dismiss(task, Silence.FULL)
-        if isinstance(task.verdict, Wake) and not task.wake.is_uncalled:
+        is_asked = task.scheduled is None and not task.wake.is_uncalled
+        if isinstance(task.verdict, Wake) and is_asked:
             self._rate_limiter.turn_away(task.message)
 
     # --- out ----------------------------------------------------------------------------------
@@ -151,7 +152,9 @@ class QuestionQueue:
     def dismiss(self, task: Task, why: Why = "") -> None:
         """Do not answer it; it is overheard. `why` is recorded for lines that called the bot."""
         self.give_up(task)
-        if not task.lost:
+        if task.scheduled is not None:
+            task.scheduled.dismissed(why)
+        elif not task.lost:
             for line in task.said:
                 self._message_log.overhear(line, "" if line in task.beside else why)
 
@@ -226,6 +229,8 @@ class DeferredQuestions:
 
     def _verdict(self, task: Task) -> Verdict:
         """The verdict by today's rules; an interrupted turn is repeated regardless of them."""
+        if task.message.cap:  # a scheduled task, which no one said
+            return Wake("job")
         verdict = self._wake_classifier.judge_by_rules(task.called)
         if task.retry is None or isinstance(verdict, Wake):
             return verdict

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
-from bot.core.journal import OpenTurn
-from bot.policy.wake import NeedsQuoted, Rules, Wake
+from bot.core.jobs import JobKey
+from bot.core.journal import Entry, OpenTurn
+from bot.policy.wake import NeedsQuoted, Rules, Wake, Why
 from frostagent.types.suspension import Decision
 
 YOUNG = 120.0  # seconds a question waits for its answer: later none is expected
@@ -45,6 +46,17 @@ class Facts(Struct, frozen=True):
     is_lost: bool = False
 
 
+class Scheduled(Struct, frozen=True):
+    """The job that a question is of. What is `claimed` by the id of its turn is written down with
+    the turn's beginning; `dismissed` hears why no turn begins, `ended` that it is over.
+    """
+
+    key: JobKey
+    claimed: Callable[[str], Entry]
+    dismissed: Callable[[Why], None]
+    ended: Callable[[], None]
+
+
 class Task(Struct, frozen=True):
     """A message to answer.
 
@@ -54,6 +66,7 @@ class Task(Struct, frozen=True):
     other lines that belong to it, oldest first; `beside` are those of all its lines that called no
     one. It begins when it is `due`; further lines postpone that until `at_latest` (monotonic
     seconds). `looked_up`: only the look-up of its quote showed that it is for the bot.
+    `scheduled`: no one said it; its moment has come.
     """
 
     message: MessageReceived
@@ -67,6 +80,7 @@ class Task(Struct, frozen=True):
     due: float = 0.0
     at_latest: float = 0.0
     looked_up: bool = False
+    scheduled: Scheduled | None = None
 
     @property
     def said(self) -> tuple[MessageReceived, ...]:
@@ -82,7 +96,7 @@ class Task(Struct, frozen=True):
     @property
     def may_grow(self) -> bool:
         """Whether further lines of its asker may join it: it is new, and certainly for the bot."""
-        is_new = self.retry is None and not (self.told or self.lost)
+        is_new = self.retry is None and not (self.told or self.lost or self.scheduled)
         return is_new and isinstance(self.verdict, Wake)
 
     def without(self, is_gone: Callable[[MessageReceived], bool]) -> Task | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -101,11 +101,13 @@ class Turns:
         lines: tuple[MessageReceived, ...] = (),
         retry: OpenTurn | None = None,
         wake: Wake = CALLED,
+        claimed: Callable[[str], Entry] | None = None,
     ) -> None:
         """Answer a message with the `lines` that belong to it. Raises only cancellation; words sent
         until then stay in the history. After a weak `wake` silence is an answer. A `retry` replaces
         the turn it repeats, with the same words for the model and in one commit, so that at any
-        time only one of them is in the history and at most one is open.
+        time only one of them is in the history and at most one is open. Entries that are `claimed`
+        for the turn are committed with its beginning.
         """
         with self._live.going_on(message, lines) as live:
             try:
@@ -119,13 +121,13 @@ class Turns:
             opened = self._turn_journal.opened(
                 turn.run.id, turn.question, turn.user, retry, uncalled=wake.is_uncalled
             )
-            await self._finish(live, turn, self._begin(live, turn, *opened))
+            claims = (claimed(turn.run.id),) if claimed is not None else ()
+            await self._finish(live, turn, self._begin(live, turn, *opened, *claims))
 
     def _signs_for(self, turn: Turn) -> AbstractContextManager[None]:
         """Gestures of work for the asker, if there is one."""
-        return (
-            nullcontext() if turn.wake.is_uncalled else self._gestures.while_working(turn.message)
-        )
+        is_awaited = not (turn.wake.is_uncalled or turn.message.cap)
+        return self._gestures.while_working(turn.message) if is_awaited else nullcontext()
 
     async def _begin(self, live: ActiveTurn, turn: Turn, *entries: Entry) -> Outcome | SuspendedRun:
         await self._turn_journal.begin(*entries)

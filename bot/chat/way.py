@@ -134,7 +134,16 @@ class LaneWay:
             if (left := await stage(task)) is None:
                 return
             task = left
-        await self._turns.answer(task.message, lines=task.lines, retry=task.retry, wake=task.wake)
+        job = task.scheduled
+        await self._turns.answer(
+            task.message,
+            lines=task.lines,
+            retry=task.retry,
+            wake=task.wake,
+            claimed=job.claimed if job else None,
+        )
+        if job is not None:
+            job.ended()
 
     async def _go_on(self, work: Resume) -> None:
         """Resume the turn, or end it if the bot may still be muted there: it may wait no longer."""

@@ -39,6 +39,7 @@ from bot.trial.isolated_settings import isolated_settings
 from bot.trial.simulated_trial import MISSED, SimulatedTrial, wait_idle, wait_settled
 from config.settings import Settings, read_persona
 from frostagent.cancellation import background
+from frostagent.clock import SystemClock
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +63,22 @@ IN_A_BROWSER = Phrase(
     " `frostagent console` in this folder): {link}",
 )
 CATALOGUE.register(__name__, globals())
+TIME = f"{MARK}time"
 LATEST = 20  # the last lines of a terminal, whose answers the end waits for
+
+
+class PutForward(SystemClock):
+    """The system's clock, whose time of day can be put forward."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def now(self) -> float:
+        return SystemClock.now() + self._ahead
+
+    def put_forward(self, seconds: float) -> None:
+        """It is so much later from now on."""
+        self._ahead += seconds
 
 
 async def converse(
@@ -71,13 +87,14 @@ async def converse(
     """Chat until the source ends. `say` gets what the bot says, `tell` gets lines about the chat
     itself.
     """
-    world = demo_world()
+    clock = PutForward()
+    world = demo_world(now=clock.now)
     wanted = TrialOptions(is_real=bool(settings.llm_base_url))
     trial = SimulatedTrial(world, wanted=wanted) if source.isatty() else None
     control = ControlServer(chat_socket_of(settings.store_url.get_secret_value()))
     async with (
         control.open(),
-        open_chat(settings, world, say, tell, trial) as (service, simulator),
+        open_chat(settings, world, say, tell, trial, clock=clock) as (service, simulator),
     ):
         if source.isatty():
             tell(HELP.fill())
@@ -91,8 +108,12 @@ async def converse(
                 if not source.isatty():
                     await wait_idle(service)
                 continue
+            if is_travel := line.startswith(TIME) and not source.isatty():
+                await wait_idle(service)  # what was said before is of the time before
             new = await handle_line(simulator, line, tell)
             said += new
+            if is_travel:
+                await wait_idle(service)  # the moment of something may have come
             if trial is not None and new:
                 trial.note_said(*new)
             # A person does not wait, and a script that keeps the bot away would wait in vain.
@@ -147,11 +168,14 @@ async def open_chat(
     say: Callable[[str], None],
     tell: Callable[[str], None],
     trial: SimulatedTrial | None = None,
+    *,
+    clock: PutForward | None = None,
 ) -> AsyncIterator[tuple[Service, Simulator]]:
     """The service connected to its own simulator on free loopback ports; with a `trial`, also in a
     browser.
     """
     home = next(iter(world.groups))
+    clock = clock or PutForward()
 
     def names() -> dict[int, str]:
         return {number: name for name, number in world.people(home).items()}
@@ -186,8 +210,16 @@ async def open_chat(
         simulator.robots.on_said = lambda name, said: say(f"{name}: @bot {said}")
         changes["onebot_url"] = await simulator.serve()
         service = await stack.enter_async_context(
-            open_service(settings.model_copy(update=changes), terminal=tell, trying=trial)
+            open_service(
+                settings.model_copy(update=changes), terminal=tell, trying=trial, clock=clock
+            )
         )
+
+        def travel(seconds: float) -> None:
+            clock.put_forward(seconds)
+            service.app.scheduler.look()
+
+        simulator.on_travel = travel
         await simulator.wait_connected()
         if trial is not None:
             await stack.enter_async_context(background(trial.line_watcher.run()))

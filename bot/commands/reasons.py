@@ -80,6 +80,7 @@ CALLS: Final[Mapping[str, Worded]] = {
     "mention": Worded(Phrase("被 @", "mentioned"), NO_SETTING),
     "quote": Worded(Phrase("引用了我的话", "quoted me"), NO_SETTING),
     "retry": Worded(Phrase("上次中断，补答", "asked again after a crash"), NO_SETTING),
+    "job": Worded(Phrase("到了定好的时间", "its moment had come"), "/reminders"),
     "name": Worded(Phrase("叫了我的名字", "called by name"), "BOT_NAME, BOT_ALIASES"),
     "prefix": Worded(Phrase("用了前缀", "began with a prefix"), "BOT_PREFIXES"),
     "all": Worded(Phrase("@全体成员", "everybody was mentioned"), "BOT_AT_ALL"),

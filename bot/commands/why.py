@@ -13,7 +13,7 @@ from bot.commands.reasons import (
     end_of,
     words_of,
 )
-from bot.core.command import AWAY, Asked, Command, at_time, command, money, tokens
+from bot.core.command import AWAY, Answering, Asked, Command, at_time, command, money, tokens
 from bot.core.conversation import NOWHERE, Conversation
 from bot.core.language import CATALOGUE, Bilingual, Language, Phrase, bilingual, text_in
 from bot.core.query_results import JournalQueries, Publication, Story, StoryCall
@@ -83,15 +83,19 @@ def why_command(
     *,
     has_fallbacks: bool = True,
     looked: Callable[[Conversation, str], float | None] | None = None,
+    explain_job: Answering | None = None,
 ) -> Command:
     """About the quoted answer or question; without a quote, about the last answer here. `looked`
-    gives the number of a line that was considered for chiming in.
+    gives the number of a line that was considered for chiming in, `explain_job` the text about a
+    message of a job.
     """
 
     @command(
         "why", "为什么", about=("刚才为什么这么答，或没答", "why I answered like that, or did not")
     )
     async def why(asked: Asked) -> str:
+        if explain_job is not None and (told := await explain_job(asked)):
+            return told
         story = await books.story(asked.where, asked.quoted)
         if story is None:
             return AWAY.format(asked.language)

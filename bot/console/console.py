@@ -210,6 +210,8 @@ def build_sources(
         pause=app.quiet_hours.mute,
         resume=app.quiet_hours.end_override,
         forget=app.forgetting.chat,
+        jobs=app.job_book.scheduled,
+        cancel_job=app.job_book.cancel_in,
         settle=lambda decision: decide_anywhere(app, decision),
         waiting=lambda: count_decisions(app) + app.others.waiting,
         note=app.store.put,

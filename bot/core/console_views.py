@@ -286,6 +286,22 @@ class Fact(Struct, frozen=True):
     made: float
 
 
+class ScheduledJob(Struct, frozen=True, kw_only=True):
+    """A reminder, or a task, of a conversation: when it comes next (seconds since 1970) and how
+    often, as people read it; its `state` is that of `bot/core/jobs.py`.
+    """
+
+    number: int
+    maker: int
+    words: str
+    due: float
+    rule: str
+    kind: str
+    state: str
+    fired: int
+    missed: int
+
+
 class Chat(Struct, frozen=True, kw_only=True):
     """A conversation: messages, the oldest first, older ones from `next` on; the number of `rounds`
     in its prompt, and those that are `told`, the first `light` of them with shortened results

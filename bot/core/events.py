@@ -24,6 +24,7 @@ Identity: TypeAlias = tuple[
 
 NO_IDS = ("", "0")  # not ids: some servers give many messages the latter
 ANONYMOUS = 80_000_000  # the account shared by a group's anonymous members
+OF_JOB = "job:"  # in place of a sub_type: no one said it, its moment has come
 _MASKS = 10**15  # numbers of anonymous members start here: no account has one
 
 
@@ -98,6 +99,11 @@ class MessageReceived(_Event, frozen=True, kw_only=True, tag="message_received")
     def has_identity(self) -> bool:
         """Whether its id identifies it."""
         return self.message_id not in NO_IDS
+
+    @property
+    def cap(self) -> str:
+        """Of a job's question the most authority that it may have; empty for what people say."""
+        return self.sub_type.removeprefix(OF_JOB) if self.sub_type.startswith(OF_JOB) else ""
 
     @property
     def is_own(self) -> bool:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from bot.core.actions import SendMessage
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
+from bot.core.jobs import JobChanged, JobMade, JobsEnded
 from bot.core.memories import MemoriesForgotten, MemoriesUsed, MemoryKept
 from bot.core.redaction import OwnWords
 from bot.core.segments import File, Forward, Picture, Record, Segment
@@ -422,6 +423,9 @@ Entry: TypeAlias = (
     | SendChanged
     | RunSuspended
     | RunResumed
+    | JobMade
+    | JobChanged
+    | JobsEnded
 )
 
 ENTRIES: Final = frozenset(get_args(Entry))

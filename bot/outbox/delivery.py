@@ -17,7 +17,7 @@ from msgspec import Struct
 from bot.core.actions import MergedForward, SendMessage, SentSegment, as_received
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
-from bot.core.journal import SendState, Undelivered
+from bot.core.journal import Entry, SendState, Undelivered
 from bot.core.language import CATALOGUE, Language, Phrase
 from bot.core.redaction import OwnWords
 from bot.memory.history import History
@@ -304,6 +304,20 @@ class Postbox:
             return False
         receipt.add_done_callback(partial(self._posted, action, then))
         return True
+
+    def claim(
+        self,
+        action: SendMessage,
+        claimed: Callable[[str], Sequence[Entry]],
+        *,
+        about: str = "",
+        then: Callable[[Receipt], None],
+    ) -> None:
+        """Say it, however much waits there, and write down together with that what is `claimed` by
+        the id of its row: both are known, or neither, whenever the process ends.
+        """
+        receipt = self._outbox.claim(action, claimed, name=about)
+        receipt.add_done_callback(partial(self._posted, action, then))
 
     def remark(self, where: Conversation, words: str, *, quote: str = "", about: str = "") -> bool:
         """`post`, unless MAX_LINES lines of the service wait there: answers would wait for them."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bot.core.actions import SendMessage
 from bot.core.blocked_words import BlockedWords
@@ -193,6 +193,18 @@ class Outbox:
             self._shadow.keep(shown, *entries, turn_id=turn_id, final=True, question=question)
             return
         self._queue_with(*entries, actions=shown, turn_id=turn_id)
+
+    def claim(
+        self, action: SendMessage, claimed: Callable[[str], Sequence[Entry]], *, name: str = ""
+    ) -> asyncio.Future[Receipt]:
+        """The same for a line of no turn, with the entries that are `claimed` by the id of its row,
+        which begins with `name`; its receipt. In a shadow too: the caller looks.
+        """
+        (shown,) = self.screened((action,))
+        sends = self._sends_of((shown,), turn_id="", final=True, name=name)
+        self._journal.record_all(sends, *claimed(sends[0].send_id))
+        self._sender.enqueue(sends, most=None)
+        return sends[0].receipt
 
     async def publish(
         self, *entries: Entry, actions: Sequence[SendMessage], turn_id: str, name: str

@@ -81,6 +81,8 @@ def asker_of(
         isinstance(segment, Card | Link | Markdown) for one in said for segment in one.segments
     )
     passed_on = [Audience.EVERYONE] if forwarded or shared else []
+    if message.cap:
+        passed_on.append(Audience(message.cap))
     if quoted is not None and not quoted.is_own:
         passed_on.append(authority_of(quoted.sender, where=where, owners=owners))
     overheard = [one for one in overheard if not one.is_own]

@@ -75,7 +75,7 @@ class Rules:
 
 
 Called: TypeAlias = Literal[
-    "private", "mention", "quote", "retry", "name", "prefix", "all", "chance", "chime"
+    "private", "mention", "quote", "retry", "job", "name", "prefix", "all", "chance", "chime"
 ]
 """What wakes the bot."""
 

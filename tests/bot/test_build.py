@@ -67,7 +67,7 @@ async def test_commands_are_answered_without_a_model_and_no_prompt_tells_of_them
 
 
 AUDIENCES = {
-    Audience.EVERYONE: "help stop usage recap context why me forget",
+    Audience.EVERYONE: "help stop usage recap context why me forget reminders",
     Audience.GROUP_ADMIN: "reset persona quiet mute unmute welcome farewell",
     Audience.OWNER: "groups model errors limit digest live shadow off",
 }

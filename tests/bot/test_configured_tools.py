@@ -9,6 +9,7 @@ from adapters.fetching.client import HttpxWeb
 from adapters.media.folder import MediaFolder
 from bot.configured_tools import TOOL_PORTS, build_ports, build_toolset, find_tools
 from bot.core.group_admin import Chair, Topic
+from bot.core.jobs import Reminders, Subscriptions
 from bot.core.memories import Notebook
 from bot.core.ports import ChatLog, Looking
 from config.settings import Settings
@@ -21,7 +22,8 @@ from tests.fakes import ManualClock
 from tools.get_game_version.games import Games
 
 OURS = (
-    "chat_log", "get_game_version", "get_weather", "look", "memory", "send_message", "stay_silent", "use_subagent",
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "remind", "send_message", "stay_silent",
+    "subscribe", "use_subagent",
 )  # fmt: skip
 
 
@@ -79,9 +81,9 @@ async def test_a_run_has_the_ports_that_are_promised() -> None:
         subagents = NamedSubagents(clock=clock)
         media = MediaFolder(Path(), web=web)
         ports = build_ports(Settings(), subagents=subagents, media=media, web=web, games=games, clock=clock)
-        assert {*ports, Chair, ChatLog, Looking, Notebook, Speaker, Topic} == TOOL_PORTS
+        assert {*ports, Chair, ChatLog, Looking, Notebook, Reminders, Speaker, Subscriptions, Topic} == TOOL_PORTS
         without = build_ports(Settings(), subagents=None, media=media, web=web, games=games, clock=clock)
-        chat = {Chair, ChatLog, Looking, Notebook, Speaker, Subagents, Topic}
+        chat = {Chair, ChatLog, Looking, Notebook, Reminders, Speaker, Subagents, Subscriptions, Topic}
         assert {*without} | chat == TOOL_PORTS
     finally:
         await web.aclose()

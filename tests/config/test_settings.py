@@ -60,6 +60,7 @@ TYPED: dict[str, tuple[str, object]] = {
     "BOT_STALE": ("60", 60.0),
     "BOT_STEER": ("0", False),
     "BOT_MEMORY": ("0", False),
+    "BOT_REMINDERS": ("0", False),
     "LLM_CHEAP_MODEL": ("small", "small"),
     "BOT_LOOP": ("0", 0),
     "BOT_QUIET": ("23:30-07:30，12:00 ～ 13:30", ((1410, 450), (720, 810))),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from adapters.storage.backup import back_up, restore
 from bot.chat.deduplicator import Past
+from bot.core.conversation import Conversation
+from bot.core.jobs import Job, JobKind, JobMade
 from tests.e2e.test_answered_once import Square, square
 from tests.e2e.test_outages import ONE, TWO
 from tests.fakes import until
@@ -34,6 +36,11 @@ def put_back(house: Square, file: Path, *, elsewhere: bool = False) -> None:
         begin_anew(house)
     with file.open("rb") as stream:
         restore(house.folder / "bot.db", stream, version="1", stamp="then", shown=file.name)
+
+
+def reminded(house: Square) -> int:
+    """How many reminders were said."""
+    return sum("⏰" in message.text for message in house.simulator.delivered)
 
 
 def is_at(house: Square, step: str) -> bool:
@@ -109,6 +116,36 @@ async def test_an_answer_that_was_under_way_during_the_backup_is_not_given_twice
         assert (house.said(), house.rung) == (before, rung)
         house.simulator.delivered.clear()
         begin_anew(house)
+
+
+async def test_a_reminder_that_came_after_the_backup_is_not_said_again(square: Square) -> None:
+    """Neither one that waited in the backup, nor one whose words were under way; a later one is said."""
+    jobs = "SELECT count(*) FROM jobs WHERE wake IS NOT NULL"
+    async with square.life() as service:
+        for number, seconds in ((1, 1.0), (2, 3600.0)):
+            made = service.app.clock.now()
+            job = Job(
+                number=number,
+                where=Conversation(10001, "group", ONE),
+                maker=20001,
+                kind=JobKind.TEXT,
+                words=f"R:{number}",
+                made=made,
+                due=made + seconds,
+                wake=made + seconds,
+            )
+            assert await service.app.store.commit(JobMade(job))
+        saved = save(square)
+        service.app.scheduler.look()
+        await until(lambda: square.journal(jobs) == [1], seconds=10)
+    assert reminded(square) == 1
+    put_back(square, saved)
+    async with square.life() as service:
+        await square.talk("coffee time")
+        await square.reconnect()
+        await until(lambda: square.journal(jobs) == [1], seconds=10)
+        await service.wait_idle()
+    assert reminded(square) == 1
 
 
 async def test_a_send_that_waited_during_the_backup_is_not_sent_again(square: Square) -> None:

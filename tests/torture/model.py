@@ -170,6 +170,11 @@ def _think(asked: Asked) -> Thought:
             return Thought(calls=(DemoCall(EFFECTS["ring"], {"token": token}),))
         case "strike", 0:
             return Thought(calls=(DemoCall(EFFECTS["strike"], {"token": token}),))
+        case "remind", 0:
+            return Thought(calls=(DemoCall("remind", {"action": "create", "words": f"R:{token}", "when": "+2s"}),))
+        case "schedule", 0:
+            later = {"action": "create", "words": f"later#r{token[1:]}", "when": "+2s", "kind": "run"}
+            return Thought(calls=(DemoCall("remind", later),))
         case "helper", 0:
             return Thought(calls=(DemoCall("use_subagent", {"subagent_name": "Coder", "content": "make it"}),))
         case _, 0:

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     TWO = "a second process on the journal"
     KEEPING = "killed while it remembers"
     DRAFTING = "killed while drafts are published"
+    REMINDING = "killed while reminders are said"
     UNLIMITED = "killed where nothing has a limit"
     REFUSED = "killed while QQ refuses answers"
     RENUMBERED = "killed where histories have other ids"
@@ -60,7 +61,7 @@ ROUND = (*[Kind.KILL] * 4, Kind.RECOVERY, Kind.KEEPING, *[kind for kind in Kind 
 SERVERS = (Kind.REFUSED, Kind.RENUMBERED, Kind.DEAF, Kind.RECALLED, Kind.FORWARDED)
 """Those in which the server does what real ones do (`servers`)."""
 
-KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED, *SERVERS})
+KILLED = frozenset({Kind.KILL, Kind.RECOVERY, Kind.KEEPING, Kind.DRAFTING, Kind.REMINDING, Kind.UNLIMITED, *SERVERS})
 """Those whose first life is never asked to stop."""
 
 

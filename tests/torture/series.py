@@ -13,7 +13,7 @@ from tests.torture.trial import Trial, try_moment
 SEED = 1
 MOMENTS = 400
 RECOVERY = 12  # crossings of a start that has something to settle, at least
-SPECIAL = Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED, *SERVERS
+SPECIAL = Kind.KEEPING, Kind.DRAFTING, Kind.REMINDING, Kind.UNLIMITED, *SERVERS
 
 
 async def rehearse(nursery: Nursery, *, only: Kind | None = None) -> list[Trial]:

@@ -107,7 +107,7 @@ def test_own_words_that_were_recalled_are_told_to_no_model_any_more() -> None:
 
 def test_servers_have_their_turn_but_for_those_that_are_wrong_without_a_death() -> None:
     usual = Crossed({"a": 9}, 9, 9)
-    special = dict.fromkeys((Kind.KEEPING, Kind.DRAFTING, Kind.UNLIMITED, *SERVERS), usual)
+    special = dict.fromkeys((Kind.KEEPING, Kind.DRAFTING, Kind.REMINDING, Kind.UNLIMITED, *SERVERS), usual)
     assert set(SERVERS) <= {moment.kind for moment in draw(1, 60, usual, special)}
     left = draw(1, 60, usual, special, without=[Kind.REFUSED])
     assert {moment.kind for moment in left} & set(SERVERS) == set(SERVERS) - {Kind.REFUSED}

@@ -28,6 +28,8 @@ from tests.torture.model import ScriptedModel
 from tests.torture.moments import SERVERS, Kind, Moment
 from tests.torture.oracle import judge
 from tests.torture.processes import Life, Nursery
+from tests.torture.reminding import SETTINGS as REMINDED
+from tests.torture.reminding import RemindingStage, judge_reminders, read_jobs
 from tests.torture.servers import SETTINGS as SERVED
 from tests.torture.servers import ServerStage, judge_server
 from tests.torture.stage import PATIENCE, Stage, make_world
@@ -49,6 +51,7 @@ UNREACHED = 10**9  # tokens: with a limit that nobody reaches first requests are
 STAGES: dict[Kind, type[Stage]] = {
     Kind.KEEPING: KeepingStage,
     Kind.DRAFTING: DraftingStage,
+    Kind.REMINDING: RemindingStage,
     **dict.fromkeys(SERVERS, ServerStage),
 }
 """What people do where that is not the usual."""
@@ -83,6 +86,8 @@ async def try_moment(nursery: Nursery, moment: Moment) -> Trial:
         ledger = tools / bells.LEDGER.name
         async with Simulator(make_world(), heartbeat=0, on_sent=lambda _: stage.note_delivery()) as simulator:
             stage = STAGES.get(moment.kind, Stage)(simulator, kind=moment.kind)
+            if isinstance(stage, RemindingStage):
+                stage.journal = file
             answer = recollect if isinstance(stage, KeepingStage) else None
             async with ScriptedModel(stage.on_ask, answer) as model:
                 settings = {
@@ -141,6 +146,8 @@ def _settings_of(stage: Stage, folder: Path) -> dict[str, Any]:
         return write_personas(folder / "personas")
     if isinstance(stage, ServerStage):
         return SERVED
+    if isinstance(stage, RemindingStage):
+        return REMINDED
     return DRAFTING if isinstance(stage, DraftingStage) else {}
 
 
@@ -148,6 +155,8 @@ def _judge(evidence: Evidence, stage: Stage, file: Path) -> Verdict:
     match stage:
         case DraftingStage():
             return judge_drafts(evidence, stage.wishes)
+        case RemindingStage():
+            return judge_reminders(evidence, read_jobs(file))
         case ServerStage():
             return judge_server(evidence, stage.own_recalls)
         case KeepingStage():

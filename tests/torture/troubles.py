@@ -54,7 +54,7 @@ def trouble(kind: Kind, journal: Path) -> Iterator[None]:
             yield
         case Kind.KILL | Kind.STOP | Kind.RECOVERY | Kind.TWO | Kind.KEEPING | Kind.DRAFTING | Kind.UNLIMITED:
             yield
-        case Kind.REFUSED | Kind.RENUMBERED | Kind.DEAF | Kind.RECALLED | Kind.FORWARDED:
+        case Kind.REMINDING | Kind.REFUSED | Kind.RENUMBERED | Kind.DEAF | Kind.RECALLED | Kind.FORWARDED:
             yield
 
 

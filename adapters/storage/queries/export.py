@@ -16,6 +16,7 @@ from adapters.storage.statements import plain
 from adapters.storage.tables import (
     chosen,
     day_usage,
+    jobs,
     memories,
     messages,
     place_settings,
@@ -55,6 +56,7 @@ TYPES = {
     "place_setting": place_settings,
     "thing": things,
     "memory": memories,
+    "job": jobs,
 }
 """The `type` of lines and its table, in the order of the lines."""
 

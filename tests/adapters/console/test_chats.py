@@ -7,7 +7,7 @@ from base64 import b32encode
 from msgspec.structs import replace
 
 from adapters.console.logins import CODE_SECONDS, code_of
-from bot.core.console_views import Chat, ChatLine, Fact
+from bot.core.console_views import Chat, ChatLine, Fact, ScheduledJob
 from bot.core.journal import Round
 from tests.adapters.console.samples import HOSTILE, NOW
 from tests.adapters.console.visiting import SAME, SECRET, TOKEN, visiting
@@ -112,3 +112,36 @@ async def test_what_cannot_be_erased_now_is_said() -> None:
         data = {"form": await place.form(), "name": "4242"}
         status, text, _ = await place.ask("POST", f"{AT}/forget", data=data, headers=SAME | ENGLISH)
         assert (status, "could not be erased" in text, place.forgotten) == (400, True, [])
+
+
+async def test_what_is_scheduled_is_shown_and_cancelled() -> None:
+    async with visiting() as place:
+        await place.log_in()
+        one = ScheduledJob(
+            number=7, maker=777, words=HOSTILE, due=NOW, rule="", kind="text", state="waiting", fired=0, missed=0
+        )
+        task = replace(one, number=8, words="weather", rule="every day at 08:00", kind="run", state="missed", missed=1)
+        place.jobs = [one, task]
+        _, text, _ = await place.ask("GET", AT, headers=ENGLISH)
+        assert HOSTILE not in text
+        for words in (
+            "J7",
+            "reminder · 777",
+            "J8 weather",
+            "every day at 08:00",
+            "missed, its maker is told",
+            "missed 1",
+        ):
+            assert words in text, words
+        form = {"form": await place.form()}
+        status, text, _ = await place.ask("POST", f"{AT}/jobs", data=form | {"number": "7"}, headers=SAME | ENGLISH)
+        assert (status, "Cancelled." in text, [one.number for one in place.jobs]) == (200, True, [8])
+        for number in ("7", "x", ""):
+            data = form | {"number": number}
+            status, text, _ = await place.ask("POST", f"{AT}/jobs", data=data, headers=SAME | ENGLISH)
+            assert (status, "There is no such reminder" in text) == (400, True)
+        assert (await place.ask("POST", "/chats/evil/jobs", data=form, headers=SAME))[0] == 404
+        done = [(one.object, one.outcome) for one in place.journal.lines or () if one.action == "cancel"]
+        assert done[:2] == [(str(GROUP), "J7"), (str(GROUP), "J7: failed")]
+        place.is_stuck = True
+        assert "The journal cannot be read now." in (await place.ask("GET", AT, headers=ENGLISH))[1]

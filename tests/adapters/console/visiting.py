@@ -32,6 +32,7 @@ from bot.core.console_views import (
     LimitState,
     OwnerDecision,
     PersonaState,
+    ScheduledJob,
     ServerState,
     State,
     ToolAnswer,
@@ -54,7 +55,7 @@ from bot.memory.newest import Newest
 from frostagent.text.masking import Mask
 from frostagent.types.errors import BotError
 from tests.adapters.console.trials import ListTrial, ListTrials
-from tests.fakes import ManualClock
+from tests.fakes import GROUP, ManualClock
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 AWAY = 999  # an account that no bot has just now
@@ -156,6 +157,7 @@ class Place:
     state: State = field(default_factory=State)
     limits: tuple[LimitState, ...] = ()
     drafts: tuple[WaitingDraft, ...] = ()
+    jobs: list[ScheduledJob] = field(default_factory=list)
     servers: tuple[ServerState, ...] = ()
     console: Console = field(init=False)
     session: aiohttp.ClientSession = field(init=False)
@@ -181,6 +183,8 @@ class Place:
             pause=lambda where: self.pause(where, silent=True),
             resume=lambda where: self.pause(where, silent=False),
             forget=self.forget,
+            jobs=self.scheduled,
+            cancel_job=self.cancel_job,
             settle=self.settle,
             waiting=lambda: len(self.state.calls) + len(self.state.petitions) + len(self.drafts),
             note=lines.append,
@@ -231,6 +235,14 @@ class Place:
     async def pause(self, where: Conversation, *, silent: bool) -> bool:
         self.paused.append((where, silent))
         return True
+
+    async def scheduled(self, where: Conversation, _: Language) -> list[ScheduledJob] | None:
+        return None if self.is_stuck else [one for one in self.jobs if where == GROUP]
+
+    async def cancel_job(self, where: Conversation, number: int) -> bool:
+        before = len(self.jobs)
+        self.jobs = [one for one in self.jobs if (where, number) != (GROUP, one.number)]
+        return len(self.jobs) < before
 
     async def forget(self, where: Conversation) -> int:
         if self.is_stuck:

@@ -145,3 +145,14 @@ async def test_quotes_may_have_ids_that_there_are_not() -> None:
         for line in ("!otherquotes off", "!otherids off"):
             assert "the same ids" in await obey(simulator, line)
         assert await obey(simulator, "!faults") == "nothing is armed"
+
+
+async def test_the_time_is_put_forward_where_that_can_be_done() -> None:
+    ahead: list[float] = []
+    async with Simulator(demo_world(), on_travel=ahead.append) as simulator:
+        assert await obey(simulator, "!time +90m") == "it is 90m later now"
+        assert await obey(simulator, "!time +2d") == "it is 2d later now"
+        assert "there is no fault" in await obey(simulator, "!time -1h")
+        assert ahead == [5400.0, 172_800.0]
+    async with Simulator(demo_world()) as simulator:
+        assert "the time cannot be changed here" in await obey(simulator, "!time +1h")

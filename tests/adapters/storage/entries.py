@@ -12,6 +12,7 @@ from adapters.storage.database import Database
 from bot.core.actions import SendMessage
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived, Sender
+from bot.core.jobs import Job, JobKind, JobMade
 from bot.core.journal import (
     AttachmentNamed,
     Entry,
@@ -116,6 +117,12 @@ def sending(send_id: str, turn_id: str, text: str = "你好！", where: Conversa
     return SendQueued(
         send_id=send_id, turn_id=turn_id, action=SendMessage(where, (Text(text),)), final=True, at=NOW, **more
     )
+
+
+def job(number: int, words: str = "交作业", *, where: Conversation = GROUP, maker: int = 777, **more: Any) -> JobMade:
+    """A reminder for a minute from now."""
+    moments = {"made": NOW, "due": NOW + 60, "wake": NOW + 60, "kind": JobKind.TEXT, "message_id": "1"}
+    return JobMade(Job(number=number, where=where, maker=maker, words=words, **{**moments, **more}))
 
 
 def fact(

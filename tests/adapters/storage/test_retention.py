@@ -136,7 +136,17 @@ def test_a_turn_goes_with_all_that_belongs_to_it(batches: EntryBatches, database
     assert counts(database)["turns"] == 2
     sweep(batches, Retention(90, 0))
     one_each = ("windows", "turns", "runs", "steps", "tool_calls", "sends", "steered", "usage", "verdicts", "requests")
-    none = ("messages", "speakers", "choices", "place_settings", "things", "pictures", "memories", "memory_terms")
+    none = (
+        "messages",
+        "speakers",
+        "choices",
+        "place_settings",
+        "things",
+        "pictures",
+        "memories",
+        "memory_terms",
+        "jobs",
+    )
     expected = dict.fromkeys((*none, "day_usage", "day_tools", "day_totals", "audit"), 0) | dict.fromkeys(one_each, 1)
     assert counts(database) == expected
     with database.reading() as connection:

@@ -13,6 +13,7 @@ from bot.core import codec
 from bot.core.actions import MAX_SOURCE, SendMessage
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
+from bot.core.jobs import JobChanged, JobsEnded
 from bot.core.journal import (
     Audited,
     ConversationReset,
@@ -46,6 +47,7 @@ from tests.adapters.storage.entries import (
     ended,
     fact,
     heard,
+    job,
     opening,
     sending,
     steering,
@@ -67,6 +69,7 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
             Statement.ERASE_STEERED,
             Statement.FIND_READERS,
             Statement.ERASE_THINGS,
+            Statement.RECALL_JOBS,
             Statement.UNLEARN_TERMS,
             Statement.UNLEARN,
         ],
@@ -118,6 +121,9 @@ ENTRIES: list[tuple[Entry, list[Statement]]] = [
         ],
     ),
     (MemoriesUsed(("m1", "m2"), NOW, NOW), [Statement.USE_MEMORY, Statement.USE_MEMORY]),
+    (job(1), [Statement.ADD_JOB]),
+    (JobChanged(job(1).job), [Statement.CHANGE_JOB]),
+    (JobsEnded(GROUP, 5), [Statement.END_JOBS]),
     (MemoriesForgotten(("m1",)), [Statement.FORGET_TERMS, Statement.FORGET_MEMORY]),
 ]
 

@@ -57,6 +57,14 @@ async def test_a_command_in_the_last_line_is_answered() -> None:
     assert "/stop stop what I am doing" in answer
 
 
+async def test_a_reminder_comes_when_the_time_is_put_forward() -> None:
+    said = await chat("@bot 一小时后提醒我喝水\n!time +59m\n@bot /提醒\n!time +1m\n@bot cancel J1\n")
+    assert "已设好 J1" in said[0]
+    assert "还有 1 分钟" in said[1]
+    assert said[2].endswith("[@user1] ⏰ 提醒：喝水")
+    assert len(said) == 4
+
+
 async def test_a_persona_is_tried_by_its_own_names_and_those_of_groups_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "fox.md"
     file.write_text('+++\nname = "小霜"\n+++\n你是一只狐狸。', "utf-8")

@@ -161,6 +161,8 @@ UNFIT = {
     "chat_log": "chat",
     "look": "chat",
     "memory": "effects",
+    "remind": "effects",
+    "subscribe": "effects",
     "send_message": "effects",
     "stay_silent": "chat",
     "use_subagent": "models",

@@ -328,8 +328,10 @@ def test_tools_with_effects_are_not_offered_and_an_operators_only_where_they_rea
         "look",
         "memory",
         "reads",
+        "remind",
         "send_message",
         "stay_silent",
+        "subscribe",
         "use_subagent",
     )
     by_name = {one.name: one for one in found.tools}

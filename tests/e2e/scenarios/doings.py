@@ -190,6 +190,17 @@ async def late(stage: Stage, told: Mapping[str, Any]) -> None:
         await stage.simulator.push({**event, "time": event["time"] - ago})
 
 
+async def feed(stage: Stage, told: Mapping[str, Any]) -> None:
+    """A feed has these entries now, the latest first; without any it is none."""
+    for name, titles in told.items():
+        items = "".join(
+            f"<item><title>{one}</title><guid>{one}</guid><link>https://a.test/{number}</link></item>"
+            for number, one in enumerate(titles or ())
+        )
+        whole = f'<?xml version="1.0"?><rss version="2.0"><channel><title>{name}</title>{items}</channel></rss>'
+        stage.world.contents[f"{name}.xml"] = whole.encode() if titles is not None else b"<html>gone</html>"
+
+
 async def join(stage: Stage, _: Any) -> None:
     """The bot is told that it joined the group, as after it had been removed."""
     world = stage.world
@@ -249,6 +260,7 @@ DOINGS: Mapping[str, Doing] = {
     "join": join,
     "apply": apply,
     "enter": enter,
+    "feed": feed,
     "leave": leave,
     "become_friend": become_friend,
     "lapse": lapse,

@@ -157,8 +157,10 @@ class Play:
         return [] if seen == wanted else [f"{wanted} pictures in the request, not {seen}"]
 
     def offered(self, wanted: list[str], line: Line) -> list[str]:
-        """Of tools of servers, and of what brings them, exactly these."""
-        found = [name for name in self._tools(line) if name.startswith(("x_", "y_", "use_tools"))]
+        """Of tools that are not always there, and of what brings those of servers, exactly these."""
+        found = [
+            name for name in self._tools(line) if name.startswith(("x_", "y_", "use_tools", "remind", "subscribe"))
+        ]
         return [] if found == wanted else [f"{wanted} should have been offered, not {found}"]
 
     def named(self, wanted: list[str], line: Line) -> list[str]:

@@ -193,6 +193,7 @@ class Stage:
             "BOT_NEW_GROUP": "live",
             "TOOLS_DIR": str(TOOLS),
             "WEB_PORT": "0",
+            **({"TZ": self.scenario.zone} if self.scenario.zone else {}),
             "BOT_MEMORY": "0",  # what asks its model for facts, says so
             "TOOLS_MIRRORS": json.dumps({shared_media.HOST: self.shelf.url()}),
             **{name: self._filled(value) for name, value in self.scenario.settings.items()},

@@ -1,0 +1,147 @@
+"""Reminders: those to be looked at, what became of what they claimed, and lists of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, select, text
+
+from adapters.storage.queries.conversations import conversation_of
+from adapters.storage.queries.scanning import readable
+from adapters.storage.tables import LIVE_JOB, jobs, runs, sends, tool_calls, turns
+from bot.core.conversation import Conversation
+from bot.core.jobs import Fate, Job, JobKind, JobState
+from bot.core.journal import SendState
+from frostagent.types.runs import Stop
+from frostagent.types.traits import Audience
+
+AT_ONCE = 50  # jobs that are looked at in one go
+LISTED = 500
+
+LIVE = text(LIVE_JOB)
+CLAIMED = (JobState.FIRING, JobState.REPORTING)
+LOST = frozenset({SendState.DROPPED, SendState.REFUSED, SendState.WITHDRAWN})
+OPEN = frozenset({SendState.QUEUED, SendState.SENDING})
+
+
+def next_wake(connection: Connection, accounts: Collection[int]) -> float:
+    """When the next job of these accounts is to be looked at."""
+    # One look at the index for each: of several at once SQLite would sort all that wait.
+    first = select(func.min(jobs.c.wake)).where(LIVE)
+    found = (connection.scalar(first.where(jobs.c.account == one)) for one in accounts)
+    return min((wake for wake in found if wake is not None), default=math.inf)
+
+
+def due(connection: Connection, accounts: Collection[int], now: float) -> tuple[Job, ...]:
+    """The jobs of these accounts that are to be looked at by now."""
+    query = select(jobs).where(LIVE, jobs.c.wake <= now).order_by(jobs.c.wake).limit(AT_ONCE)
+    found = [
+        row
+        for account in accounts
+        for row in connection.execute(query.where(jobs.c.account == account))
+    ]
+    return tuple(readable(_job, sorted(found, key=lambda row: row.wake)))
+
+
+def claimed(connection: Connection, account: int) -> tuple[Job, ...]:
+    """The jobs that do not know what became of their claims."""
+    query = select(jobs).where(LIVE, jobs.c.account == account, jobs.c.state.in_(CLAIMED))
+    return tuple(readable(_job, connection.execute(query.order_by(jobs.c.wake))))
+
+
+def listed(
+    connection: Connection, account: int, *, where: Conversation | None = None, maker: int = 0
+) -> tuple[Job, ...]:
+    """The jobs that have not ended."""
+    query = select(jobs).where(LIVE, jobs.c.account == account)
+    if where is not None:
+        query = query.where(jobs.c.conversation == str(where))
+    if maker:
+        query = query.where(jobs.c.maker == maker)
+    found = connection.execute(query.order_by(jobs.c.due, jobs.c.id).limit(LISTED))
+    return tuple(readable(_job, found))
+
+
+def latest_number(connection: Connection, account: int) -> int:
+    """The highest number of a job of the account."""
+    return connection.scalar(select(func.max(jobs.c.number)).where(jobs.c.account == account)) or 0
+
+
+def said_as(connection: Connection, where: Conversation, message_id: str) -> Job | None:
+    """The job whose latest words are this message there."""
+    said = select(sends.c.send_id).where(
+        sends.c.conversation == str(where), sends.c.message_id == message_id
+    )
+    send_id = connection.scalar(said.order_by(sends.c.id.desc()).limit(1))
+    if not send_id:
+        return None
+    query = select(jobs).where(jobs.c.conversation == str(where), jobs.c.claim == send_id)
+    return next(readable(_job, connection.execute(query.limit(1))), None)
+
+
+def fate(connection: Connection, job: Job) -> Fate:
+    """What became of what it claimed; what is erased is settled."""
+    if job.kind is JobKind.RUN and job.state is JobState.FIRING:
+        return _fate_of_turn(connection, job.claim)
+    query = select(sends.c.state).where(sends.c.send_id == job.claim)
+    state = connection.scalar(query.order_by(sends.c.id.desc()).limit(1))
+    if state is None:
+        return Fate.SAID
+    if state == SendState.UNKNOWN:
+        return Fate.UNKNOWN
+    return Fate.LOST if state in LOST else Fate.OPEN if state in OPEN else Fate.SAID
+
+
+def _fate_of_turn(connection: Connection, turn_id: str) -> Fate:
+    """One that a crash cut off was asked again as another turn, or its maker was told; else nobody
+    knows of it.
+    """
+    query = select(turns).where(turns.c.turn_id == turn_id)
+    turn = connection.execute(query.order_by(turns.c.id.desc()).limit(1)).one_or_none()
+    if turn is None:
+        return Fate.SAID
+    again = select(turns).where(
+        turns.c.conversation == turn.conversation,
+        turns.c.id > turn.id,
+        turns.c.retry_of == turn_id,
+    )
+    turn = connection.execute(again.limit(1)).one_or_none() or turn
+    if turn.closed is None:
+        return Fate.OPEN
+    stop = connection.scalar(select(runs.c.stop).where(runs.c.turn_id == turn.turn_id))
+    if stop != Stop.INTERRUPTED:
+        return Fate.SAID
+    said = select(sends.c.final).where(sends.c.turn_id == turn.turn_id)
+    finals = set(connection.scalars(said))
+    if True in finals:
+        return Fate.SAID
+    began = select(tool_calls.c.id).where(
+        tool_calls.c.turn_id == turn.turn_id, tool_calls.c.started.is_not(None)
+    )
+    is_begun = bool(finals) or connection.scalar(began.limit(1)) is not None
+    return Fate.BROKEN if is_begun else Fate.LOST
+
+
+def _job(row: Row[Any]) -> Job:
+    return Job(
+        number=row.number,
+        where=conversation_of(row),
+        maker=row.maker,
+        kind=JobKind(row.kind),
+        words=row.words,
+        made=row.made,
+        due=row.due,
+        wake=row.wake,
+        rule=row.rule,
+        zone=row.zone,
+        message_id=row.message_id,
+        authority=Audience(row.authority),
+        language=row.language,
+        state=JobState(row.state),
+        claim=row.claim,
+        fired=row.fired,
+        missed=row.missed,
+        notes=row.notes,
+    )

@@ -1,0 +1,1 @@
+"""Reminders and schedules: their rules, what makes and changes them, and the timer."""

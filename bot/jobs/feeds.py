@@ -1,0 +1,183 @@
+"""RSS, Atom and JSON feeds: what is new in one since it was read last, and how that is told."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import html
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bot.core import codec
+from bot.core.language import CATALOGUE, Language, Phrase
+from bot.core.ports import Web
+from frostagent.text.visible_text import visible_text
+from frostagent.types.errors import ToolFailed
+
+logger = logging.getLogger(__name__)
+
+MAX_SEEN: Final = 400  # ids of entries that a feed is known by
+MAX_ENTRIES: Final = 100  # of a feed that are looked at, the latest
+MAX_PENDING: Final = 30  # entries that wait to be said
+MAX_TITLE: Final = 100  # characters
+MAX_URL: Final = 300  # characters
+SHOWN: Final = 3  # entries of a message with their links
+PARSED_WITHIN: Final = 10.0  # seconds
+DEAD: Final = 5  # failures in a row after which the maker hears of it
+LONGEST_REST: Final = 86_400.0  # seconds between two tries of a feed that fails
+
+TAG = re.compile(r"<[^<>]{0,500}>")
+NOT_A_FEED = "url: there is no feed (RSS, Atom, JSON Feed) at that address"
+UNREADABLE = "url: the feed cannot be read now ({why})"
+NEWS = Phrase("📰 {title}\n{lines}", "📰 {title}\n{lines}")
+ENTRY = Phrase("· {title}\n{url}", "· {title}\n{url}")
+MORE = Phrase("· 还有 {count} 条：{titles}", "· and {count} more: {titles}")
+CATALOGUE.register(__name__, globals())
+
+
+class Entry(Struct, frozen=True):
+    """An entry of a feed, as it is said."""
+
+    key: str
+    title: str
+    url: str
+
+
+class FeedNotes(Struct, frozen=True):
+    """What is known of a feed: the marks its server gave with it, the keys of entries that were
+    there, those that are to be said, how often in a row it could not be read.
+    """
+
+    url: str
+    etag: str = ""
+    modified: str = ""
+    seen: tuple[str, ...] = ()
+    pending: tuple[Entry, ...] = ()
+    failures: int = 0
+
+
+class Feed(Struct, frozen=True):
+    """A feed as it was read: its title, and its entries, the oldest first."""
+
+    title: str
+    entries: tuple[Entry, ...]
+
+
+def read_notes(text: str) -> FeedNotes:
+    """The notes of a job."""
+    notes: FeedNotes = codec.read(FeedNotes, text)
+    return notes
+
+
+async def read_news(web: Web, notes: FeedNotes, *, is_first: bool = False) -> tuple[str, FeedNotes]:
+    """The title of the feed (empty if it has not changed) and the notes with what is new in it; at
+    the first time nothing is. Raises ToolFailed.
+    """
+    headers = {"If-None-Match": notes.etag, "If-Modified-Since": notes.modified}
+    answer = await web.get(
+        notes.url, headers={name: mark for name, mark in headers.items() if mark}
+    )
+    if answer.status == 304:
+        return "", replace(notes, failures=0)
+    if answer.status != 200:
+        raise ToolFailed(UNREADABLE.format(why=f"status {answer.status}"))
+    try:
+        async with asyncio.timeout(PARSED_WITHIN):
+            feed = await asyncio.to_thread(parse_feed, answer.body)
+    except TimeoutError:
+        raise ToolFailed(NOT_A_FEED) from None
+    marks = {name: answer.headers.get(name, "")[:200] for name in ("etag", "last-modified")}
+    known = {*notes.seen, *(one.key for one in notes.pending)}
+    new = [] if is_first else [one for one in feed.entries if one.key not in known]
+    seen = [one.key for one in feed.entries]
+    kept = [key for key in notes.seen if key not in set(seen)]
+    return feed.title, replace(
+        notes,
+        etag=marks["etag"],
+        modified=marks["last-modified"],
+        seen=tuple([*kept, *seen][-MAX_SEEN:]),
+        pending=() if is_first else (*notes.pending, *new)[-MAX_PENDING:],
+        failures=0,
+    )
+
+
+def parse_feed(body: bytes) -> Feed:
+    """The feed in these bytes. Raises ToolFailed if there is none."""
+    start = body.lstrip()[:1]
+    if start == b"{":
+        return _json_feed(body)
+    import feedparser  # noqa: PLC0415  # 50 ms, for those who subscribe to something
+
+    # A stream: it would open bytes as the name of a file, and fetch an address.
+    stream = io.BytesIO(body)
+    try:
+        parsed = feedparser.parse(stream, sanitize_html=False, resolve_relative_uris=False)
+    except Exception:  # of a library that reads what strangers wrote
+        logger.info("a feed broke its parser", exc_info=True)
+        raise ToolFailed(NOT_A_FEED) from None
+    if not parsed.get("version"):
+        raise ToolFailed(NOT_A_FEED)
+    title = _plain(parsed.feed.get("title", ""))
+    entries = (
+        (one.get("id") or one.get("link") or one.get("title"), one.get("title"), one.get("link"))
+        for one in parsed.entries[:MAX_ENTRIES]
+    )
+    return Feed(title, tuple(reversed([*_entries(entries)])))
+
+
+def _json_feed(body: bytes) -> Feed:
+    try:
+        found = json.loads(body)
+        if "jsonfeed.org" not in found["version"]:
+            raise ToolFailed(NOT_A_FEED)
+        items: list[Any] = found["items"]
+        entries = [
+            (
+                one.get("id") or one.get("url"),
+                one.get("title") or one.get("content_text"),
+                one.get("url"),
+            )
+            for one in items[:MAX_ENTRIES]
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ToolFailed(NOT_A_FEED) from None
+    return Feed(_plain(found.get("title")), tuple(reversed([*_entries(entries)])))
+
+
+def _entries(found: Any) -> Iterator[Entry]:
+    for key, title, url in found:
+        if not key:
+            continue
+        digest = hashlib.sha256(str(key).encode("utf-8", "replace")).hexdigest()[:16]
+        link = url if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
+        yield Entry(digest, _plain(title) or link, link[:MAX_URL])
+
+
+def _plain(text: object) -> str:
+    """A title as a line of words."""
+    if not isinstance(text, str):
+        return ""
+    words = " ".join(visible_text(html.unescape(TAG.sub(" ", text[:2000]))).split())
+    return words if len(words) <= MAX_TITLE else f"{words[:MAX_TITLE]}…"
+
+
+def tell_news(title: str, entries: Sequence[Entry], tongue: Language) -> str:
+    """New entries in a message: the latest with their links, of the others a line."""
+    shown, rest = entries[-SHOWN:], entries[:-SHOWN]
+    lines = [ENTRY.format(tongue, title=one.title, url=one.url).rstrip() for one in shown]
+    if rest:
+        titles = "；".join(one.title for one in rest[-5:])
+        lines.append(MORE.format(tongue, count=len(rest), titles=titles))
+    return NEWS.format(tongue, title=title, lines="\n".join(lines))
+
+
+def rest_of(interval: float, failures: int) -> float:
+    """The seconds until a feed that failed so often in a row is read again."""
+    return min(interval * 2.0 ** min(failures, 10), LONGEST_REST)

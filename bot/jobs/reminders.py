@@ -1,0 +1,511 @@
+"""Who may make, see, move and cancel jobs, and what is said about that. Fits `Reminders` and
+`Subscriptions`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from bot.core import codec
+from bot.core.command import Asked, at_time
+from bot.core.console_views import ScheduledJob
+from bot.core.conversation import Conversation
+from bot.core.events import message_words
+from bot.core.jobs import (
+    Job,
+    JobChanged,
+    JobKind,
+    JobMade,
+    JobQueries,
+    JobState,
+    Reminders,
+    Subscriptions,
+)
+from bot.core.language import CATALOGUE, Language, Phrase
+from bot.core.ports import Store, Web
+from bot.core.run_ids import number_of, place_of
+from bot.jobs.feeds import MAX_URL, FeedNotes, read_news
+from bot.jobs.rules import (
+    CRON,
+    EVERY,
+    MINUTE,
+    RuleProblem,
+    next_moment,
+    read_moment,
+    read_rule,
+    tell_date,
+    tell_moment,
+    tell_rule,
+)
+from bot.policy.permissions import WAIT
+from bot.prompt.compose import Question
+from bot.settings_store import PlaceSetting, SettingsStore
+from frostagent.engine.authority import lowest_authority, may_call, must_be_confirmed
+from frostagent.text.visible_text import visible_text
+from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
+from frostagent.types.ports import Clock
+from frostagent.types.results import ToolResult
+from frostagent.types.runs import Asker
+from frostagent.types.suspension import Suspend
+from frostagent.types.tools import ToolContext
+from frostagent.types.traits import Audience
+
+MAX_OF_PERSON: Final = 20
+MAX_OF_PLACE: Final = 50
+MAX_WORDS: Final = 500  # characters
+SHOWN_WORDS: Final = 60  # characters of each in a list
+
+SET = Phrase(
+    "已设好 J{number}：{moment}{rule}。内容：{words}",
+    "Set J{number}: {moment}{rule}. Words: {words}",
+)
+MOVED = Phrase("J{number} 改为 {moment}{rule}。", "J{number} is now {moment}{rule}.")
+CANCELLED = Phrase("已取消 J{number}：{words}", "Cancelled J{number}: {words}")
+IN_BRACKETS = Phrase("（{rule}）", " ({rule})")
+LINE = Phrase("J{number} {moment}{rule} {words}", "J{number} {moment}{rule} {words}")
+ASKS = Phrase("（到时回答）", " (asked then)")
+WHY_SAID = Phrase(
+    "提醒 J{number}：{made} 定的，{due}{rule}。说了 {fired} 次，错过 {missed} 次，不经过模型。",
+    "Reminder J{number}: set {made}, {due}{rule}. Said {fired} times, missed {missed}; no model.",
+)
+WHY_MISSED = Phrase(
+    "J{number}：{made} 定的，{due}{rule}，没能按时说：那时我不在、被禁言或发不出去，超过了期限。"
+    "说了 {fired} 次，错过 {missed} 次。",
+    "J{number}: set {made}, {due}{rule}, not said in time: I was away, muted or not heard for too "
+    "long. Said {fired} times, missed {missed}.",
+)
+NONE = Phrase("没有定好的提醒。", "No reminders are set.")
+APPROVE = Phrase(
+    "定时让机器人自己做：{moment}{rule} {words}",
+    "Have the bot do this by itself: {moment}{rule} {words}",
+)
+
+SUBSCRIBED = Phrase(
+    "已订阅 J{number}：{title}（{rule}看一次，现有的不算新）",
+    "Subscribed J{number}: {title} (read {rule}; what is there now is not news)",
+)
+APPROVE_FEED = Phrase("订阅 {url}", "Subscribe to {url}")
+CATALOGUE.register(__name__, globals())
+
+NO_WORDS = "words: what is to be said, or done, is missing"
+TOO_LONG = f"words: at most {MAX_WORDS} characters"
+NO_MOMENT = "when: say when, or give a rule"
+MOMENT_AND_RULE = "when: it repeats by five fields of cron: change the rule and leave when out"
+NO_SUCH = "number: there is no {number} here; list names them"
+NOT_YOURS = "only whoever set {number}, an admin of the group or an owner of the bot may change it"
+BUSY = "{number} is being said right now; try again in a minute"
+TOO_MANY = f"they have {MAX_OF_PERSON} reminders already: one must be cancelled first"
+TOO_MANY_HERE = f"there are {MAX_OF_PLACE} reminders here already: one must be cancelled first"
+NO_REPEATED_RUNS = (
+    "only admins of the group and owners of the bot may have a task repeated; a reminder in words "
+    "may repeat for everybody: kind text"
+)
+NO_FEEDS = "only admins of the group and owners of the bot may have a feed told here"
+NO_URL = f"url: write the address of the feed, https://…, at most {MAX_URL} characters"
+NO_RUNS_BY_RUNS = "a task that runs by itself sets no other one"
+NOT_NOW = "the journal cannot be used at the moment; try again later"
+
+NUMBER = re.compile(r"[jJＪｊ]?\s*(\d{1,9})")
+
+WANTED = re.compile(
+    r"提醒|闹钟|定时|叫[我醒]|喊我|别忘|倒计时|到点|每(?:天|日|晚|早|周|隔|月|年|小时|个?(?:工作日|星期|礼拜))"
+    r"|(?:分钟|小时|钟头|天|周|星期)(?:之|以)?后|\bj\d"
+    r"|\bremind|\balarm|\bschedul|\btimer\b|\bwake (?:me|us)\b|\bping me\b"
+    r"|\bevery (?:day|morning|evening|night|week|month|hour|mon|tue|wed|thu|fri|sat|sun|\d)"
+    r"|\bin (?:an?|\d+|half an) ?(?:minute|hour)",
+)
+"""Words of a question, in lower case, that may want a reminder. The tool is offered from the
+first such question of a conversation on, so that a prompt without any has no token more, and one
+that has begun alike goes on alike.
+"""
+
+HINTS = (
+    *("提醒", "闹钟", "定时", "叫", "喊我", "别忘", "倒计时", "到点", "每", "后"),
+    *("remind", "alarm", "schedul", "timer", "wake ", "ping ", "every ", "minute", "hour", "j"),
+)
+"""One of them is in each of those words: most questions have none, and are not searched."""
+
+FEED_HINTS = ("订阅", "rss", "feed", "atom", "subscri")
+FEEDS_OFFERED: Final = PlaceSetting[str]("feeds", read=lambda text: text or None)
+OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
+
+
+def wants_reminder(words: str) -> bool:
+    """Whether they may want a reminder."""
+    folded = words.casefold()
+    return any(hint in folded for hint in HINTS) and WANTED.search(folded) is not None
+
+
+def wants_feed(words: str) -> bool:
+    """Whether they may want news of a feed."""
+    folded = words.casefold()
+    return any(hint in folded for hint in FEED_HINTS)
+
+
+DEMANDS: Final = ((OFFERED, Reminders, wants_reminder), (FEEDS_OFFERED, Subscriptions, wants_feed))
+
+
+class JobBook:
+    """The jobs of everybody, for the tools and for commands. `look` has the timer look again, feeds
+    are read by `web`, which checks addresses.
+    """
+
+    def __init__(
+        self,
+        *,
+        jobs: JobQueries,
+        store: Store,
+        settings: SettingsStore,
+        owners: Collection[int],
+        zone: str,
+        clock: Clock,
+        look: Callable[[], None],
+        web: Web,
+    ) -> None:
+        self._jobs = jobs
+        self._store = store
+        self._settings = settings
+        self._owners = owners
+        self._zone = zone
+        self._clock = clock
+        self._look = look
+        self._web = web
+        self._making = asyncio.Lock()
+
+    def on_demand(self, question: Question) -> Mapping[type, object]:
+        """The ports of the tools that this question or an earlier one there wants."""
+        where = question.message.conversation
+        ports: dict[type, object] = {}
+        for setting, port, wants in DEMANDS:
+            if self._settings.get(setting, where) is None:
+                if not any(wants(message_words(line)) for line in question.said):
+                    continue
+                self._settings.put(setting, where, "1")
+            ports[port] = self
+        # Feeds are listed and cancelled with the tool for reminders.
+        return {**ports, Reminders: self} if Subscriptions in ports else ports
+
+    # --- for the tool -----------------------------------------------------------------------------
+
+    async def create(
+        self, context: ToolContext, words: str, *, when: str, rule: str, kind: JobKind
+    ) -> ToolResult:
+        """Make a job, and say when it comes. Raises InvalidArguments, ToolDenied, ToolFailed;
+        Suspend for what is done by itself again and again, if others' words may have led there.
+        """
+        asker, where, now = context.asker, place_of(context), self._clock.now()
+        words = visible_text(words).strip()
+        if not words:
+            raise InvalidArguments(NO_WORDS)
+        if len(words) > MAX_WORDS:
+            raise InvalidArguments(TOO_LONG)
+        repeats, due = self._moment(when, self._rule(rule), now)
+        job = Job(
+            number=0,
+            where=where,
+            maker=number_of(asker),
+            kind=kind,
+            words=words,
+            made=now,
+            due=due,
+            wake=due,
+            rule=repeats,
+            zone=self._zone,
+            message_id=context.asked[-1] if context.asked else "",
+            authority=self._authority(context),
+            language=context.port(Language).either("zh", "en"),
+        )
+        if kind is JobKind.RUN:
+            self._check_run(context, job)
+        job = await self._make(job)
+        tongue = context.port(Language)
+        told = SET.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+        return ToolResult(told, sources=context.asked)
+
+    async def listed(self, context: ToolContext) -> ToolResult:
+        """The jobs that the asker may see there, a line each. Raises ToolFailed."""
+        asker, where = context.asker, place_of(context)
+        is_admin = may_call(asker, Audience.GROUP_ADMIN)
+        found = await self.visible(where, 0 if is_admin else number_of(asker))
+        if found is None:
+            raise ToolFailed(NOT_NOW)
+        return _result(self.told(found, context.port(Language)), found, context)
+
+    async def cancel(self, context: ToolContext, number: str) -> ToolResult:
+        """End a job. Raises InvalidArguments, ToolDenied, ToolFailed."""
+        job = await self._find(context.asker, place_of(context), number)
+        return _result(await self.end(job, context.port(Language)), (job,), context)
+
+    async def move(self, context: ToolContext, number: str, *, when: str, rule: str) -> ToolResult:
+        """Give a job another moment, or another rule, and say when it comes. Raises as `create`."""
+        job = await self._find(context.asker, place_of(context), number)
+        if job.state is not JobState.WAITING:
+            raise ToolFailed(BUSY.format(number=number))
+        wanted = self._rule(rule) if rule.strip() else job.rule
+        repeats, due = self._moment(when, wanted, self._clock.now())
+        lowest = lowest_authority((job.authority, self._authority(context)))
+        job = replace(job, rule=repeats, zone=self._zone, due=due, wake=due, authority=lowest)
+        if job.kind is JobKind.RUN:
+            self._check_run(context, job)
+        if not await self._store.commit(JobChanged(job)):
+            raise ToolFailed(NOT_NOW)
+        self._look()
+        told = self._told(job, context.port(Language))
+        return ToolResult(MOVED.format(context.port(Language), number=job.number, **told))
+
+    # --- for commands, too ------------------------------------------------------------------------
+
+    async def visible(self, where: Conversation, maker: int) -> tuple[Job, ...] | None:
+        """The jobs of a conversation, of this person or of all (0); None if they cannot be read."""
+        return await self._jobs.listed(where.platform_id, where=where, maker=maker)
+
+    async def everywhere(self, account: int) -> tuple[Job, ...] | None:
+        """All jobs of the account; None if they cannot be read."""
+        return await self._jobs.listed(account)
+
+    async def end(self, job: Job, tongue: Language) -> str:
+        """End the job; what is said about that. Raises ToolFailed."""
+        if not await self._store.commit(JobChanged(replace(job, state=JobState.ENDED))):
+            raise ToolFailed(NOT_NOW)
+        return CANCELLED.format(tongue, number=job.number, words=_short(job.words))
+
+    async def scheduled(self, where: Conversation, tongue: Language) -> list[ScheduledJob] | None:
+        """The jobs of a conversation as a page shows them; None if they cannot be read."""
+        found = await self.visible(where, 0)
+        if found is None:
+            return None
+        return [
+            ScheduledJob(
+                number=job.number,
+                maker=job.maker,
+                words=job.words,
+                due=job.due,
+                rule=tell_rule(job.rule, tongue),
+                kind=job.kind,
+                state=job.state,
+                fired=job.fired,
+                missed=job.missed,
+            )
+            for job in found
+        ]
+
+    async def explain(self, asked: Asked) -> str:
+        """What a message that is quoted is about, if it is a reminder or tells of a missed one;
+        else empty.
+        """
+        job = await self._jobs.said_as(asked.where, asked.quoted) if asked.quoted else None
+        if job is None:
+            return ""
+        rule = tell_rule(job.rule, asked.language)
+        told = {
+            "made": at_time(job.made, asked.now),
+            "due": tell_date(job.due, zone=job.zone, now=asked.now, tongue=asked.language),
+            "rule": IN_BRACKETS.format(asked.language, rule=rule) if rule else "",
+        }
+        if job.state in {JobState.MISSED, JobState.REPORTING} or (job.missed and not job.fired):
+            why = WHY_MISSED
+        else:
+            why = WHY_SAID
+        number, fired, missed = job.number, job.fired, job.missed
+        return why.format(asked.language, number=number, fired=fired, missed=missed, **told)
+
+    async def cancel_in(self, where: Conversation, number: int) -> bool:
+        """End the job of this number there. Returns False if there is none, or if that cannot be
+        written now.
+        """
+        found = await self.visible(where, 0)
+        job = next((one for one in found or () if one.number == number), None)
+        if job is None:
+            return False
+        return await self._store.commit(JobChanged(replace(job, state=JobState.ENDED)))
+
+    async def _find(self, asker: Asker, where: Conversation, number: str) -> Job:
+        """The job of this number that the asker may change. Raises InvalidArguments, ToolDenied,
+        ToolFailed.
+        """
+        if not (found := NUMBER.fullmatch(number.strip())):
+            raise InvalidArguments(NO_SUCH.format(number=number[:20]))
+        jobs = await self._jobs.listed(where.platform_id)
+        if jobs is None:
+            raise ToolFailed(NOT_NOW)
+        job = next((one for one in jobs if one.number == int(found[1])), None)
+        if job is None or not may_see(asker, job, where=where):
+            raise InvalidArguments(NO_SUCH.format(number=f"J{found[1]}"))
+        if not may_change(asker, job):
+            raise ToolDenied(NOT_YOURS.format(number=f"J{found[1]}"))
+        return job
+
+    async def find(self, asker: Asker, where: Conversation, number: str) -> Job | None:
+        """The same for a command; None for what there is not, or is not the asker's to change.
+        Raises ToolFailed.
+        """
+        try:
+            return await self._find(asker, where, number)
+        except (InvalidArguments, ToolDenied):
+            return None
+
+    def told(self, jobs: Collection[Job], tongue: Language, *, places: bool = False) -> str:
+        """These jobs, a line each; with their `places`, if they are of several."""
+        lines = []
+        for job in jobs:
+            place = f"[{job.where.session_id}] " if places else ""
+            asks = ASKS.format(tongue) if job.kind is JobKind.RUN else ""
+            words = f"{place}{_short(job.words)}{asks}"
+            line = LINE.format(tongue, number=job.number, words=words, **self._told(job, tongue))
+            lines.append(line)
+        return "\n".join(lines) or NONE.format(tongue)
+
+    def _told(self, job: Job, tongue: Language) -> dict[str, str]:
+        now = self._clock.now()
+        rule = tell_rule(job.rule, tongue)
+        return {
+            "moment": tell_moment(job.due, zone=job.zone, now=now, tongue=tongue),
+            "rule": IN_BRACKETS.format(tongue, rule=rule) if rule else "",
+        }
+
+    # --- what may be ------------------------------------------------------------------------------
+
+    async def subscribe(self, context: ToolContext, url: str, *, minutes: int) -> ToolResult:
+        """Make a job that tells what is new in a feed, which is read at once: nothing of what is
+        there is news. Raises InvalidArguments, ToolDenied, ToolFailed; Suspend if others' words may
+        have led there.
+        """
+        asker, where, now = context.asker, place_of(context), self._clock.now()
+        url = url.strip()
+        if not url.startswith(("http://", "https://")) or len(url) > MAX_URL:
+            raise InvalidArguments(NO_URL)
+        if not may_call(asker, Audience.GROUP_ADMIN):
+            raise ToolDenied(NO_FEEDS)
+        if must_be_confirmed(asker, Audience.GROUP_ADMIN) and not context.allowed:
+            raise Suspend(APPROVE_FEED.format(context.port(Language), url=url), seconds=WAIT)
+        title, notes = await read_news(self._web, FeedNotes(url), is_first=True)
+        job = Job(
+            number=0,
+            where=where,
+            maker=number_of(asker),
+            kind=JobKind.FEED,
+            words=title or url,
+            made=now,
+            due=now + minutes * MINUTE,
+            wake=now + minutes * MINUTE,
+            rule=f"{EVERY} {minutes}",
+            zone=self._zone,
+            message_id=context.asked[-1] if context.asked else "",
+            language=context.port(Language).either("zh", "en"),
+            notes=codec.write(notes),
+        )
+        job = await self._make(job)
+        rule = tell_rule(job.rule, context.port(Language))
+        words = SUBSCRIBED.format(
+            context.port(Language), number=job.number, title=job.words, rule=rule
+        )
+        return ToolResult(words, sources=context.asked, authority=Audience.EVERYONE)
+
+    async def _make(self, job: Job) -> Job:
+        """The job with its number, once it is written. Raises ToolDenied, ToolFailed."""
+        async with self._making:
+            await self._check_limits(job)
+            latest = await self._jobs.latest_number(job.where.platform_id)
+            if latest is None or not await self._store.commit():
+                raise ToolFailed(NOT_NOW)
+            job = replace(job, number=latest + 1)
+            if not await self._store.commit(JobMade(job)):
+                raise ToolFailed(NOT_NOW)
+        self._look()
+        return job
+
+    def _rule(self, text: str) -> str:
+        """Raises InvalidArguments."""
+        try:
+            return read_rule(text, zone=self._zone, now=self._clock.now())
+        except RuleProblem as problem:
+            raise InvalidArguments(str(problem)) from None
+
+    def _moment(self, when: str, rule: str, now: float) -> tuple[str, float]:
+        """The rule, and its first moment. Raises InvalidArguments."""
+        if when.strip():
+            if rule.startswith(CRON):
+                raise InvalidArguments(MOMENT_AND_RULE)
+            try:
+                return rule, read_moment(when, zone=self._zone, now=now)
+            except RuleProblem as problem:
+                raise InvalidArguments(str(problem)) from None
+        first = next_moment(rule, zone=self._zone, due=now, after=now)
+        if first is None:
+            raise InvalidArguments(NO_MOMENT)
+        return rule, first
+
+    def _authority(self, context: ToolContext) -> Audience:
+        """The most that a run of this job may ever have: of its maker, and of all whose words may
+        have led to it, unless an owner has allowed this call.
+        """
+        asker = context.asker
+        own = Audience.EVERYONE
+        if number_of(asker) in self._owners:
+            own = Audience.OWNER
+        elif place_of(context).is_group and asker.role in {"owner", "admin"}:
+            own = Audience.GROUP_ADMIN
+        led = Audience.EVERYONE if asker.read else Audience.OWNER
+        if context.allowed:
+            return own
+        return lowest_authority((own, asker.authority, asker.overheard, led))
+
+    def _check_run(self, context: ToolContext, job: Job) -> None:
+        """Raises ToolDenied; Suspend if an owner is to decide."""
+        if not context.asked:
+            raise ToolDenied(NO_RUNS_BY_RUNS)
+        if not job.rule:
+            return
+        if not may_call(context.asker, Audience.GROUP_ADMIN):
+            raise ToolDenied(NO_REPEATED_RUNS)
+        if must_be_confirmed(context.asker, Audience.GROUP_ADMIN) and not context.allowed:
+            tongue = context.port(Language)
+            told = self._told(job, tongue)
+            raise Suspend(APPROVE.format(tongue, words=job.words, **told), seconds=WAIT)
+
+    async def _check_limits(self, job: Job) -> None:
+        theirs = await self._jobs.listed(job.where.platform_id, maker=job.maker)
+        here = await self._jobs.listed(job.where.platform_id, where=job.where)
+        if theirs is None or here is None:
+            raise ToolFailed(NOT_NOW)
+        if len(theirs) >= MAX_OF_PERSON:
+            raise ToolDenied(TOO_MANY)
+        if job.where.is_group and len(here) >= MAX_OF_PLACE:
+            raise ToolDenied(TOO_MANY_HERE)
+
+
+def may_see(asker: Asker, job: Job, *, where: Conversation) -> bool:
+    """Whether the asker may hear of a job in this conversation: its own are told here, those of
+    other places to whoever made them and to owners, and not in a group.
+    """
+    if job.where == where:
+        return True
+    return not where.is_group and (job.maker == number_of(asker) or asker.is_owner)
+
+
+def may_change(asker: Asker, job: Job) -> bool:
+    """Whether the asker may cancel or move a job."""
+    if job.maker == number_of(asker):
+        return True
+    return may_call(asker, Audience.GROUP_ADMIN)
+
+
+def _result(words: str, jobs: Collection[Job], context: ToolContext) -> ToolResult:
+    """What tells these jobs, with the authority of those whose words they are."""
+    least = (
+        job.authority if job.maker == number_of(context.asker) else Audience.EVERYONE
+        for job in jobs
+    )
+    here = (job.message_id for job in jobs if job.where == place_of(context))
+    sources = tuple(dict.fromkeys(filter(None, here)))
+    return ToolResult(words, sources=sources, authority=lowest_authority(least))
+
+
+def _short(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= SHOWN_WORDS else f"{line[:SHOWN_WORDS]}…"

@@ -1,0 +1,572 @@
+"""Fires jobs when their moments come, each once.
+
+One timer waits for the next moment of all jobs; they are read from the journal when it comes. The
+words of a job, or its turn, and the claim on them are in one commit. What became of them is looked
+up in the journal afterwards, in the same way whether this process said them or an earlier one:
+what was lost is tried again for an hour, and then its maker hears that it was missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from bot.chat.backfill import read_history
+from bot.chat.lanes import Lanes
+from bot.chat.mutes import Mutes
+from bot.chat.tasks import Scheduled, Task, Work
+from bot.core import codec
+from bot.core.actions import SendMessage, send_prefix_of_person
+from bot.core.conversation import Conversation
+from bot.core.errors import ActionRefused, ActionUnsupported, TransportError
+from bot.core.events import OF_JOB, MessageReceived, Role, Sender
+from bot.core.jobs import Fate, Job, JobChanged, JobKey, JobKind, JobQueries, JobsEnded, JobState
+from bot.core.journal import Entry
+from bot.core.language import CATALOGUE, Phrase
+from bot.core.lru import LRU, DefaultLRU
+from bot.core.ports import Store, Transport, Web
+from bot.core.segments import Mention, SendSegment
+from bot.jobs.feeds import DEAD, FeedNotes, read_news, read_notes, rest_of, tell_news
+from bot.jobs.rules import (
+    EVERY,
+    HOUR,
+    LATE,
+    MINUTE,
+    latest_moment,
+    next_moment,
+    tell_date,
+    wall_clock,
+)
+from bot.memory.history import History
+from bot.memory.modes import Mode, Modes
+from bot.outbox.delivery import Postbox
+from bot.outbox.outbox import Outbox
+from bot.policy.answered_questions import lacks_answer
+from bot.policy.wake import Wake, Why
+from bot.quiet.quiet_hours import QuietHours
+from frostagent.types.errors import ToolFailed
+from frostagent.types.ports import Clock
+from frostagent.types.speech import Confirmed, Quote, Receipt, Refused, Text
+
+logger = logging.getLogger(__name__)
+
+LOOK: Final = 60.0  # seconds between two looks at a clock that may be set
+RETRY: Final = 5.0  # seconds, if the journal cannot be used
+CHECK: Final = 60.0  # seconds after which a firing is looked up
+SOON: Final = 2.0  # seconds after which what was lost is said again
+AGAIN: Final = 30.0  # seconds after which it is tried again
+PATIENCE: Final = HOUR  # in which it is tried
+OLDEST: Final = 12 * HOUR  # what is later than that is not said
+UNSURE: Final = 10 * MINUTE  # in which a history may yet show what became of it
+LAG: Final = 5.0  # seconds after which a history has what was delivered
+MESSAGES: Final = 50  # of a history
+GIVEN_UP: Final = 30 * 24 * HOUR  # after which nobody wants to hear that it was missed
+AN_HOUR: Final = 5  # messages about feeds in one place
+MAX_TRIED: Final = 10_000
+MAX_SHOWN: Final = 5  # jobs in a line about missed ones
+MAX_WORDS: Final = 60  # characters of each
+
+DEAD_FEED = Phrase(
+    "📰 {title} 一直读不到，先少读几次；不要了就：取消 J{number}",
+    "📰 {title} cannot be read; I try less often. If you need it no more: cancel J{number}",
+)
+REMINDER = Phrase("⏰ 提醒：{words}{late}", "⏰ Reminder: {words}{late}")
+MISSED = Phrase("⏰ 没能按时做到：\n{lines}", "⏰ I missed this:\n{lines}")
+MISSED_LINE = Phrase("· {moment} {words}（J{number}）", "· {moment} {words} (J{number})")
+MORE = Phrase("· 还有 {count} 条", "· and {count} more")
+QUESTION = Phrase(
+    "[定时 J{number}，{moment}{late}] {words}", "[scheduled J{number}, {moment}{late}] {words}"
+)
+CATALOGUE.register(__name__, globals())
+
+
+class _Spoken:
+    """When news of feeds were said lately in a place."""
+
+    def __init__(self) -> None:
+        self._at: deque[float] = deque(maxlen=AN_HOUR)
+
+    def free_at(self, now: float) -> float:
+        """When the next may be said."""
+        return max(now, self._at[0] + HOUR) if len(self._at) == AN_HOUR else now
+
+    def note(self, now: float) -> None:
+        """Something was said."""
+        self._at.append(now)
+
+
+class Scheduler:
+    """Fires the jobs of the `accounts` that are connected here, and no others. Those in `blocked`
+    have none. `count` takes the kind of a job, and `said` or `missed`. What was due before a backup
+    was `restored` (in seconds since 1970; 0 if never) may have been said since it was made.
+    """
+
+    def __init__(
+        self,
+        *,
+        jobs: JobQueries,
+        store: Store,
+        postbox: Postbox,
+        outbox: Outbox,
+        lanes: Lanes[Work],
+        history: History,
+        transport: Transport,
+        mutes: Mutes,
+        modes: Modes,
+        quiet_hours: QuietHours,
+        accounts: Callable[[], Collection[int]],
+        restored: float,
+        group_name: Callable[[Conversation], str],
+        blocked: Collection[int],
+        web: Web,
+        clock: Clock,
+        count: Callable[[str, str], None],
+    ) -> None:
+        self._jobs = jobs
+        self._store = store
+        self._postbox = postbox
+        self._outbox = outbox
+        self._lanes = lanes
+        self._history = history
+        self._transport = transport
+        self._mutes = mutes
+        self._modes = modes
+        self._quiet_hours = quiet_hours
+        self._accounts = accounts
+        self._restored = restored
+        self._group_name = group_name
+        self._blocked = blocked
+        self._web = web
+        self._spoken = DefaultLRU[Conversation, _Spoken](MAX_TRIED, _Spoken)
+        self._clock = clock
+        self._count = count
+        self._tried = LRU[JobKey, float](MAX_TRIED)  # since when, in this process
+        self._unsure = LRU[JobKey, float](MAX_TRIED)
+        self._looked_at = set[int]()
+        self._changed = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._is_running = False
+
+    # --- the timer --------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Something has changed: a job, the accounts, the time. Look again, now."""
+        self._changed.set()
+        if self._is_running:
+            self._idle.clear()
+
+    async def wait_idle(self) -> None:
+        """Return once nothing is being fired."""
+        await self._idle.wait()
+
+    async def run(self) -> None:
+        """Fire what is due, until cancelled."""
+        self._is_running = True
+        while True:
+            self._changed.clear()
+            self._idle.clear()
+            until = await self._fire_due()
+            if not self._changed.is_set():
+                self._idle.set()
+            await self._wait(until)
+
+    async def _wait(self, until: float) -> None:
+        """Until that moment, or until something has changed."""
+        while not self._changed.is_set() and (left := until - self._clock.now()) > 0:
+            try:
+                async with asyncio.timeout(None if math.isinf(left) else min(left, LOOK)):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _fire_due(self) -> float:
+        """Do what is to be done now; the moment at which there is more."""
+        accounts = self._accounts()
+        now = self._clock.now()
+        if not accounts:
+            return math.inf
+        # Of a journal in trouble nobody knows what was claimed already.
+        if not await self._store.commit():
+            return now + RETRY
+        await self._look_at_claims(accounts)
+        found = await self._jobs.due(accounts, now)
+        if found is None:
+            return now + RETRY
+        for job in found:
+            try:
+                await self._take(job)
+            except Exception:
+                logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
+                self._change(job, wake=now + AGAIN)
+        next_wake = await self._jobs.next_wake(accounts)
+        return now + RETRY if next_wake is None else next_wake
+
+    async def _look_at_claims(self, accounts: Collection[int]) -> None:
+        """What an earlier process claimed is looked up as soon as a history may have it."""
+        for account in set(accounts) - self._looked_at:
+            claimed = await self._jobs.claimed(account)
+            if claimed is None:
+                continue
+            self._looked_at.add(account)
+            soon = self._clock.now() + LAG + 1.0
+            for job in claimed:
+                self._change(job, wake=min(job.wake, soon))
+
+    async def _take(self, job: Job) -> None:
+        match job.state:
+            case JobState.WAITING:
+                await self._fire(job)
+            case JobState.FIRING | JobState.REPORTING:
+                await self._settle(job)
+            case JobState.MISSED:
+                await self._report(job)
+            case JobState.ENDED:
+                pass
+
+    def _change(self, job: Job, **changes: object) -> Job:
+        job = replace(job, **changes)
+        self._store.put(JobChanged(job))
+        return job
+
+    # --- firing -----------------------------------------------------------------------------------
+
+    async def _fire(self, job: Job) -> None:
+        now, where = self._clock.now(), job.where
+        due = latest_moment(job.rule, zone=job.zone, due=job.due, now=now)
+        if due != job.due:
+            job = replace(job, due=due, missed=job.missed + (job.kind is not JobKind.FEED))
+        if job.kind is JobKind.FEED and due <= self._restored:
+            await self._read(job, is_first=True)  # what was new since may have been said
+        elif due <= self._restored:
+            logger.info("J%d of %s was due before the restore: not said", job.number, where)
+            self._advance(replace(job, state=JobState.MISSED))
+        elif job.maker in self._blocked:
+            self._change(job, state=JobState.ENDED)
+        elif now - due > OLDEST and job.kind is not JobKind.FEED:
+            self._miss(job, "too late")
+        elif job.kind is not JobKind.TEXT and (morning := self._morning(where)):
+            is_every = job.rule.startswith(EVERY)  # whose moments are counted from the first one
+            self._change(job, wake=morning, due=due if is_every else morning)
+        elif self._is_silent(where):
+            self._hold(job)
+        elif job.kind is JobKind.TEXT:
+            self._say(job)
+        elif job.kind is JobKind.FEED:
+            await self._read(job)
+        elif not self._is_queued(job):
+            await self._ask(job)
+        else:
+            self._change(job, wake=now + CHECK)
+
+    def _morning(self, where: Conversation) -> float:
+        """When the quiet hours end that hold there; 0 if none do."""
+        if self._quiet_hours.is_muted(where) or not self._quiet_hours.holds_in(where):
+            return 0.0
+        return self._quiet_hours.end(where) or self._clock.now() + HOUR
+
+    def _is_silent(self, where: Conversation) -> bool:
+        """Whether nothing can be said there at the moment."""
+        return (
+            self._mutes.holds_in(where)
+            or self._modes.of(where) is not Mode.LIVE
+            or self._quiet_hours.is_muted(where)
+            or self._outbox.unreachable.holds_in(where)
+        )
+
+    def _hold(self, job: Job, *, is_lost: bool = False) -> None:
+        """Try it again later. What `is_lost` soon, and then the later, the longer it was tried:
+        what QQ refuses is not sent for an hour.
+        """
+        now = self._clock.now()
+        since = self._tried.get(job.key, now)
+        self._tried.keep(job.key, since)
+        if now - since >= PATIENCE:
+            self._miss(job, "it could not be said")
+            return
+        pause = max(SOON, now - since) if is_lost else AGAIN
+        pause = min(pause, since + PATIENCE - now)
+        self._change(job, state=JobState.WAITING, wake=now + pause)
+
+    def _say(self, job: Job) -> None:
+        tongue = job.tongue
+        words = REMINDER.format(tongue, words=job.words, late=self._late(job))
+        self._claim((job,), words, JobState.FIRING)
+
+    def _late(self, job: Job) -> str:
+        minutes = int((self._clock.now() - job.due) // MINUTE)
+        return LATE.format(job.tongue, minutes=minutes) if minutes > 0 else ""
+
+    async def _read(self, job: Job, *, is_first: bool = False) -> None:
+        """Say what is new in its feed, if anything is, and no more often than a group bears."""
+        now, where, notes = self._clock.now(), job.where, read_notes(job.notes)
+        if (free := self._spoken.use(where).free_at(now)) > now:
+            self._change(job, wake=free)
+            return
+        try:
+            _, notes = await read_news(self._web, notes, is_first=is_first)
+        except ToolFailed as error:
+            self._fail(job, replace(notes, failures=notes.failures + 1), str(error))
+            return
+        job = replace(job, notes=codec.write(notes))
+        if not notes.pending:
+            self._advance(replace(job, state=JobState.FIRING), is_said=False)
+            return
+        self._spoken.use(where).note(now)
+        self._claim((job,), tell_news(job.words, notes.pending, job.tongue), JobState.FIRING)
+
+    def _fail(self, job: Job, notes: FeedNotes, why: str) -> None:
+        """Read it again, the later, the more often it failed; its maker hears of that once."""
+        logger.info("J%d: %s cannot be read: %s", job.number, notes.url, why)
+        now = self._clock.now()
+        step = (next_moment(job.rule, zone=job.zone, due=now, after=now) or now) - now
+        again = now + rest_of(step, notes.failures)
+        job = replace(job, notes=codec.write(notes), due=again, wake=again)
+        if notes.failures != DEAD:
+            self._change(job)
+            return
+        words = DEAD_FEED.format(job.tongue, title=job.words, number=job.number)
+        self._claim((job,), words, JobState.WAITING)
+
+    def _claim(self, jobs: Sequence[Job], words: str, state: JobState) -> None:
+        """Say the words to whoever made these, who is one, and claim that for all of them; what is
+        only WAITING goes on to wait.
+        """
+        first, now = jobs[0], self._clock.now()
+        where, segments = first.where, list[SendSegment]()
+        claims: list[Job] = []
+        if where.is_group:
+            # What repeats would quote one message for ever.
+            if first.message_id and not first.rule and state is JobState.FIRING:
+                segments.append(Quote(first.message_id))
+            if first.kind is not JobKind.FEED or state is not JobState.FIRING:
+                segments += [Mention(first.maker), Text(" ")]
+        segments.append(Text(words))
+
+        def claimed(send_id: str) -> Sequence[Entry]:
+            if state is JobState.WAITING:
+                return tuple(map(JobChanged, jobs))
+            changes = {"state": state, "claim": send_id, "wake": now + CHECK}
+            claims.extend(replace(job, **changes) for job in jobs)
+            return tuple(map(JobChanged, claims))
+
+        def hear(receipt: Receipt) -> None:
+            if isinstance(receipt, Confirmed | Refused):  # of anything else nobody knows more yet
+                for job in claims:
+                    self._change(job, wake=self._clock.now())
+                self.look()
+
+        self._postbox.claim(
+            SendMessage(where, tuple(segments)),
+            claimed,
+            about=send_prefix_of_person(first.maker),
+            then=hear,
+        )
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def _is_queued(self, job: Job) -> bool:
+        """Whether its question waits in its lane already."""
+        tasks = (work for work in self._lanes.at(job.where) if isinstance(work, Task))
+        return any(task.scheduled and task.scheduled.key == job.key for task in tasks)
+
+    async def _ask(self, job: Job) -> None:
+        """Put its question into its lane."""
+        now, where = self._clock.now(), job.where
+        try:
+            role = await self._role(where, job.maker)
+        except TransportError as error:
+            logger.info("J%d waits: %s", job.number, error)
+            self._hold(job)
+            return
+        if role is None:
+            logger.info("J%d ends: its maker is not in %s any more", job.number, where)
+            self._change(job, state=JobState.ENDED)
+            return
+        await self._history.load(where)
+        task = Task(self._question(job, role), Wake("job"), now, scheduled=self._scheduled(job))
+        if self._lanes.put(where, task):
+            self._change(job, wake=now + CHECK)
+        else:
+            self._hold(job)
+
+    async def _role(self, where: Conversation, maker: int) -> Role | None:
+        """What its maker is there now; None if QQ knows nobody there. Raises TransportError."""
+        if not where.is_group:
+            return "unknown"
+        try:
+            return (await self._transport.get_member(where, maker)).role
+        except ActionUnsupported:
+            return "unknown"
+        except ActionRefused:
+            return None
+
+    def _question(self, job: Job, role: Role) -> MessageReceived:
+        where, tongue = job.where, job.tongue
+        moment = f"{wall_clock(job.due, job.zone):%H:%M}"
+        words = QUESTION.format(
+            tongue, number=job.number, moment=moment, late=self._late(job), words=job.words
+        )
+        name = self._history.speakers.name(where, job.maker)
+        return MessageReceived(
+            self_id=where.platform_id,
+            time=self._clock.now(),
+            conversation=where,
+            message_id="",
+            sender=Sender(job.maker, name, role=role),
+            segments=(Text(words),),
+            sub_type=f"{OF_JOB}{job.authority}",
+            group_name=self._group_name(where),
+        )
+
+    def _scheduled(self, job: Job) -> Scheduled:
+        claims: list[Job] = []
+
+        def claimed(turn_id: str) -> Entry:
+            now = self._clock.now()
+            claims.append(replace(job, state=JobState.FIRING, claim=turn_id, wake=now + CHECK))
+            return JobChanged(claims[0])
+
+        def dismissed(why: Why) -> None:
+            logger.info("J%d waits: %s", job.number, why or "nobody asks")
+            self._hold(job)
+            self.look()
+
+        def ended() -> None:
+            for one in claims:
+                self._change(one, wake=self._clock.now())
+            self.look()
+
+        return Scheduled(job.key, claimed, dismissed, ended)
+
+    # --- what became of it ------------------------------------------------------------------------
+
+    async def _settle(self, job: Job) -> None:
+        now = self._clock.now()
+        if job.due <= self._restored:  # it was said after the backup, or nobody knows
+            self._advance(job)
+            return
+        fate = await self._jobs.fate(job)
+        if fate is Fate.UNKNOWN:
+            fate = await self._fate_in_history(job)
+        match fate:
+            case Fate.SAID:
+                self._advance(job)
+            case Fate.LOST if job.state is JobState.REPORTING:
+                self._change(job, state=JobState.MISSED, wake=now + CHECK)
+            case Fate.BROKEN:
+                self._miss(job, "it was broken off")
+            case Fate.LOST:
+                self._hold(job, is_lost=True)
+            case _:
+                self._change(job, wake=now + CHECK)
+
+    async def _fate_in_history(self, job: Job) -> Fate:
+        """What a history shows of words that QQ did not confirm. What none shows in UNSURE seconds
+        may have been read: it is not said again.
+        """
+        now, where = self._clock.now(), job.where
+        since = self._unsure.get(job.key, now)
+        self._unsure.keep(job.key, since)
+        unconfirmed = self._outbox.unconfirmed
+        send = next((one for one in unconfirmed.at(where) if one.send_id == job.claim), None)
+        if send is not None and now - send.doubted >= LAG:
+            try:
+                history, sent = await read_history(
+                    self._transport, self._store, where, count=MESSAGES
+                )
+            except TransportError as error:
+                logger.info("no history of %s: %s", where, error)
+            else:
+                own = [one for one in history if one.is_own]
+                known = [
+                    one.message_id
+                    for one in own
+                    if one.message_id in (sent or ()) or unconfirmed.is_known(one)
+                ]
+                asked = _message_of(job)
+                if sent is not None and lacks_answer(history, asked, send.at, accounted=known):
+                    if unconfirmed.holds(send):
+                        self._store.put(*unconfirmed.lost([send]))
+                    return Fate.LOST
+        return Fate.OPEN if now - since < UNSURE else Fate.SAID
+
+    def _advance(self, job: Job, *, is_said: bool = True) -> None:
+        """It is done with for now: it waits for its next moment, or has ended."""
+        is_missed = job.state is not JobState.FIRING
+        is_said = is_said and not is_missed
+        self._tried.pop(job.key, None)
+        self._unsure.pop(job.key, None)
+        if is_said or is_missed:
+            self._count(job.kind, "said" if is_said else "missed")
+        job = replace(job, fired=job.fired + is_said, missed=job.missed + is_missed)
+        if job.kind is JobKind.FEED and is_said:
+            job = replace(job, notes=codec.write(replace(read_notes(job.notes), pending=())))
+        after = max(job.due, self._clock.now())
+        coming = next_moment(job.rule, zone=job.zone, due=job.due, after=after)
+        if coming is None:
+            self._change(job, state=JobState.ENDED)
+        else:
+            self._change(job, state=JobState.WAITING, due=coming, wake=coming)
+
+    def _miss(self, job: Job, why: str) -> None:
+        logger.warning("J%d of %s is missed: %s", job.number, job.where, why)
+        self._tried.pop(job.key, None)
+        if job.kind is JobKind.FEED:  # what is new waits for its next moment
+            after = max(job.due, self._clock.now())
+            due = next_moment(job.rule, zone=job.zone, due=job.due, after=after) or after + HOUR
+            self._change(job, state=JobState.WAITING, due=due, wake=due)
+            return
+        self._change(job, state=JobState.MISSED, wake=self._clock.now())
+
+    async def _report(self, job: Job) -> None:
+        """Tell its maker, once it can be said, of this and all others that were missed there."""
+        now, where = self._clock.now(), job.where
+        if now - job.due > GIVEN_UP:
+            self._advance(job)
+            return
+        if self._is_silent(where):
+            self._change(job, wake=now + CHECK)
+            return
+        await self._store.commit()  # others may have been missed just now
+        theirs = await self._jobs.listed(where.platform_id, where=where, maker=job.maker)
+        missed = [one for one in theirs or () if one.state is JobState.MISSED]
+        if job.key not in {one.key for one in missed}:
+            return  # it was told with another one
+        tongue = missed[0].tongue
+        lines = [
+            MISSED_LINE.format(
+                tongue,
+                moment=tell_date(one.due, zone=one.zone, now=now, tongue=tongue),
+                words=one.words[:MAX_WORDS],
+                number=one.number,
+            )
+            for one in missed[:MAX_SHOWN]
+        ]
+        if more := len(missed) - MAX_SHOWN:
+            lines += [MORE.format(tongue, count=more)] if more > 0 else []
+        self._claim(missed, MISSED.format(tongue, lines="\n".join(lines)), JobState.REPORTING)
+
+    # --- who leaves -------------------------------------------------------------------------------
+
+    def left(self, where: Conversation, user: int) -> None:
+        """This person left the group, the bot itself if it is the account's: their jobs end."""
+        self._store.put(JobsEnded(where, 0 if user == where.platform_id else user))
+
+
+def _message_of(job: Job) -> MessageReceived:
+    """The message that made the job, without its words."""
+    return MessageReceived(
+        self_id=job.where.platform_id,
+        time=job.made,
+        conversation=job.where,
+        message_id=job.message_id,
+        sender=Sender(job.maker),
+        segments=(),
+    )
