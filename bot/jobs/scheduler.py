@@ -13,7 +13,7 @@ import logging
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -107,7 +107,8 @@ class _Spoken:
 class Scheduler:
     """Fires the jobs of the `accounts` that are connected here, and no others. Those in `blocked`
     have none. `count` takes the kind of a job, and `said` or `missed`. What was due before a backup
-    was `restored` (in seconds since 1970; 0 if never) may have been said since it was made.
+    was restored (`restored_at`, in seconds since 1970; 0 if never) may have been said since it was
+    made.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Scheduler:
         modes: Modes,
         quiet_hours: QuietHours,
         accounts: Callable[[], Collection[int]],
-        restored: float,
+        restored_at: Callable[[], float],
         group_name: Callable[[Conversation], str],
         blocked: Collection[int],
         web: Web,
@@ -142,7 +143,7 @@ class Scheduler:
         self._modes = modes
         self._quiet_hours = quiet_hours
         self._accounts = accounts
-        self._restored = restored
+        self._restored_at = restored_at
         self._group_name = group_name
         self._blocked = blocked
         self._web = web
@@ -258,6 +259,13 @@ class Scheduler:
         finally:
             self._slow.discard(job.key)
             self.look()
+
+    @cached_property
+    def _restored(self) -> float:
+        """When a backup was put back last: looked up for the first job, when the folder of the
+        journal can be read again.
+        """
+        return self._restored_at()
 
     def _change(self, job: Job, **changes: object) -> Job:
         job = replace(job, **changes)
