@@ -895,7 +895,7 @@ def build_app(
         modes=modes,
         quiet_hours=quiet_hours,
         accounts=connected_accounts,
-        restored=journal.restored_at(),
+        restored_at=journal.restored_at,
         group_name=active_conversations.group_name,
         blocked=settings.bot_block,
         clock=clock,

@@ -130,7 +130,9 @@ HINTS = (
 )
 """One of them is in each of those words: most questions have none, and are not searched."""
 
-FEED_HINTS = ("订阅", "rss", "feed", "atom", "subscri")
+FEED = re.compile(r"订阅|(?<![a-z])(?:rss|feeds?|atom)(?![a-z])|subscri")
+"""Words of a question, in lower case, that may want news of a feed: not those of "feedback"."""
+
 FEEDS_OFFERED: Final = PlaceSetting[str]("feeds", read=lambda text: text or None)
 OFFERED: Final = PlaceSetting[str]("reminders", read=lambda text: text or None)
 
@@ -143,8 +145,7 @@ def wants_reminder(words: str) -> bool:
 
 def wants_feed(words: str) -> bool:
     """Whether they may want news of a feed."""
-    folded = words.casefold()
-    return any(hint in folded for hint in FEED_HINTS)
+    return FEED.search(words.casefold()) is not None
 
 
 DEMANDS: Final = ((OFFERED, Reminders, wants_reminder), (FEEDS_OFFERED, Subscriptions, wants_feed))

@@ -12,7 +12,8 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import cached_property, partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -58,6 +59,7 @@ logger = logging.getLogger(__name__)
 
 LOOK: Final = 60.0  # seconds between two looks at a clock that may be set
 RETRY: Final = 5.0  # seconds, if the journal cannot be used
+BUSY: Final = 1.0  # seconds between two looks while something is waited for
 CHECK: Final = 60.0  # seconds after which a firing is looked up
 SOON: Final = 2.0  # seconds after which what was lost is said again
 AGAIN: Final = 30.0  # seconds after which it is tried again
@@ -67,6 +69,7 @@ UNSURE: Final = 10 * MINUTE  # in which a history may yet show what became of it
 LAG: Final = 5.0  # seconds after which a history has what was delivered
 MESSAGES: Final = 50  # of a history
 GIVEN_UP: Final = 30 * 24 * HOUR  # after which nobody wants to hear that it was missed
+AT_ONCE: Final = 8  # jobs that wait for a server
 AN_HOUR: Final = 5  # messages about feeds in one place
 MAX_TRIED: Final = 10_000
 MAX_SHOWN: Final = 5  # jobs in a line about missed ones
@@ -104,7 +107,8 @@ class _Spoken:
 class Scheduler:
     """Fires the jobs of the `accounts` that are connected here, and no others. Those in `blocked`
     have none. `count` takes the kind of a job, and `said` or `missed`. What was due before a backup
-    was `restored` (in seconds since 1970; 0 if never) may have been said since it was made.
+    was restored (`restored_at`, in seconds since 1970; 0 if never) may have been said since it was
+    made.
     """
 
     def __init__(
@@ -121,7 +125,7 @@ class Scheduler:
         modes: Modes,
         quiet_hours: QuietHours,
         accounts: Callable[[], Collection[int]],
-        restored: float,
+        restored_at: Callable[[], float],
         group_name: Callable[[Conversation], str],
         blocked: Collection[int],
         web: Web,
@@ -139,7 +143,7 @@ class Scheduler:
         self._modes = modes
         self._quiet_hours = quiet_hours
         self._accounts = accounts
-        self._restored = restored
+        self._restored_at = restored_at
         self._group_name = group_name
         self._blocked = blocked
         self._web = web
@@ -152,14 +156,16 @@ class Scheduler:
         self._changed = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._is_running = False
+        self._group: asyncio.TaskGroup | None = None
+        self._slow: set[JobKey] = set()
+        self._places = asyncio.Semaphore(AT_ONCE)
 
     # --- the timer --------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Something has changed: a job, the accounts, the time. Look again, now."""
         self._changed.set()
-        if self._is_running:
+        if self._group is not None:
             self._idle.clear()
 
     async def wait_idle(self) -> None:
@@ -168,14 +174,15 @@ class Scheduler:
 
     async def run(self) -> None:
         """Fire what is due, until cancelled."""
-        self._is_running = True
-        while True:
-            self._changed.clear()
-            self._idle.clear()
-            until = await self._fire_due()
-            if not self._changed.is_set():
-                self._idle.set()
-            await self._wait(until)
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            while True:
+                self._changed.clear()
+                self._idle.clear()
+                until = await self._fire_due()
+                if not (self._changed.is_set() or self._slow):
+                    self._idle.set()
+                await self._wait(until)
 
     async def _wait(self, until: float) -> None:
         """Until that moment, or until something has changed."""
@@ -196,17 +203,23 @@ class Scheduler:
         if not await self._store.commit():
             return now + RETRY
         await self._look_at_claims(accounts)
+        busy = set(self._slow)  # what these become may not be in what is read
         found = await self._jobs.due(accounts, now)
         if found is None:
             return now + RETRY
         for job in found:
+            if job.key in busy or job.key in self._slow or self._is_queued(job):
+                busy.add(job.key)
+                continue
             try:
                 await self._take(job)
             except Exception:
                 logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
                 self._change(job, wake=now + AGAIN)
         next_wake = await self._jobs.next_wake(accounts)
-        return now + RETRY if next_wake is None else next_wake
+        if next_wake is None:
+            return now + RETRY
+        return max(next_wake, now + BUSY) if busy or self._slow else next_wake
 
     async def _look_at_claims(self, accounts: Collection[int]) -> None:
         """What an earlier process claimed is looked up as soon as a history may have it."""
@@ -224,11 +237,35 @@ class Scheduler:
             case JobState.WAITING:
                 await self._fire(job)
             case JobState.FIRING | JobState.REPORTING:
-                await self._settle(job)
+                self._begin(job, self._settle)
             case JobState.MISSED:
                 await self._report(job)
             case JobState.ENDED:
                 pass
+
+    def _begin(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
+        """Do what waits for a server beside the timer, so that no reminder waits for it."""
+        if self._group is not None:
+            self._slow.add(job.key)
+            self._group.create_task(self._do(job, work), name=f"J{job.number}")
+
+    async def _do(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
+        try:
+            async with self._places:
+                await work(job)
+        except Exception:
+            logger.exception("J%d of account %d goes wrong", job.number, job.where.platform_id)
+            self._change(job, wake=self._clock.now() + AGAIN)
+        finally:
+            self._slow.discard(job.key)
+            self.look()
+
+    @cached_property
+    def _restored(self) -> float:
+        """When a backup was put back last: looked up for the first job, when the folder of the
+        journal can be read again.
+        """
+        return self._restored_at()
 
     def _change(self, job: Job, **changes: object) -> Job:
         job = replace(job, **changes)
@@ -243,7 +280,7 @@ class Scheduler:
         if due != job.due:
             job = replace(job, due=due, missed=job.missed + (job.kind is not JobKind.FEED))
         if job.kind is JobKind.FEED and due <= self._restored:
-            await self._read(job, is_first=True)  # what was new since may have been said
+            self._begin(job, partial(self._read, is_first=True))  # news since may have been said
         elif due <= self._restored:
             logger.info("J%d of %s was due before the restore: not said", job.number, where)
             self._advance(replace(job, state=JobState.MISSED))
@@ -259,11 +296,9 @@ class Scheduler:
         elif job.kind is JobKind.TEXT:
             self._say(job)
         elif job.kind is JobKind.FEED:
-            await self._read(job)
-        elif not self._is_queued(job):
-            await self._ask(job)
+            self._begin(job, self._read)
         else:
-            self._change(job, wake=now + CHECK)
+            self._begin(job, self._ask)
 
     def _morning(self, where: Conversation) -> float:
         """When the quiet hours end that hold there; 0 if none do."""
@@ -372,7 +407,9 @@ class Scheduler:
     # --- runs -------------------------------------------------------------------------------------
 
     def _is_queued(self, job: Job) -> bool:
-        """Whether its question waits in its lane already."""
+        """Whether its question waits in its lane, or is being answered."""
+        if job.kind is not JobKind.RUN:
+            return False
         tasks = (work for work in self._lanes.at(job.where) if isinstance(work, Task))
         return any(task.scheduled and task.scheduled.key == job.key for task in tasks)
 

@@ -17,7 +17,7 @@ from bot.core.journal import SendState
 from frostagent.types.runs import Stop
 from frostagent.types.traits import Audience
 
-AT_ONCE = 50  # jobs that are looked at in one go
+AT_ONCE = 500  # jobs that are looked at in one go
 LISTED = 500
 
 LIVE = text(LIVE_JOB)
