@@ -18,7 +18,7 @@ from tests.e2e.scenarios.parts import text_of
 from tests.e2e.scenarios.script import FOLDER, read_scenario
 from tests.e2e.scenarios.stage import Stage
 
-SCENARIO = FOLDER / "970-a-reminder.yaml"
+SCENARIO = FOLDER / "1050-a-reminder.yaml"
 TO_BOT = [mention(10001)]
 MISSED = "⏰ 没能按时做到：\n· 周六 3月14日 14:10 报天气（J1）"
 MOMENT = 3600.0  # seconds after the beginning

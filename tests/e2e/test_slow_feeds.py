@@ -6,9 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from frostagent.types.conversation import Conversation
-
 from bot.core import codec
+from bot.core.conversation import Conversation
 from bot.core.jobs import Job, JobKind, JobMade
 from bot.jobs.feeds import FeedNotes
 from tests.e2e.scenarios.doings import DOINGS
