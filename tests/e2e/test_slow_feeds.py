@@ -31,7 +31,7 @@ class Hanging:
 
 
 def test_reminders_come_while_feeds_hang(tmp_path: Path) -> None:
-    scenario = read_scenario(FOLDER / "970-a-reminder.yaml", DOINGS)
+    scenario = read_scenario(FOLDER / "1050-a-reminder.yaml", DOINGS)
     web = Hanging()
 
     async def live(loop: ScriptedLoop) -> list[str]:
