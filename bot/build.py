@@ -34,7 +34,7 @@ from bot.approvals.registry import PendingDecisions
 from bot.approvals.tool_calls import ToolApprovals
 from bot.budget.commands import limit_command, usage_command
 from bot.budget.limits import LIMITS, Cap, DayLimits, OwnLimits
-from bot.budget.meter import CountedSpeech, Meter
+from bot.budget.meter import CountedCalls, CountedSpeech, Meter
 from bot.budget.spending import Spending
 from bot.budget.trial_account import TrialAccount
 from bot.budget.turn_budget import TurnBudget
@@ -94,7 +94,7 @@ from bot.commands.persona import persona_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
-from bot.configured_tools import build_ports, build_toolset
+from bot.configured_tools import build_ports, build_toolset, search_account, search_hosts
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
@@ -159,6 +159,7 @@ from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
 from frostagent.types.suspension import Decision
 from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
+from tools.search_web.search import WebSearch
 
 CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
 DESCRIBING = 25.0  # seconds until all pictures of a question are described
@@ -380,8 +381,17 @@ def build_app(
         on_change=tools_changed,
         notify=alerts.tell,
     )
+    # Its address may be a private one, which nothing else is fetched from.
+    search_client = LazyWeb(clock=clock, user_agent=agent, base_urls=search_hosts(settings))
+    search = build_search(settings, web=search_client, meter=meter, clock=clock)
     common_ports = build_ports(
-        settings, subagents=subagents.subagents, media=media, web=web, games=games, clock=clock
+        settings,
+        subagents=subagents.subagents,
+        media=media,
+        web=web,
+        games=games,
+        search=search,
+        clock=clock,
     )
     transcribe: Transcribe | None = None
     if settings.stt_base_url:
@@ -1027,7 +1037,7 @@ def build_app(
         toolset=toolset,
         ports=common_ports,
         decoder=decoder,
-        web_clients=(web, received, sent),
+        web_clients=(web, received, sent, search_client),
         servers=servers,
         senses=senses,
         reloads=reloads,
@@ -1101,6 +1111,15 @@ def data_folder(settings: Settings) -> Path:
     """The folder of the journal; that of the media if the journal is on a database server."""
     file = file_of(read_url(settings.store_url.get_secret_value()))
     return settings.media_dir if file is None else file.parent
+
+
+def build_search(settings: Settings, *, web: Web, meter: Meter, clock: Clock) -> WebSearch:
+    """Search with the account of the settings, metered if it costs anything."""
+    account, pay = search_account(settings), None
+    if settings.search_price and (service := account.service) is not None:
+        price = settings.search_price / 1000
+        pay = CountedCalls(f"{service.kind} search", price=price, meter=meter, clock=clock)
+    return WebSearch(account, web=web, clock=clock, pay=pay)
 
 
 def sent_media_client(settings: Settings, *, clock: Clock) -> LazyWeb:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
+from urllib.parse import urlsplit
 
 import tools
 from bot.core.group_admin import Chair, Topic
+from bot.core.language import Bilingual
 from bot.core.memories import Notebook
 from bot.core.ports import ChatLog, Looking, Web
 from bot.mcp_servers import belongs_to_server
@@ -22,6 +25,8 @@ from tools import _group
 from tools.get_game_version.games import Games
 from tools.get_weather.requests import WeatherKeys
 from tools.get_weather.sources import WeatherSources
+from tools.search_web import search_web
+from tools.search_web.search import SearchAccount, WebSearch
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +43,7 @@ TOOL_PORTS: frozenset[type] = frozenset(
         Topic,
         WeatherSources,
         Web,
+        WebSearch,
     }
 )
 """The ports that a run of the service can have: `Chair` and `Topic` in a group, with TOOLS_GROUP.
@@ -63,8 +69,9 @@ def find_tools(settings: Settings) -> Discovered:
 
 def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) -> Toolset:
     """The tools as the settings allow them; names in the settings that no tool has are logged."""
+    lacks = lacking_tools(settings)
     toolset = Toolset(
-        found,
+        [_as_set_up(one, lacks) for one in found],
         clock=clock,
         mask=Mask(secrets_of(settings)),
         deny=settings.tools_deny,
@@ -77,6 +84,18 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
             "TOOLS_DENY, TOOLS_APPROVE or TOOLS_AUDIENCE names %s, but there is no such tool", name
         )
     return toolset
+
+
+def lacking_tools(settings: Settings) -> dict[str, Bilingual]:
+    """The bot's own tools that these settings do not turn on, by name, and what each lacks."""
+    lack = search_account(settings).lacks
+    return {} if lack is None else {search_web.name: lack}
+
+
+def _as_set_up(tool: Tool, lacks: Mapping[str, Bilingual]) -> Tool:
+    """The tool, unavailable if the settings do not turn it on; an operator's of that name is."""
+    lack = lacks.get(tool.name) if tool.function is search_web.function else None
+    return tool if lack is None else tool.replace(available=partial(str, lack))
 
 
 def unknown_tools(settings: Settings, toolset: Toolset) -> list[str]:
@@ -94,6 +113,7 @@ def build_ports(
     media: Media,
     web: Web,
     games: Games,
+    search: WebSearch,
     clock: Clock,
 ) -> dict[type, object]:
     """What tools can use in any run. No subagents if there is no model for them."""
@@ -101,11 +121,30 @@ def build_ports(
         Media: media,
         Web: web,
         Games: games,
+        WebSearch: search,
         WeatherSources: WeatherSources(web=web, clock=clock, keys=weather_keys(settings)),
     }
     if subagents is not None:
         ports[Subagents] = subagents
     return ports
+
+
+def search_account(settings: Settings) -> SearchAccount:
+    """The account at a search service among the settings."""
+    return SearchAccount(
+        kind=settings.search_kind,
+        url=settings.search_url,
+        key=settings.search_key.get_secret_value(),
+    )
+
+
+def search_hosts(settings: Settings) -> dict[str, str]:
+    """The mirrors, and the search service as one of them: its address is the operator's word, so it
+    may be private.
+    """
+    address = urlsplit(settings.search_url)
+    own = {address.hostname: f"{address.scheme}://{address.netloc}"} if address.hostname else {}
+    return settings.tools_mirrors | own
 
 
 def weather_keys(settings: Settings) -> WeatherKeys:

@@ -30,6 +30,7 @@ FAMILIES = (
     "LOG_",
     "QWEATHER_",
     "AMAP_",
+    "SEARCH_",
 )
 
 ALIASES = {

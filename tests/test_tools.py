@@ -35,7 +35,8 @@ def names() -> list[str]:
 
 
 OURS = [
-    "chat_log", "get_game_version", "get_weather", "look", "memory", "send_message", "stay_silent", "use_subagent",
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "search_web", "send_message",
+    "stay_silent", "use_subagent",
 ]  # fmt: skip
 
 

@@ -62,6 +62,7 @@ IN_CHINESE: Final = {
     "prices": "价格表",
     "privacy": "文件权限",
     "requests": "好友申请和邀请",
+    "search": "联网搜索",
     "settings": "配置",
     "store": "数据库",
     "token": "令牌",

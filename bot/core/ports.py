@@ -309,6 +309,12 @@ class Web(Protocol):
         """
         ...
 
+    async def post(
+        self, url: str, *, json: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> WebResponse:
+        """POST a JSON object; returns any status, and a redirect as it is. Raises ToolFailed."""
+        ...
+
 
 class JournalObserver(Protocol):
     """Sees entries of the kinds in `sees` on their way into the journal, in order. Must not raise

@@ -328,6 +328,7 @@ def test_tools_with_effects_are_not_offered_and_an_operators_only_where_they_rea
         "look",
         "memory",
         "reads",
+        "search_web",
         "send_message",
         "stay_silent",
         "use_subagent",
