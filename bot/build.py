@@ -18,6 +18,7 @@ from adapters.fetching.limits import FetchLimits
 from adapters.media.attachments import PictureSight, TextReader, Transcribe, VoiceEar
 from adapters.media.decoder_process import DecoderProcess
 from adapters.media.folder import MAX_BASE64, DraftFiles, MediaFolder
+from adapters.media.reader_process import ReaderProcess
 from adapters.metrics.metrics import Metrics
 from adapters.onebot.accounts import Account
 from adapters.onebot.transport import MOST_INLINE, AnyTransport
@@ -159,6 +160,7 @@ from frostagent.types.ports import Approver, Clock, Ids, Observer, ShadowMode
 from frostagent.types.suspension import Decision
 from frostagent.types.traits import Rate
 from tools.get_game_version.games import Games
+from tools.read_page.pages import Pages
 from tools.search_web.search import WebSearch
 
 CARRIED = MOST_INLINE // 4 * 3  # bytes of a file that a broker carries
@@ -167,6 +169,7 @@ LONGEST_FIRST_TOKEN = 3600.0  # seconds, if LLM_FIRST_TOKEN is 0: the most that 
 MAX_LOGGED = 200  # characters of a line that is looked up
 KEPT_SETTINGS = (LIMITS, PERSONA, PERSONA_TEXTS, QUIET, MODE, POKED, OPEN_TALK)
 """What `SettingsStore` keeps over restarts."""
+PAGE_BYTES = 5 * 2**20  # of a page of the web
 SIDE_BY_SIDE = 3  # people answered at once in a group with BOT_SCOPE=member
 
 
@@ -199,6 +202,7 @@ class App:
     toolset: Toolset
     ports: Mapping[type, object]
     decoder: DecoderProcess
+    reader: ReaderProcess
     web_clients: Sequence[LazyWeb]
     servers: McpServers
     senses: Senses
@@ -384,6 +388,8 @@ def build_app(
     # Its address may be a private one, which nothing else is fetched from.
     search_client = LazyWeb(clock=clock, user_agent=agent, base_urls=search_hosts(settings))
     search = build_search(settings, web=search_client, meter=meter, clock=clock)
+    pages_client = page_client(settings, clock=clock)
+    reader = ReaderProcess()
     common_ports = build_ports(
         settings,
         subagents=subagents.subagents,
@@ -391,6 +397,7 @@ def build_app(
         web=web,
         games=games,
         search=search,
+        pages=Pages(web=pages_client, documents=reader, clock=clock),
         clock=clock,
     )
     transcribe: Transcribe | None = None
@@ -1037,7 +1044,8 @@ def build_app(
         toolset=toolset,
         ports=common_ports,
         decoder=decoder,
-        web_clients=(web, received, sent, search_client),
+        reader=reader,
+        web_clients=(web, received, sent, search_client, pages_client),
         servers=servers,
         senses=senses,
         reloads=reloads,
@@ -1120,6 +1128,19 @@ def build_search(settings: Settings, *, web: Web, meter: Meter, clock: Clock) ->
         price = settings.search_price / 1000
         pay = CountedCalls(f"{service.kind} search", price=price, meter=meter, clock=clock)
     return WebSearch(account, web=web, clock=clock, pay=pay)
+
+
+def page_client(settings: Settings, *, clock: Clock) -> LazyWeb:
+    """The client for pages of the web, whose urls a model or a member names."""
+    return LazyWeb(
+        clock=clock,
+        user_agent=user_agent(settings.tools_contact),
+        base_urls=settings.tools_mirrors,
+        limits=FetchLimits(
+            request_seconds=10.0, total_seconds=20.0, body_bytes=PAGE_BYTES, redirects=4
+        ),
+        foreign=True,
+    )
 
 
 def sent_media_client(settings: Settings, *, clock: Clock) -> LazyWeb:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 import tools
 from bot.core.group_admin import Chair, Topic
-from bot.core.language import Bilingual
+from bot.core.language import CATALOGUE, Bilingual, Phrase
 from bot.core.memories import Notebook
 from bot.core.ports import ChatLog, Looking, Web
 from bot.mcp_servers import belongs_to_server
@@ -25,8 +26,10 @@ from tools import _group
 from tools.get_game_version.games import Games
 from tools.get_weather.requests import WeatherKeys
 from tools.get_weather.sources import WeatherSources
+from tools.read_page import read_page
+from tools.read_page.pages import Pages
 from tools.search_web import search_web
-from tools.search_web.search import SearchAccount, WebSearch
+from tools.search_web.search import UNSET, SearchAccount, WebSearch
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ TOOL_PORTS: frozenset[type] = frozenset(
         Looking,
         Media,
         Notebook,
+        Pages,
         Speaker,
         Subagents,
         Topic,
@@ -56,6 +60,19 @@ class GroupTools:
     def find(self) -> FoundTools:
         """All of them."""
         return FoundTools(tuple((tool, "tools/_group.py") for tool in _group.ALL))
+
+
+WEB_TOOLS = frozenset({search_web.function, read_page.function})
+READERS = ("pypdf", "selectolax")
+"""What the extra `web` installs."""
+
+NOT_INSTALLED = Phrase(
+    "需要额外的库：.venv/bin/pip install -r requirements-web.txt，没有源码目录时用"
+    " pip install 'frostagent[web]'，Docker 下在 .env 里设 EXTRAS=web",
+    "needs libraries that are not installed: .venv/bin/pip install -r requirements-web.txt,"
+    " without a checkout pip install 'frostagent[web]', with Docker EXTRAS=web in .env",
+)
+CATALOGUE.register(__name__, globals())
 
 
 def find_tools(settings: Settings) -> Discovered:
@@ -88,13 +105,27 @@ def build_toolset(settings: Settings, found: Iterable[Tool], *, clock: Clock) ->
 
 def lacking_tools(settings: Settings) -> dict[str, Bilingual]:
     """The bot's own tools that these settings do not turn on, by name, and what each lacks."""
-    lack = search_account(settings).lacks
-    return {} if lack is None else {search_web.name: lack}
+    account = search_account(settings)
+    lacks: dict[str, Bilingual] = {}
+    if (lack := account.lacks) is not None:
+        lacks[search_web.name] = lack
+    if not has_web(settings):
+        lacks[read_page.name] = UNSET.fill()
+    elif not all(map(find_spec, READERS)):
+        lacks[read_page.name] = NOT_INSTALLED.fill()
+    return lacks
+
+
+def has_web(settings: Settings) -> bool:
+    """Whether the settings turn on searching, or reading alone."""
+    return bool(settings.search_url or settings.search_key.get_secret_value()) or (
+        settings.search_kind == "none"
+    )
 
 
 def _as_set_up(tool: Tool, lacks: Mapping[str, Bilingual]) -> Tool:
     """The tool, unavailable if the settings do not turn it on; an operator's of that name is."""
-    lack = lacks.get(tool.name) if tool.function is search_web.function else None
+    lack = lacks.get(tool.name) if tool.function in WEB_TOOLS else None
     return tool if lack is None else tool.replace(available=partial(str, lack))
 
 
@@ -114,6 +145,7 @@ def build_ports(
     web: Web,
     games: Games,
     search: WebSearch,
+    pages: Pages,
     clock: Clock,
 ) -> dict[type, object]:
     """What tools can use in any run. No subagents if there is no model for them."""
@@ -121,6 +153,7 @@ def build_ports(
         Media: media,
         Web: web,
         Games: games,
+        Pages: pages,
         WebSearch: search,
         WeatherSources: WeatherSources(web=web, clock=clock, keys=weather_keys(settings)),
     }

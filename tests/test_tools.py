@@ -35,7 +35,7 @@ def names() -> list[str]:
 
 
 OURS = [
-    "chat_log", "get_game_version", "get_weather", "look", "memory", "search_web", "send_message",
+    "chat_log", "get_game_version", "get_weather", "look", "memory", "read_page", "search_web", "send_message",
     "stay_silent", "use_subagent",
 ]  # fmt: skip
 

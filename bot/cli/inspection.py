@@ -12,7 +12,8 @@ from typing import Any
 from adapters.fetching.client import HttpxWeb
 from adapters.fetching.lazy import LazyWeb
 from adapters.logs.output import UNSAFE, UNSAFE_IN_TRACEBACKS
-from bot.build import build_media_folder, owners_language, sent_media_client
+from adapters.media.reader_process import ReaderProcess
+from bot.build import build_media_folder, owners_language, page_client, sent_media_client
 from bot.chat_models import ChatModels
 from bot.cli.past_runs import columns, to_json
 from bot.configured_tools import (
@@ -39,6 +40,7 @@ from frostagent.types.runs import Asker
 from frostagent.types.suspension import Allow, ApprovalRequest, Deny
 from frostagent.types.tools import Tool, ToolContext
 from tools.get_game_version.games import Games
+from tools.read_page.pages import Pages
 from tools.search_web.search import WebSearch
 
 NEEDS_CONVERSATION = (
@@ -173,6 +175,10 @@ async def call_tool(
         sent = sent_media_client(settings, clock=clock)
         stack.push_async_callback(sent.aclose)
         media = build_media_folder(settings, client=sent)
+        pages_client = page_client(settings, clock=clock)
+        stack.push_async_callback(pages_client.aclose)
+        reader = ReaderProcess()
+        stack.push_async_callback(reader.aclose)
         ports = build_ports(
             settings,
             subagents=subagents,
@@ -180,6 +186,7 @@ async def call_tool(
             web=web,
             games=games,
             search=WebSearch(search_account(settings), web=search_client, clock=clock),
+            pages=Pages(web=pages_client, documents=reader, clock=clock),
             clock=clock,
         )
         if ask is not None:

@@ -13,6 +13,7 @@ from bot.configured_tools import (
     TOOL_PORTS,
     build_toolset,
     find_tools,
+    has_web,
     lacking_tools,
     search_account,
     unknown_tools,
@@ -118,6 +119,7 @@ SEARCH_WRONG: Final = Phrase("用不了：{why}", "cannot be used: it {why}")
 SEARCH_ANSWERS: Final = Phrase("{name} 有答复，{price}", "{name} answers, {price}")
 FREE: Final = Phrase("不计价（没有设 SEARCH_PRICE）", "at no price (SEARCH_PRICE is not set)")
 PRICED: Final = Phrase("每千次 {price} 美元", "${price} for 1,000 searches")
+CANNOT_READ: Final = Phrase("读不了网页", "pages cannot be read")
 MEND_SEARCH: Final = Phrase(
     "见 docs/zh/web.md：检查 SEARCH_URL、SEARCH_KEY 和 SEARCH_KIND；在那之前它不能联网搜索",
     "See docs/web.md: SEARCH_URL, SEARCH_KEY and SEARCH_KIND; until then it cannot search the web",
@@ -155,7 +157,19 @@ async def _check_keyed(source: WeatherSource, question: WeatherQuestion) -> Chec
 
 
 async def check_search(settings: Settings, web: Web) -> list[Check]:
-    """One search with the operator's account, which is billed as any; none if it is off."""
+    """One search with the operator's account, which is billed as any; none if it is off. And
+    whether pages can be read.
+    """
+    return [*await _check_service(settings, web), *_check_reading(settings)]
+
+
+def _check_reading(settings: Settings) -> list[Check]:
+    """Nothing if pages can be read, or are not to be."""
+    lack = lacking_tools(settings).get("read_page")
+    return [warning("search", CANNOT_READ, lack)] if lack is not None and has_web(settings) else []
+
+
+async def _check_service(settings: Settings, web: Web) -> list[Check]:
     account = search_account(settings)
     is_wanted = bool(account.url or account.key) and account.kind != "none"
     if (lack := account.lacks) is not None:

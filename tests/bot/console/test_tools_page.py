@@ -11,6 +11,7 @@ import pytest
 
 from adapters.fetching.lazy import LazyWeb
 from adapters.media.folder import MediaFolder
+from adapters.media.reader_process import ReaderProcess
 from bot.build import App
 from bot.configured_tools import build_ports, build_toolset, find_tools
 from bot.console import tools_page
@@ -24,6 +25,7 @@ from frostagent.types.traits import Audience
 from tests.fakes import ManualClock, RecordingStore
 from tests.settings import kept_settings
 from tools.get_game_version.games import Games
+from tools.read_page.pages import Pages
 from tools.search_web.search import SearchAccount, WebSearch
 
 TOOLS = '''
@@ -148,7 +150,7 @@ async def keyless() -> str:
     return ""
 '''
 FIT = {"ask", "breaks", "hangs", "floods", "for_all_by_setting", "get_weather", "get_game_version"}
-ARGUMENTS = {"search_web": '{"query": "x"}'}
+ARGUMENTS = {"read_page": '{"url": "x.example"}', "search_web": '{"query": "x"}'}
 UNFIT = {
     "writes": "effects",
     "acts": "effects",
@@ -162,6 +164,7 @@ UNFIT = {
     "keyless": "away",
     "chat_log": "chat",
     "look": "chat",
+    "read_page": "away",
     "search_web": "away",
     "memory": "effects",
     "send_message": "effects",
@@ -207,6 +210,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         web=web,
         games=Games(clock=clock, file=None),
         search=WebSearch(SearchAccount(), web=web, clock=clock),
+        pages=Pages(web=web, documents=ReaderProcess(), clock=clock),
         clock=clock,
     )
     app = SimpleNamespace(

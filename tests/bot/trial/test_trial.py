@@ -327,6 +327,7 @@ def test_tools_with_effects_are_not_offered_and_an_operators_only_where_they_rea
         "get_weather",
         "look",
         "memory",
+        "read_page",
         "reads",
         "search_web",
         "send_message",
