@@ -95,7 +95,13 @@ from bot.commands.persona import persona_command
 from bot.commands.reset import reset_command
 from bot.commands.status import StatusReader
 from bot.commands.why import why_command
-from bot.configured_tools import build_ports, build_toolset, search_account, search_hosts
+from bot.configured_tools import (
+    build_ports,
+    build_toolset,
+    has_web,
+    search_account,
+    search_hosts,
+)
 from bot.core.conversation import Conversation
 from bot.core.events import MessageReceived
 from bot.core.group_admin import Chair
@@ -675,6 +681,7 @@ def build_app(
         turn_budget=turn_budget,
         ids=ids,
         withheld=servers.withheld,
+        cites=has_web(settings),
     )
     turns = Turns(
         engine=engine,

@@ -33,6 +33,7 @@ from bot.policy.permissions import acts_as_owner, asker_of, highest_authority
 from bot.policy.silence import keeps_silent
 from bot.policy.wake import CALLED, Wake
 from bot.prompt.answer_cleanup import clean_message
+from bot.prompt.citations import cite
 from bot.prompt.compose import (
     NO_TALK,
     Forwarded,
@@ -333,7 +334,9 @@ class Turn(Struct, frozen=True):
 
 
 class ContextBuilder:
-    """Builds turns from messages, with budgets by `turn_budget`."""
+    """Builds turns from messages, with budgets by `turn_budget`. `cites`: the web can be read, so
+    answers name their sources, and no url that nobody knows.
+    """
 
     def __init__(
         self,
@@ -347,7 +350,9 @@ class ContextBuilder:
         turn_budget: TurnBudget,
         ids: Ids,
         withheld: Callable[[Conversation], frozenset[str]] = lambda _: frozenset(),
+        cites: bool = False,
     ) -> None:
+        self._cites = cites
         self._perception = perception
         self._prompt_context = prompt_context
         self._history = prompt_context.history
@@ -510,6 +515,10 @@ class ContextBuilder:
         budget = self._turn_budget.budget(run_id, spent)
         speaker = TurnSpeaker(self._delivery, run_id, asker, where, frames, budget)
         speaker.question = message.message_id if message.has_identity else ""
+
+        def has_spoken() -> bool:
+            return bool(speaker.said)
+
         run = Run(
             id=run_id,
             conversation=str(where),
@@ -518,10 +527,11 @@ class ContextBuilder:
             counted=counted,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
             ports=self._ports_of(message, speaker),
-            heard=lambda: bool(speaker.said),
+            heard=has_spoken,
             tidy=partial(
                 clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence
             ),
+            cite=partial(cite, transcript=read, heard=has_spoken) if self._cites else None,
             doubts=lambda text: doubts.has(text) or frames.may_be_anothers(text),
             silence=silence,
             examples=example_rounds(words),

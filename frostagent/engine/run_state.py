@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -65,7 +65,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     first step, of which some is `counted`; `asked` are the messages of its asker's that it answers.
 
     `heard` says whether the asker has already been told something: then an empty ending is fine.
-    `tidy` makes of what the model said what may be said and kept. `share` is what of its
+    `tidy` makes of what the model said what may be said and kept, `cite` then does so by what the
+    run's messages have shown it, with its sources. `share` is what of its
     question's budget is its own. `may_be_silent`: nobody called for certain, so an empty answer is
     an end, too. With an `inbox` whatever steers it is read before its final words are said.
     `model` is asked, the engine's own where it is None, with a `temperature` where there is one;
@@ -85,6 +86,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ports: Mapping[type, object] = msgspec.field(default_factory=dict)
     heard: Callable[[], bool] | None = None
     tidy: Callable[[AssistantMessage], AssistantMessage] | None = None
+    cite: Callable[[AssistantMessage, Sequence[Message]], AssistantMessage] | None = None
     share: BudgetShare = msgspec.field(default_factory=lambda: Budget().share())
     may_be_silent: bool = False
     inbox: Inbox | None = None
