@@ -44,7 +44,7 @@ def read(work: bytes) -> bytes:
         raise MediaError("the library that reads it is not installed") from error
     # Readers raise whatever they stumble over.
     except Exception as error:
-        raise MediaError(f"it is damaged and cannot be read ({type(error).__name__})") from error
+        raise MediaError("it is damaged and cannot be read") from error
 
 
 def read_document(data: bytes, told: str = "") -> Document:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from cachetools import LRUCache, TTLCache
 
 from bot.core.documents import Document
-from bot.core.language import CATALOGUE, Phrase
+from bot.core.language import CATALOGUE, Phrase, plain_words
 from bot.core.ports import Documents, Web
 from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.ports import Clock
@@ -72,7 +72,10 @@ class Pages:
         if made >= MOST_PAGES:
             raise ToolDenied(TOO_OFTEN)
         self._made[run_id] = made + 1
-        response = await self._web.get(asked, headers=ACCEPT)
+        try:
+            response = await self._web.get(asked, headers=ACCEPT)
+        except ToolFailed as error:
+            raise ToolFailed(plain_words(error)) from error
         if response.status != 200:
             raise ToolFailed(_meaning(response.status).fill(status=response.status))
         kind = response.headers.get("content-type", "")

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache, TTLCache
 
-from bot.core.language import CATALOGUE, Bilingual, Phrase, text_of
+from bot.core.language import CATALOGUE, Bilingual, Phrase, plain_words, text_of
 from bot.core.ports import Web, WebResponse
 from frostagent.types.errors import ToolDenied, ToolFailed
 from frostagent.types.ports import Clock
@@ -109,7 +109,10 @@ async def ask_service(
     def is_billed(response: WebResponse) -> bool:
         return row.refusal(response) is None
 
-    response = await (call() if pay is None else pay(call, is_billed))
+    try:
+        response = await (call() if pay is None else pay(call, is_billed))
+    except ToolFailed as error:
+        raise ToolFailed(plain_words(error)) from error
     if (refused := row.refusal(response)) is not None:
         raise _refused(row, response, *refused)
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from unittest.mock import patch
 
 import pytest
 
 from bot.budget.meter import CountedCalls, Meter
 from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from bot.core.task_context import current_run, early_payer
-from frostagent.types.errors import ToolFailed
+from frostagent.types.errors import ToolDenied, ToolFailed
 from frostagent.types.messages import Attempt, Usage
 from tests.bot.budget.till import limited, unlimited
 from tests.cases import each_case
@@ -78,3 +79,22 @@ async def test_a_call_that_was_refused_gives_back_what_was_reserved() -> None:
     assert isinstance(released, UsageReleased)
     assert isinstance(reserved, UsageReserved)
     assert released.number == reserved.number
+
+
+async def test_a_call_that_the_days_limit_does_not_allow_is_not_made() -> None:
+    store, clock, calls = RecordingStore(), ManualClock(), list[str]()
+    spending = limited()
+    meter = Meter(store, spending=spending, clock=clock, ids=CountingIds())
+    counted = CountedCalls("tavily search", price=PRICE, meter=meter, clock=clock)
+
+    async def call() -> int:
+        calls.append("made")
+        return 200
+
+    with (
+        patch.object(type(spending), "refuses", lambda *_: True),
+        pytest.raises(ToolDenied, match="the day's limit is used up"),
+    ):
+        await counted(call, lambda _: True)
+    assert calls == []
+    assert any(isinstance(one, UsageReleased) for one in store.entries)
