@@ -21,6 +21,7 @@ from bot.core.group_admin import Chair, Topic
 from bot.core.journal import AttachmentNamed, OpenTurn
 from bot.core.segments import Forward, Mention, Segment
 from bot.core.task_context import current_run, early_payer
+from bot.core.urls import KnownUrls
 from bot.memory.history import History
 from bot.memory.personas import Cast, Persona, Personas
 from bot.memory.remembering import NOTHING_RECALLED, Recalled, Remembering
@@ -456,8 +457,12 @@ class ContextBuilder:
         turn.speaker.heard.update(waiting.heard)
         return turn
 
-    def _ports_of(self, message: MessageReceived, speaker: TurnSpeaker) -> dict[type, object]:
+    def _ports_of(
+        self, message: MessageReceived, speaker: TurnSpeaker, read: Sequence[Message]
+    ) -> dict[type, object]:
         ports = {**self._ports, Speaker: speaker}
+        if self._cites:
+            ports[KnownUrls] = KnownUrls(one.text for one in read if isinstance(one, UserMessage))
         if Chair in ports and message.conversation.is_group:
             ports[Topic] = Topic(quote_in(message))
         return ports
@@ -526,7 +531,7 @@ class ContextBuilder:
             transcript=read,
             counted=counted,
             asked=tuple(one.message_id for one in question.said if one.has_identity),
-            ports=self._ports_of(message, speaker),
+            ports=self._ports_of(message, speaker, read),
             heard=has_spoken,
             tidy=partial(
                 clean_message, frames, question=doubts.asked, now=doubts.now, is_silence=silence

@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
 from bot.core.language import CATALOGUE, Language, Phrase
+from bot.core.urls import LONGER, URL, trim_url, url_key, urls_in
 from bot.prompt.answer_cleanup import tidy_parts
 from frostagent.text.similarity import letters_only
 from frostagent.types.messages import AssistantMessage, Message, ToolCall, ToolMessage
@@ -33,13 +33,10 @@ CATALOGUE.register(__name__, globals())
 
 HEAD: Final = re.compile(r"(?:title: |\d+\. )(?P<title>.+)")
 FIELD: Final = re.compile(r"(?:url|also): (?P<url>\S+)")
-URL: Final = re.compile(r"(?:https?://|www\.)[!#-&(-;=?-Z_a-z~]+", re.IGNORECASE)
-LONGER: Final = re.compile(r"[^\s<>\"'`「」『』《》【】（），。；：！？、|*\\^{}\[\]]+")
 OPENED: Final = re.compile(r"!?\[(?P<words>[^\[\]\n]{0,200})\]\(\s*<?$")  # before the url of a link
 CLOSED: Final = re.compile(r">?(?:\s+\"[^\"\n]{0,200}\")?\s*\)")
 WRAPS: Final = re.compile(r"\s*[（(【<\[]\s*$")
 UNWRAPS: Final = re.compile(r"\s*[）)】>\]]")
-AFTER: Final = ".,;:!?'*_~"
 LABELS: Final = (
     r"(?:信息|内容|数据|参考|相关)?(?:来源|出处|资料|链接|网址|网站|文献|引用)|参考|原文|详见|见|"
     r"sources?|references?|refs?|links?|urls?|see(?: also)?|via|from"
@@ -104,12 +101,12 @@ def _known(transcript: Sequence[Message], said: Sequence[Message]) -> _Known:
     known = _Known()
     for one in (*transcript, *(one for one in said if not isinstance(one, AssistantMessage))):
         if not isinstance(one, ToolMessage) or one.name not in {SEARCH, READ}:
-            known.named.update(map(_key, _all_urls(one.text)))
+            known.named.update(map(url_key, urls_in(one.text)))
         elif not one.is_error:
-            found = {_key(url): (url, title) for url, title in sources_in(one.content)}
+            found = {url_key(url): (url, title) for url, title in sources_in(one.content)}
             known.titles.update(found)
     for one in filter(_is_read, said):
-        known.read += [_key(url) for url, _ in sources_in(one.text)][:1]
+        known.read += [url_key(url) for url, _ in sources_in(one.text)][:1]
     return known
 
 
@@ -121,39 +118,6 @@ def sources_in(content: str) -> Iterator[tuple[str, str]]:
             title = found["title"].strip()
         elif found := FIELD.match(line):
             yield found["url"], title
-
-
-def _all_urls(text: str) -> Iterator[str]:
-    """Each url of a text, as far as it may reach."""
-    for found in URL.finditer(text):
-        yield _trimmed(found[0])
-        if longer := LONGER.match(text, found.start()):
-            yield _trimmed(longer[0])
-
-
-def _trimmed(url: str) -> str:
-    """A url without what a sentence has behind it; a bracket belongs to it if it was opened in
-    it.
-    """
-    depth = 0
-    for place, char in enumerate(url):
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if depth < 0:
-            url = url[:place]
-            break
-    return url.rstrip(AFTER)
-
-
-def _key(url: str) -> str:
-    """What two spellings of a url have in common."""
-    text = url if "://" in url else f"http://{url}"
-    try:
-        parts = urlsplit(unquote(text))
-    except ValueError:
-        return url
-    host = (parts.netloc or "").lower().removeprefix("www.")
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{parts.path.rstrip('/')}{query}"
 
 
 # --- cutting --------------------------------------------------------------------------------------
@@ -178,13 +142,13 @@ def _spots(known: _Known, line: str) -> list[_Spot]:
     for found in URL.finditer(line):
         if found.start() < done:
             continue
-        url = _trimmed(found[0])
+        url = trim_url(found[0])
         longer = LONGER.match(line, found.start())
-        whole = _trimmed(longer[0]) if longer else url
-        if _key(whole) in known.titles or _key(whole) in known.named:
+        whole = trim_url(longer[0]) if longer else url
+        if url_key(whole) in known.titles or url_key(whole) in known.named:
             url = whole
         start, end = found.start(), found.start() + len(url)
-        before, key = line[done:start], _key(url)
+        before, key = line[done:start], url_key(url)
         opened, wraps = OPENED.search(before), WRAPS.search(before)
         closed, unwraps = CLOSED.match(line, end), UNWRAPS.match(line, end)
         if opened and closed:

@@ -7,11 +7,16 @@ from typing import Annotated
 from pydantic import Field
 
 from bot.core.documents import Document
-from frostagent.types.errors import InvalidArguments, ToolFailed
+from bot.core.urls import KnownUrls
+from frostagent.types.errors import InvalidArguments, ToolDenied, ToolFailed
 from frostagent.types.tools import ToolContext, tool
-from tools.read_page.pages import Pages, ReadPage
+from tools.read_page.pages import Pages, ReadPage, tidy_url
 from tools.read_page.passages import ABOUT, parts_of, passages_about
 
+UNKNOWN = (
+    "words from outside were read before, so only a url that somebody here named, or that "
+    "search_web found, is read"
+)
 NOT_INVENTED = "Say that the page cannot be read; do not guess what it says."
 
 
@@ -33,6 +38,7 @@ async def read_page(
             returned. Leave it out to read it from the beginning.
         part: Which part of a long text, if you read all of it.
     """
+    _check_known(context, url)
     try:
         page = await context.port(Pages).read(url, run_id=context.run_id)
     except ToolFailed as error:
@@ -49,6 +55,15 @@ async def read_page(
         problem = f"part: it has only {len(parts)}"
         raise InvalidArguments(problem, fields=(problem,))
     return told(page, f"part {part} of {len(parts)}" if len(parts) > 1 else "all", parts[part - 1])
+
+
+def _check_known(context: ToolContext, url: str) -> None:
+    """Raises ToolDenied: words from outside were read, and nobody but they may have named this url,
+    with what was said here in it.
+    """
+    known = context.ports.get(KnownUrls)
+    if context.asker.read and not (isinstance(known, KnownUrls) and tidy_url(url) in known):
+        raise ToolDenied(UNKNOWN)
 
 
 def told(page: ReadPage, what: str, text: str) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from bot.core.urls import KnownUrls
 from frostagent.types.errors import InvalidArguments, ToolFailed
 from frostagent.types.tools import ToolContext, tool
 from tools.search_web.search import WebSearch
@@ -53,6 +54,8 @@ async def search_web(
         found = await context.port(WebSearch).search(asked, run_id=context.run_id)
     except ToolFailed as error:
         raise ToolFailed(f"{error}. {NOT_INVENTED}") from error
+    if KnownUrls in context.ports:
+        context.port(KnownUrls).add(one.url for one in found)
     return told(found) if found else NOTHING
 
 
