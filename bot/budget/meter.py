@@ -221,10 +221,13 @@ class CountedCalls:
         except DaySpent as error:
             raise ToolDenied(f"{self._name} costs money, and the day's limit is used up") from error
         started, outcome, is_paid = self._clock.monotonic(), "crashed", True
+        completion: Completion | None = None
         try:
             answer = await call()
             is_paid = is_billed(answer)
             outcome = "ok" if is_paid else ModelTransport.kind
+            if is_paid:
+                completion = Completion(AssistantMessage(""), FinishReason.STOP, self._usage)
         except asyncio.CancelledError:
             outcome = "cancelled"
             raise
@@ -236,5 +239,6 @@ class CountedCalls:
                 self._meter.charge(self._name, replace(self._usage, reserved=reserved))
             else:
                 self._meter.release(reserved)
-            self._meter.count(Attempt(self._name, outcome, self._clock.monotonic() - started))
+            seconds = self._clock.monotonic() - started
+            self._meter.count(Attempt(self._name, outcome, seconds, completion))
         return answer

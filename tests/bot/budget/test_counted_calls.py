@@ -14,7 +14,7 @@ from bot.core.journal import Entry, UsageAdded, UsageReleased, UsageReserved
 from bot.core.task_context import current_run, early_payer
 from frostagent.types.errors import ToolDenied, ToolFailed
 from frostagent.types.messages import Attempt, Usage
-from tests.bot.budget.till import limited, unlimited
+from tests.bot.budget.till import limited
 from tests.cases import each_case
 from tests.fakes import GROUP, CountingIds, ManualClock, RecordingStore
 
@@ -29,15 +29,15 @@ def in_a_turn() -> Iterator[None]:
     early_payer.reset(payer)
 
 
-async def made(call: Callable[[], Awaitable[int]], *, reserves: bool = True) -> tuple[list[Entry], list[str]]:
-    """What the journal has of a call whose answer is billed if it is 200, and how attempts ended."""
+async def made(call: Callable[[], Awaitable[int]]) -> tuple[list[Entry], list[Attempt]]:
+    """What the journal has of a call whose answer is billed if it is 200, and the attempts that were counted."""
     store, clock, attempts = RecordingStore(), ManualClock(), list[Attempt]()
-    spending = limited() if reserves else unlimited()
+    spending = limited()
     meter = Meter(store, spending=spending, clock=clock, ids=CountingIds(), count=attempts.append)
     counted = CountedCalls("tavily search", price=PRICE, meter=meter, clock=clock)
     with suppress(ToolFailed, asyncio.CancelledError):
         await counted(call, lambda status: status == 200)
-    return store.entries, [one.outcome for one in attempts]
+    return store.entries, attempts
 
 
 def answering(status: int = 200, error: BaseException | None = None) -> Callable[[], Awaitable[int]]:
@@ -60,7 +60,7 @@ def answering(status: int = 200, error: BaseException | None = None) -> Callable
 async def test_a_call_that_may_be_billed_is_counted_to_its_turn(
     call: Callable[[], Awaitable[int]], outcome: str
 ) -> None:
-    entries, outcomes = await made(call)
+    entries, (attempt,) = await made(call)
     reserved, added = (one for one in entries if isinstance(one, UsageReserved | UsageAdded))
     assert isinstance(reserved, UsageReserved)
     assert (reserved.turn_id, reserved.model, reserved.usage) == ("t1", "tavily search", Usage(cost=PRICE))
@@ -70,7 +70,10 @@ async def test_a_call_that_may_be_billed_is_counted_to_its_turn(
         "tavily search",
         Usage(cost=PRICE, reserved=reserved.number),
     )
-    assert outcomes == [outcome]
+    assert attempt.outcome == outcome
+    if outcome == "ok":  # what /metrics says is what the rows say
+        assert attempt.completion is not None
+        assert attempt.completion.usage == Usage(cost=PRICE)
 
 
 async def test_a_call_that_was_refused_gives_back_what_was_reserved() -> None:
