@@ -41,7 +41,7 @@ def one_line(text: object, longest: int = LONGEST_FIELD) -> str:
 
 
 def seen(text: str) -> str:
-    """The text of a line without marks that nobody sees."""
+    """The text of a line without invisible marks."""
     return "".join(_shown(text))
 
 

@@ -1,8 +1,8 @@
 """HTML -> title, author, date and text with headings. Runs in the reader's process alone.
 
 The main part is found as readability does: paragraphs lend their length to what they stand in.
-What nobody sees (`hidden`, `display:none`) and what is no text (navigation, forms, scripts) is left
-out: that is also where words for machines alone are put.
+Invisible text (`hidden`, `display:none`) and what is no text (navigation, forms, scripts) is left
+out: that is where pages hide instructions for models.
 """
 
 from __future__ import annotations

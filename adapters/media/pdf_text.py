@@ -18,7 +18,7 @@ def read_pdf(data: bytes) -> Document:
     """What a PDF says, of a long one the beginning. Raises MediaError: it is encrypted, or has no
     text.
     """
-    logging.disable()  # it logs every damage it finds, and here nobody reads that
+    logging.disable()  # it logs every damage it finds, into a log that is not read
     pypdf: Any = import_module("pypdf")
     reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
     if reader.is_encrypted and not reader.decrypt(""):
@@ -48,7 +48,7 @@ def read_pdf(data: bytes) -> Document:
 
 
 def _tidied(text: str) -> str:
-    """Lines without marks that nobody sees; a word that was parted at the end of a line is
+    """Lines without invisible marks; a word that was parted at the end of a line is
     joined.
     """
     lines = (" ".join(seen(line).split()) for line in text.replace("-\n", "").splitlines())

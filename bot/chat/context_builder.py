@@ -336,7 +336,7 @@ class Turn(Struct, frozen=True):
 
 class ContextBuilder:
     """Builds turns from messages, with budgets by `turn_budget`. `cites`: the web can be read, so
-    answers name their sources, and no url that nobody knows.
+    answers name their sources, and no unknown url.
     """
 
     def __init__(

@@ -47,7 +47,8 @@ def url_key(url: str) -> str:
 
 class KnownUrls:
     """The urls that a run may read once words from outside are in it: those that people named, and
-    those that a search found. Any other one may carry what was said here to whoever made it up.
+    those that a search found. Any other url may carry what was said here to the author of those
+    words.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:

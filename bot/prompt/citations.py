@@ -1,5 +1,5 @@
-"""Urls in answers: one that nobody named and no tool found is cut, and at most three sources stand
-at the end, with their titles. Pure.
+"""Urls in answers: a url that no person named and no tool found is cut, and at most three sources
+stand at the end, with their titles. Pure.
 
 What the web tools tell is ours to read by the line: `url: …` after `title: …` or `1. …` is a page
 that was found or read; what a page says is no source of urls (`tools/search_web/tool.py`,
@@ -61,7 +61,7 @@ def cite(
     transcript: Sequence[Message],
     heard: Callable[[], bool],
 ) -> AssistantMessage:
-    """The message with no url that nobody knows, and with its sources at the end if it is an
+    """The message without unknown urls, and with its sources at the end if it is an
     answer; the very same one if there is nothing to change. `said` are the messages of the run so
     far. Who has `heard` something of the run before gets only sources that the message names.
     """

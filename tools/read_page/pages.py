@@ -43,7 +43,7 @@ CATALOGUE.register(__name__, globals())
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A page as it was read; `url` is where it was found in the end, `asked` what was asked for."""
+    """A page as it was read; `url` is its address after redirects, `asked` that of the call."""
 
     url: str
     asked: str

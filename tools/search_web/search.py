@@ -1,4 +1,4 @@
-"""`WebSearch`: asks the operator's search service, and nobody else.
+"""`WebSearch`: asks the operator's search service and no other.
 
 Invariants: an equal query within ten minutes costs nothing; a service that refused is left alone
 for a while; a question makes at most six searches; each search that a service may bill is paid for

@@ -365,7 +365,7 @@ def _first(row: Any, names: tuple[str, ...]) -> Any:
 
 
 def _line(value: Any, longest: int) -> str:
-    """A value as one line of text without tags and marks that nobody sees."""
+    """A value as one line of text without tags and invisible marks."""
     if not isinstance(value, (str, int, float)):
         return ""
     text = html.unescape(TAG.sub("", str(value)[: 10 * longest + 200]))
