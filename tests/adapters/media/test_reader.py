@@ -4,9 +4,11 @@ or read within bounds, the next honest one always.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -251,6 +253,22 @@ async def test_one_that_misbehaves_is_ended_or_refused_and_another_one_reads_on(
         await reader.aclose()
 
 
-async def test_the_bot_itself_imports_no_reader_at_all(reader: ReaderProcess) -> None:
-    await reader.read(HONEST.encode(), told=HTML)
-    assert not {"selectolax.lexbor", "adapters.media.html_text"} & sys.modules.keys()
+IMPORTS = """
+import asyncio, sys
+from adapters.media.reader_process import ReaderProcess
+async def main():
+    reader = ReaderProcess(seconds=60)
+    read = await reader.read(b"<html><title>x</title><p>some words of a page</p>", told="text/html")
+    await reader.aclose()
+    print(read.title, [name for name in sys.modules if name.split(".")[0] in ("selectolax", "pypdf")])
+asyncio.run(main())
+"""
+
+
+@pytest.mark.system
+async def test_the_bot_itself_imports_no_reader_at_all() -> None:
+    bot = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", IMPORTS, cwd=Path(__file__).parents[3], stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await bot.communicate()
+    assert told.decode().strip() == "x []"
